@@ -1,0 +1,106 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableExperimentalFeature("Lifetimes"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+    name: "Larder",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "Larder", targets: ["Larder"]),
+        .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
+        .executable(name: "larder", targets: ["LarderCommand"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    ],
+    targets: [
+        // The layers, lowest first. Imports point down only.
+        .systemLibrary(
+            name: "CLMDB",
+            pkgConfig: "lmdb",
+            providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
+        ),
+        .target(name: "LarderLMDB", dependencies: ["CLMDB"], swiftSettings: strict),
+        .target(name: "LarderGraphQL", swiftSettings: strict),
+        .target(
+            name: "LarderRecords",
+            dependencies: [
+                "LarderLMDB", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Larder",
+            dependencies: ["LarderRecords", "LarderGraphQL", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LarderHTTP",
+            dependencies: ["Larder", .product(name: "AsyncHTTPClient", package: "async-http-client")],
+            swiftSettings: strict
+        ),
+
+        // The programs.
+        .executableTarget(
+            name: "LarderCommand",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRecords", "LarderLMDB", "LarderGraphQL",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tools/larder",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "larder-bench",
+            dependencies: [
+                "Larder", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tools/larder-bench",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "RecipeServer",
+            dependencies: [
+                "LarderGraphQL",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tools/RecipeServer",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "larder-demo",
+            dependencies: ["Larder", "LarderHTTP", "RecipeServer"],
+            path: "Tools/larder-demo",
+            swiftSettings: strict
+        ),
+
+        // The tests.
+        .target(name: "LarderTestSupport", path: "Tests/Support", swiftSettings: strict),
+        .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderHTTPTests",
+            dependencies: ["LarderHTTP", "RecipeServer", "LarderTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(name: "LarderCommandTests", dependencies: ["LarderCommand", "LarderTestSupport"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,12 @@
+/// What a server sent back for one `GraphQLRequest`.
+public struct GraphQLAnswer: Sendable, Hashable {
+    /// The body as received, already decompressed: JSON in UTF-8 if the server keeps its word.
+    public var body: [UInt8]
+    /// The HTTP status; nil where the transport has none.
+    public var status: Int?
+
+    public init(body: [UInt8], status: Int? = nil) {
+        self.body = body
+        self.status = status
+    }
+}

@@ -1,0 +1,40 @@
+/// One operation on its way to a server.
+public struct GraphQLRequest: Sendable, Hashable {
+    public enum OperationKind: String, Sendable, Hashable, Codable {
+        case query, mutation, subscription
+    }
+
+    public struct Header: Sendable, Hashable {
+        public var name: String
+        public var value: String
+
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public var kind: OperationKind
+    /// The operation's name, which the document contains; nil for an anonymous one.
+    public var operationName: String?
+    /// The executable document, with the fragments it uses.
+    public var document: String
+    /// SHA-256 of `document` in UTF-8, as 64 lowercase hexadecimal digits: the key of a persisted query.
+    public var documentHash: String
+    /// The variables as one JSON object in UTF-8, keys in ascending order; `{}` where there are none.
+    public var variables: [UInt8]
+    /// Headers of this request only, after those of the transport.
+    public var headers: [Header]
+
+    public init(
+        kind: OperationKind, operationName: String?, document: String, documentHash: String,
+        variables: [UInt8], headers: [Header] = []
+    ) {
+        self.kind = kind
+        self.operationName = operationName
+        self.document = document
+        self.documentHash = documentHash
+        self.variables = variables
+        self.headers = headers
+    }
+}

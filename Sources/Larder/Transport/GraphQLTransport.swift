@@ -1,0 +1,14 @@
+/// Carries operations to a GraphQL server. `LarderHTTP` has one over HTTP; tests hand in their own.
+public protocol GraphQLTransport: Sendable {
+    /// Sends one operation and returns the server's answer, not yet understood.
+    ///
+    /// An answer is any body that may be a GraphQL response, whatever status it came with: reading it, and
+    /// telling data from errors, is the caller's work. Everything else is a `TransportError`.
+    ///
+    /// Cancelling the task stops the exchange itself and throws `.cancelled`.
+    ///
+    /// - Parameter deadline: The instant at which the exchange is given up with `.timedOut`.
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer
+}
