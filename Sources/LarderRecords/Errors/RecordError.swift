@@ -1,0 +1,60 @@
+/// What went wrong in the record cache.
+public struct RecordError: Error, Sendable {
+    /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The response is not JSON, or not a GraphQL response.
+        public static let responseMalformed = Code(rawValue: "records.responseMalformed")
+        /// The response is one, but not to this operation.
+        public static let responseMismatch = Code(rawValue: "records.responseMismatch")
+        /// The response shows that the schema is not the server's.
+        public static let schemaMismatch = Code(rawValue: "records.schemaMismatch")
+        /// A response, record or list is larger than the format can hold.
+        public static let tooLarge = Code(rawValue: "records.tooLarge")
+        /// The cache's files are damaged; what was cached must be fetched again.
+        public static let damaged = Code(rawValue: "records.damaged")
+        /// The cache's files were written by a newer format.
+        public static let futureFormat = Code(rawValue: "records.futureFormat")
+        /// The cache, or the disk under it, is full.
+        public static let full = Code(rawValue: "records.full")
+        /// The cache cannot be written: read-only, or without permission.
+        public static let notWritable = Code(rawValue: "records.notWritable")
+        /// Another writer kept the cache past the deadline.
+        public static let busy = Code(rawValue: "records.busy")
+        /// The cache was closed.
+        public static let closed = Code(rawValue: "records.closed")
+        /// The cache is open already in this process.
+        public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
+        /// Nothing is there to be opened.
+        public static let missing = Code(rawValue: "records.missing")
+        /// The layer below failed otherwise.
+        public static let storage = Code(rawValue: "records.storage")
+    }
+
+    public var code: Code
+    /// What happened and what would help, in English, for developers.
+    public var message: String
+    /// The place in the response that the error is about.
+    public var path: ResponsePath?
+    /// The error of the layer below.
+    public var cause: (any Error)?
+
+    public init(_ code: Code, _ message: String, path: ResponsePath? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.path = path
+        self.cause = cause
+    }
+}
+
+extension RecordError: CustomStringConvertible {
+    public var description: String {
+        var text = message
+        if let path, !path.components.isEmpty { text += ", at \(path)" }
+        text += " [\(code.rawValue)]"
+        if let cause { text += ": \(cause)" }
+        return text
+    }
+}

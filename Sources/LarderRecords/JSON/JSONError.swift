@@ -1,0 +1,33 @@
+/// Why a text is not the JSON that was expected.
+public struct JSONError: Error, Sendable, Hashable {
+    public enum Reason: String, Sendable {
+        case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
+        case nestedTooDeep, trailingBytes, duplicateKey
+    }
+
+    public var reason: Reason
+    /// The byte at which reading stopped, from 0.
+    public var offset: Int
+
+    init(_ reason: Reason, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+}
+
+extension JSONError: CustomStringConvertible {
+    public var description: String {
+        let what = switch reason {
+        case .unexpectedEnd: "the JSON text ends in the middle of a value"
+        case .unexpectedByte: "this byte cannot stand here in JSON"
+        case .invalidUTF8: "a string is not valid UTF-8"
+        case .invalidEscape: "a string holds an escape that JSON does not know"
+        case .controlCharacter: "a string holds a control character that must be escaped"
+        case .invalidNumber: "this is not a JSON number"
+        case .nestedTooDeep: "values are nested deeper than \(JSONScanner.maximumDepth) levels"
+        case .trailingBytes: "something follows the JSON value"
+        case .duplicateKey: "an object has the same key twice"
+        }
+        return "\(what), at byte \(offset)"
+    }
+}

@@ -1,0 +1,75 @@
+package import LarderGraphQL
+
+/// A response as it came from the server, split into records: objects in the order of the text, each with the
+/// fields that the plan knows. Nothing in it depends on a cache.
+///
+/// Unchecked: the arrays and the text are written by `ResponseParser` alone, before anybody else has it.
+package final class ParsedResponse: @unchecked Sendable {
+    let layout: PlanLayout
+    /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.
+    let text: UnsafeMutablePointer<UInt8>
+    /// Cache keys, one after the other.
+    let keys: [UInt8]
+    let objects: [ParsedObject]
+    let fields: [ParsedField]
+    /// Elements of lists.
+    let items: [ParsedCell]
+    /// Names of types that the schema does not know, numbered after those of the layout.
+    let unknownTypes: [String]
+    /// The index of the root among the objects; nil where `data` is null or missing.
+    let root: Int?
+    package let errors: [GraphQLError]
+    package let extensions: [String: Value]
+    /// Fields, by index, that an error has made null: the cache keeps what it knew of them.
+    let unanswered: Set<Int>
+
+    init(
+        layout: PlanLayout, text: UnsafeMutablePointer<UInt8>, keys: [UInt8], objects: [ParsedObject],
+        fields: [ParsedField], items: [ParsedCell], unknownTypes: [String], root: Int?, errors: [GraphQLError],
+        extensions: [String: Value], unanswered: Set<Int>
+    ) {
+        self.layout = layout
+        self.text = text
+        self.keys = keys
+        self.objects = objects
+        self.fields = fields
+        self.items = items
+        self.unknownTypes = unknownTypes
+        self.root = root
+        self.errors = errors
+        self.extensions = extensions
+        self.unanswered = unanswered
+    }
+
+    deinit { text.deallocate() }
+
+    package var hasData: Bool { root != nil }
+    package var objectCount: Int { objects.count }
+
+    func typeName(_ number: Int32) -> String {
+        let known = layout.typeNames.count
+        return Int(number) < known ? layout.typeNames[Int(number)] : unknownTypes[Int(number) - known]
+    }
+}
+
+/// An object of the response.
+struct ParsedObject {
+    /// In the layout's type names, or past them in `ParsedResponse.unknownTypes`.
+    var type: Int32
+    var caseIndex: Int32
+    var fieldStart: Int32
+    var fieldCount: Int32
+    /// Its cache key in `ParsedResponse.keys`; the count is 0 where it has no identity.
+    var keyStart: Int32
+    var keyCount: Int32
+}
+
+struct ParsedField {
+    /// In the plan's fields.
+    var field: Int32
+    var cell: ParsedCell
+}
+
+/// A value of the response. The kinds are those of `ResponseCell`; what differs is where text and parts are:
+/// text at an offset in `ParsedResponse.text`, a list's elements from an index in `items`, an object at its index.
+typealias ParsedCell = ResponseCell

@@ -1,0 +1,448 @@
+package import LarderGraphQL
+
+extension ParsedResponse {
+    /// Reads a GraphQL response to the plan's operation.
+    ///
+    /// Fields that the plan does not ask for are skipped; a field that is missing, a value of another kind than the
+    /// schema says and a null where none may be are errors, and so is everything that is not JSON.
+    ///
+    /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice.
+    package static func parse(_ body: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
+        let result = body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
+            guard source.count < 1 << 31 else {
+                return .failure(RecordError(.tooLarge, "a response of \(source.count) bytes is more than 2 GiB"))
+            }
+            var parser = ResponseParser(source, layout)
+            do { return .success(try parser.response()) } catch { return .failure(parser.explain(error)) }
+        }
+        return try result.get()
+    }
+}
+
+/// What the parser stops for, before it has been given a place.
+private enum ParseFailure: Error {
+    case mismatch(String)
+    case schemaMismatch(String)
+    case notAResponse(String)
+}
+
+private struct ResponseParser: ~Copyable {
+    let layout: PlanLayout
+    private let text: UnsafeMutablePointer<UInt8>
+    private var isTextOwned = true
+    private var scanner: JSONScanner
+    private var keys: [UInt8] = []
+    private var objects: [ParsedObject] = []
+    private var fields: [ParsedField] = []
+    private var items: [ParsedCell] = []
+    private var unknownTypes: [String] = []
+    /// Fields of the objects, and elements of the lists, that are not complete yet.
+    private var openFields: [ParsedField] = []
+    private var openItems: [ParsedCell] = []
+    /// By field of the plan: the object in which it was seen last.
+    private var lastSeen: [Int32]
+    /// The way to the value that is being read.
+    private var path: [PathEntry] = []
+
+    init(_ source: UnsafeBufferPointer<UInt8>, _ layout: PlanLayout) {
+        self.layout = layout
+        text = .allocate(capacity: source.count + 1)
+        if let start = source.baseAddress { text.update(from: start, count: source.count) }
+        scanner = JSONScanner(text, count: source.count)
+        lastSeen = Array(repeating: -1, count: layout.fields.count)
+        // Guesses from real responses; they only save growing.
+        objects.reserveCapacity(source.count / 256)
+        fields.reserveCapacity(source.count / 64)
+    }
+
+    deinit { if isTextOwned { text.deallocate() } }
+
+    // MARK: The envelope
+
+    mutating func response() throws -> ParsedResponse {
+        var root: Int?
+        var errors: [GraphQLError] = []
+        var extensions: [String: Value] = [:]
+        var seen: Set<String> = []
+        guard try scanner.peek() == UInt8(ascii: "{") else { throw ParseFailure.notAResponse("it is no JSON object") }
+        scanner.position += 1
+        if try !scanner.skip(UInt8(ascii: "}")) {
+            repeat {
+                let keyOffset = scanner.offset
+                guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
+                let key = try scanner.text()
+                guard seen.insert(key).inserted else { throw JSONError(.duplicateKey, at: keyOffset) }
+                try scanner.expect(UInt8(ascii: ":"))
+                switch key {
+                case "data": root = try data()
+                case "errors":
+                    if case .list(let reported) = try scanner.value(depth: 0) { errors = reported.map(GraphQLError.init) }
+                case "extensions":
+                    if case .object(let members) = try scanner.value(depth: 0) { extensions = members }
+                default: try scanner.skipValue()
+                }
+            } while try scanner.continues(until: UInt8(ascii: "}"))
+        }
+        try scanner.expectEnd()
+        guard seen.contains("data") || !errors.isEmpty else {
+            throw ParseFailure.notAResponse("it has neither data nor errors")
+        }
+        isTextOwned = false
+        return ParsedResponse(
+            layout: layout, text: text, keys: keys, objects: objects, fields: fields, items: items,
+            unknownTypes: unknownTypes, root: root, errors: errors, extensions: extensions,
+            unanswered: root.map { unansweredFields(errors, from: $0) } ?? [])
+    }
+
+    private mutating func data() throws -> Int? {
+        switch try scanner.peek() {
+        case UInt8(ascii: "n"):
+            try scanner.expectWord("null")
+            return nil
+        case UInt8(ascii: "{"): return Int(try object(layout.plan.root))
+        default: throw ParseFailure.mismatch("data is neither an object nor null")
+        }
+    }
+
+    // MARK: Objects
+
+    /// Reads the object that comes next; answers its index. The recursion is as deep as the plan.
+    private mutating func object(_ selection: Int) throws -> Int32 {
+        scanner.position += 1
+        let type = try concreteType(layout.selections[selection])
+        let planned = layout.cases[Int(type.caseIndex)]
+        let index = Int32(objects.count)
+        objects.append(ParsedObject(
+            type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0))
+        let firstOpen = openFields.count
+        var visible: Int32 = 0
+        var guess: Int32 = 0
+        if try !scanner.skip(UInt8(ascii: "}")) {
+            repeat {
+                guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
+                let field = position(of: try key(), in: planned, guess: guess)
+                try scanner.expect(UInt8(ascii: ":"))
+                guard field >= 0 else {
+                    try scanner.skipValue()
+                    continue
+                }
+                path.append(.field(field))
+                guard lastSeen[Int(field)] != index else { throw ParseFailure.mismatch("the field comes twice") }
+                lastSeen[Int(field)] = index
+                let operation = layout.fields[Int(field)]
+                let cell = try value(operation, level: 0)
+                if operation.content == .typename { try checkTypename(cell, type) }
+                openFields.append(ParsedField(field: field, cell: cell))
+                if operation.slot >= 0 { visible += 1 }
+                guess = field - planned.fieldStart + 1
+                path.removeLast()
+            } while try scanner.continues(until: UInt8(ascii: "}"))
+        }
+        if visible != planned.visibleCount { try reportMissingField(planned, object: index) }
+        let key = try identity(planned, type: type, fields: firstOpen)
+        objects[Int(index)].fieldStart = Int32(fields.count)
+        objects[Int(index)].fieldCount = Int32(openFields.count - firstOpen)
+        objects[Int(index)].keyStart = key.start
+        objects[Int(index)].keyCount = key.count
+        fields.append(contentsOf: openFields[firstOpen...])
+        openFields.removeLast(openFields.count - firstOpen)
+        return index
+    }
+
+    /// A key of an object, whose quotation mark comes next, without its escapes.
+    private mutating func key() throws -> ScannedString {
+        var key = try scanner.string()
+        if key.hasEscapes {
+            let target = text + (key.start - UnsafePointer(text))
+            key = ScannedString(start: target, count: unescape(key, into: target), hasEscapes: false)
+        }
+        return key
+    }
+
+    /// The case's field of that response key, as an index into the plan's fields, or -1.
+    @inline(__always)
+    private func position(of key: ScannedString, in planned: CaseOp, guess: Int32) -> Int32 {
+        var candidate = guess
+        for _ in 0..<planned.fieldCount {
+            if candidate >= planned.fieldCount { candidate = 0 }
+            let field = planned.fieldStart + candidate
+            if equals(key, layout.fields[Int(field)].responseKey) { return field }
+            candidate += 1
+        }
+        return -1
+    }
+
+    @inline(__always)
+    private func equals(_ scanned: ScannedString, _ name: NameSpan) -> Bool {
+        guard let names = layout.text.baseAddress else { return false }
+        return scanned.equals(names + Int(name.start), count: Int(name.count))
+    }
+
+    private func reportMissingField(_ planned: CaseOp, object: Int32) throws {
+        for field in planned.fieldStart..<(planned.fieldStart + planned.visibleCount)
+        where lastSeen[Int(field)] != object {
+            throw ParseFailure.mismatch("the field \(layout.plan.fields[Int(field)].responseKey) is missing")
+        }
+    }
+
+    // MARK: Types
+
+    /// The type of the object whose brace has been passed, and its case. Nothing is consumed.
+    private mutating func concreteType(_ selection: SelectionOp) throws -> (number: Int32, caseIndex: Int32) {
+        if selection.onlyType >= 0 {
+            let type = layout.types[Int(selection.onlyType)]
+            return (type.number, type.caseIndex)
+        }
+        guard let name = try typename() else {
+            throw ParseFailure.schemaMismatch("the object does not say its __typename, and the schema allows several")
+        }
+        for index in selection.typeStart..<(selection.typeStart + selection.typeCount) {
+            let type = layout.types[Int(index)]
+            if equals(name, type.name) { return (type.number, type.caseIndex) }
+        }
+        let unknown = String(decoding: UnsafeBufferPointer(start: name.start, count: name.count), as: UTF8.self)
+        guard selection.unknownTypeCase >= 0 else {
+            throw ParseFailure.schemaMismatch(
+                "the schema does not allow the type \(unknown) here, and the operation's fragments depend on it")
+        }
+        guard !unknown.isEmpty else { throw ParseFailure.mismatch("__typename is empty") }
+        let known = unknownTypes.firstIndex(of: unknown) ?? unknownTypes.count
+        if known == unknownTypes.count { unknownTypes.append(unknown) }
+        return (Int32(layout.typeNames.count + known), selection.unknownTypeCase)
+    }
+
+    /// Looks ahead for the `__typename` of the object whose brace has been passed.
+    private mutating func typename() throws -> ScannedString? {
+        let here = scanner.position
+        defer { scanner.position = here }
+        if try scanner.skip(UInt8(ascii: "}")) { return nil }
+        let wanted: StaticString = "__typename"
+        repeat {
+            guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
+            let key = try scanner.string()
+            try scanner.expect(UInt8(ascii: ":"))
+            if key.equals(wanted.utf8Start, count: wanted.utf8CodeUnitCount) {
+                guard try scanner.peek() == UInt8(ascii: "\"") else {
+                    throw ParseFailure.mismatch("__typename is not a string")
+                }
+                let name = try scanner.string()
+                // GraphQL names are ASCII: a name with an escape is none that the schema could know.
+                return name.hasEscapes ? nil : name
+            }
+            try scanner.skipValue()
+        } while try scanner.continues(until: UInt8(ascii: "}"))
+        return nil
+    }
+
+    /// An alias of `__typename`, or a type that can only be one, must tell the same as was found.
+    private func checkTypename(_ cell: ParsedCell, _ type: (number: Int32, caseIndex: Int32)) throws {
+        let known = layout.typeNames.count
+        let name = Int(type.number) < known
+            ? layout.typeNames[Int(type.number)] : unknownTypes[Int(type.number) - known]
+        let isSame = cell.kind == .string && Int(cell.count) == name.utf8.count
+            && name.utf8.elementsEqual(UnsafeBufferPointer(start: text + cell.offset, count: Int(cell.count)))
+        guard isSame else { throw ParseFailure.schemaMismatch("the object is not of the type \(name)") }
+    }
+
+    // MARK: Values
+
+    private mutating func value(_ field: FieldOp, level: Int) throws -> ParsedCell {
+        let byte = try scanner.peek()
+        if byte == UInt8(ascii: "n") {
+            try scanner.expectWord("null")
+            guard !field.isNonNull(level) else { throw ParseFailure.mismatch("the schema does not allow null here") }
+            return ParsedCell(.null)
+        }
+        if level < Int(field.listDepth) {
+            guard byte == UInt8(ascii: "[") else { throw ParseFailure.mismatch("a list was expected") }
+            return try list(field, level: level)
+        }
+        switch field.content {
+        case .object:
+            guard byte == UInt8(ascii: "{") else { throw ParseFailure.mismatch("an object was expected") }
+            return ParsedCell(.object, payload: UInt64(try object(Int(field.selection))))
+        case .string, .enumeration, .typename:
+            guard byte == UInt8(ascii: "\"") else { throw ParseFailure.mismatch("a string was expected") }
+            return try string()
+        case .id:
+            if byte == UInt8(ascii: "\"") { return try string() }
+            let cell = try number(byte)
+            guard cell.kind != .float else { throw ParseFailure.mismatch("an ID is a string or an integer") }
+            return cell
+        case .int:
+            let cell = try number(byte)
+            guard cell.kind == .int || cell.kind == .number else { throw ParseFailure.mismatch("an integer was expected") }
+            return cell
+        case .float: return try number(byte)
+        case .boolean: return try boolean(byte)
+        case .custom: return try scalar(byte)
+        }
+    }
+
+    private mutating func list(_ field: FieldOp, level: Int) throws -> ParsedCell {
+        scanner.position += 1
+        let firstOpen = openItems.count
+        if try !scanner.skip(UInt8(ascii: "]")) {
+            path.append(.index(0))
+            var index: Int32 = 0
+            repeat {
+                path[path.count - 1] = .index(index)
+                let element = try value(field, level: level + 1)
+                openItems.append(element)
+                index += 1
+            } while try scanner.continues(until: UInt8(ascii: "]"))
+            path.removeLast()
+        }
+        let count = openItems.count - firstOpen
+        let start = items.count
+        items.append(contentsOf: openItems[firstOpen...])
+        openItems.removeLast(count)
+        return ParsedCell(.list, count: UInt32(count), payload: UInt64(start))
+    }
+
+    private mutating func string() throws -> ParsedCell {
+        let scanned = try scanner.string()
+        let offset = scanned.start - UnsafePointer(text)
+        let count = scanned.hasEscapes ? unescape(scanned, into: text + offset) : scanned.count
+        return ParsedCell(.string, count: UInt32(count), payload: UInt64(offset))
+    }
+
+    private mutating func number(_ byte: UInt8) throws -> ParsedCell {
+        guard byte == UInt8(ascii: "-") || byte &- 0x30 < 10 else { throw ParseFailure.mismatch("a number was expected") }
+        switch try scanner.number() {
+        case .int(let value): return .int(value)
+        case .float(let value): return .float(value)
+        case .text(let start, let count):
+            return ParsedCell(.number, count: UInt32(count), payload: UInt64(start - UnsafePointer(text)))
+        }
+    }
+
+    private mutating func boolean(_ byte: UInt8) throws -> ParsedCell {
+        switch byte {
+        case UInt8(ascii: "t"):
+            try scanner.expectWord("true")
+            return ParsedCell(.yes)
+        case UInt8(ascii: "f"):
+            try scanner.expectWord("false")
+            return ParsedCell(.no)
+        default: throw ParseFailure.mismatch("true or false was expected")
+        }
+    }
+
+    /// A custom scalar: objects and lists are kept as their text.
+    private mutating func scalar(_ byte: UInt8) throws -> ParsedCell {
+        switch byte {
+        case UInt8(ascii: "\""): return try string()
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return try boolean(byte)
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            let start = scanner.position
+            try scanner.skipValue()
+            return ParsedCell(
+                .json, count: UInt32(scanner.position - start), payload: UInt64(start - UnsafePointer(text)))
+        default: return try number(byte)
+        }
+    }
+
+    // MARK: Identity
+
+    /// Writes the cache key of the object whose fields are open from `first` on.
+    private mutating func identity(
+        _ planned: CaseOp, type: (number: Int32, caseIndex: Int32), fields first: Int
+    ) throws -> (start: Int32, count: Int32) {
+        guard planned.keyCount > 0 else { return (0, 0) }
+        let start = keys.count
+        let known = layout.typeNames.count
+        if Int(type.number) < known {
+            keys.append(contentsOf: layout.typeNames[Int(type.number)].utf8)
+        } else {
+            keys.append(contentsOf: unknownTypes[Int(type.number) - known].utf8)
+        }
+        keys.append(UInt8(ascii: ":"))
+        if planned.keyCount > 1 { keys.append(UInt8(ascii: "{")) }
+        for position in 0..<planned.keyCount {
+            let wanted = layout.keyFields[Int(planned.keyStart + position)]
+            guard let field = openFields[first...].first(where: { $0.field == wanted }) else {
+                keys.removeLast(keys.count - start)
+                return (0, 0)
+            }
+            if planned.keyCount > 1 {
+                if position > 0 { keys.append(UInt8(ascii: ",")) }
+                appendJSONString(layout.plan.fields[Int(wanted)].name, to: &keys)
+                keys.append(UInt8(ascii: ":"))
+            }
+            guard appendKeyPart(field.cell, quoted: planned.keyCount > 1) else {
+                keys.removeLast(keys.count - start)
+                return (0, 0)
+            }
+        }
+        if planned.keyCount > 1 { keys.append(UInt8(ascii: "}")) }
+        return (Int32(start), Int32(keys.count - start))
+    }
+
+    /// False where the value identifies nothing: null, or no scalar. `1` and `"1"` are the same.
+    private mutating func appendKeyPart(_ cell: ParsedCell, quoted: Bool) -> Bool {
+        switch cell.kind {
+        case .string, .number:
+            let part = UnsafeBufferPointer(start: UnsafePointer(text) + cell.offset, count: Int(cell.count))
+            if quoted { appendJSONString(part, to: &keys) } else { keys.append(contentsOf: part) }
+        case .int, .float, .no, .yes:
+            let part = switch cell.kind {
+            case .int: String(Int64(bitPattern: cell.payload))
+            case .float: Double(bitPattern: cell.payload).description
+            default: cell.kind == .yes ? "true" : "false"
+            }
+            if quoted { appendJSONString(part, to: &keys) } else { keys.append(contentsOf: part.utf8) }
+        case .absent, .null, .json, .list, .object: return false
+        }
+        return true
+    }
+
+    // MARK: Errors
+
+    /// The fields whose null stands at or above the path of an error. Where an element of a list is null for that
+    /// reason, the field that holds the list.
+    private func unansweredFields(_ errors: [GraphQLError], from root: Int) -> Set<Int> {
+        var unanswered: Set<Int> = []
+        for error in errors {
+            guard let path = error.path else { continue }
+            var cell = ParsedCell(.object, payload: UInt64(root))
+            var holder: Int?
+            walk: for component in path.components {
+                switch component {
+                case .field(let name):
+                    guard cell.kind == .object else { break walk }
+                    let object = objects[cell.offset]
+                    let range = Int(object.fieldStart)..<Int(object.fieldStart + object.fieldCount)
+                    guard let field = range.first(where: {
+                        layout.plan.fields[Int(fields[$0].field)].responseKey == name
+                    }) else { break walk }
+                    holder = field
+                    cell = fields[field].cell
+                case .index(let index):
+                    guard cell.kind == .list, index >= 0, index < Int(cell.count) else { break walk }
+                    cell = items[cell.offset + index]
+                }
+                if cell.kind == .null { break }
+            }
+            if cell.kind == .null, let holder { unanswered.insert(holder) }
+        }
+        return unanswered
+    }
+
+    func explain(_ error: any Error) -> RecordError {
+        switch error {
+        case let error as RecordError: error
+        case let error as JSONError:
+            RecordError(
+                error.reason == .nestedTooDeep ? .tooLarge : .responseMalformed, "the response cannot be read",
+                path: layout.path(path), cause: error)
+        case ParseFailure.mismatch(let what):
+            RecordError(.responseMismatch, "the response does not fit the operation: \(what)", path: layout.path(path))
+        case ParseFailure.schemaMismatch(let what):
+            RecordError(.schemaMismatch, "the response does not fit the schema: \(what)", path: layout.path(path))
+        case ParseFailure.notAResponse(let what):
+            RecordError(.responseMalformed, "the text is not a GraphQL response: \(what)")
+        default: RecordError(.responseMalformed, "the response cannot be read", path: layout.path(path), cause: error)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+package import LarderGraphQL
+
+/// A plan laid out for the loops that parse and read: plain values in contiguous arrays, names as UTF-8.
+///
+/// Made once a plan, and shared by all parses and reads along it. Unchecked: the memory is written in `init`
+/// and never after.
+package final class PlanLayout: @unchecked Sendable {
+    package let plan: Plan
+    /// By case: the program's own fields.
+    let shapes: ShapeTable
+    /// Distinct type names; types are referred to by their index.
+    let typeNames: [String]
+    let selections: UnsafeBufferPointer<SelectionOp>
+    let cases: UnsafeBufferPointer<CaseOp>
+    let fields: UnsafeBufferPointer<FieldOp>
+    let types: UnsafeBufferPointer<TypeOp>
+    let keyFields: UnsafeBufferPointer<Int32>
+    /// All names, one after the other.
+    let text: UnsafeBufferPointer<UInt8>
+
+    package init(_ plan: Plan) {
+        self.plan = plan
+        shapes = ShapeTable(plan.cases.map { ObjectShape($0.names) })
+        var draft = LayoutDraft()
+        for selection in plan.selections { draft.append(selection) }
+        for planned in plan.cases { draft.append(planned) }
+        for field in plan.fields { draft.append(field) }
+        typeNames = draft.typeNames
+        selections = copied(draft.selections)
+        cases = copied(draft.cases)
+        fields = copied(draft.fields)
+        types = copied(draft.types)
+        keyFields = copied(draft.keyFields)
+        text = copied(draft.text)
+    }
+
+    deinit {
+        selections.deallocate()
+        cases.deallocate()
+        fields.deallocate()
+        types.deallocate()
+        keyFields.deallocate()
+        text.deallocate()
+    }
+
+    func path(_ entries: [PathEntry]) -> ResponsePath {
+        ResponsePath(entries.map { entry in
+            switch entry {
+            case .field(let index): .field(plan.fields[Int(index)].responseKey)
+            case .index(let index): .index(Int(index))
+            }
+        })
+    }
+}
+
+/// One step of the way to a value, as the loops keep it.
+enum PathEntry {
+    /// An index into the plan's fields.
+    case field(Int32)
+    case index(Int32)
+}
+
+/// A name in `PlanLayout.text`.
+struct NameSpan {
+    var start: Int32
+    var count: Int32
+}
+
+struct SelectionOp {
+    var typeStart: Int32
+    var typeCount: Int32
+    /// The case of types that the schema does not know, or -1.
+    var unknownTypeCase: Int32
+    /// The only type possible here, as an index into `types`, or -1.
+    var onlyType: Int32
+}
+
+struct TypeOp {
+    var name: NameSpan
+    /// In `PlanLayout.typeNames`.
+    var number: Int32
+    var caseIndex: Int32
+}
+
+struct CaseOp {
+    var fieldStart: Int32
+    var fieldCount: Int32
+    /// How many of the fields are the program's own.
+    var visibleCount: Int32
+    /// In `PlanLayout.keyFields`; the count is 0 for objects without identity.
+    var keyStart: Int32
+    var keyCount: Int32
+}
+
+struct FieldOp {
+    enum Content: UInt8 {
+        case typename, int, float, string, boolean, id, enumeration, custom, object
+    }
+
+    var responseKey: NameSpan
+    var content: Content
+    var listDepth: UInt8
+    /// As `FieldTypeShape.nonNull`.
+    var nonNull: UInt32
+    /// Or -1 if only the cache asked for the field.
+    var slot: Int32
+    /// In `Plan.keys`, or -1.
+    var key: Int32
+    /// In `PlanLayout.selections`, or -1.
+    var selection: Int32
+    /// In `Plan.policies`, or -1.
+    var policy: Int32
+
+    @inline(__always)
+    func isNonNull(_ level: Int) -> Bool { nonNull & (1 << UInt32(truncatingIfNeeded: level)) != 0 }
+}
+
+private struct LayoutDraft {
+    var selections: [SelectionOp] = []
+    var cases: [CaseOp] = []
+    var fields: [FieldOp] = []
+    var types: [TypeOp] = []
+    var keyFields: [Int32] = []
+    var text: [UInt8] = []
+    var typeNames: [String] = []
+    private var typeNumbers: [String: Int32] = [:]
+
+    mutating func append(_ selection: SelectionPlan) {
+        let start = Int32(types.count)
+        for type in selection.types {
+            let number = typeNumbers[type.name] ?? Int32(typeNames.count)
+            if number == Int32(typeNames.count) {
+                typeNumbers[type.name] = number
+                typeNames.append(type.name)
+            }
+            types.append(TypeOp(name: span(type.name), number: number, caseIndex: Int32(type.caseIndex)))
+        }
+        selections.append(SelectionOp(
+            typeStart: start, typeCount: Int32(selection.types.count),
+            unknownTypeCase: Int32(selection.unknownTypeCase ?? -1),
+            onlyType: selection.isConcrete ? start : -1))
+    }
+
+    mutating func append(_ planned: CasePlan) {
+        let keys = planned.keyFields ?? []
+        cases.append(CaseOp(
+            fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
+            visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count)))
+        keyFields.append(contentsOf: keys.map(Int32.init))
+    }
+
+    mutating func append(_ field: FieldPlan) {
+        let (content, selection): (FieldOp.Content, Int) = switch field.content {
+        case .typename: (.typename, -1)
+        case .leaf(.int): (.int, -1)
+        case .leaf(.float): (.float, -1)
+        case .leaf(.string): (.string, -1)
+        case .leaf(.boolean): (.boolean, -1)
+        case .leaf(.id): (.id, -1)
+        case .leaf(.enumeration): (.enumeration, -1)
+        case .leaf(.custom): (.custom, -1)
+        case .object(let selection): (.object, selection)
+        }
+        fields.append(FieldOp(
+            responseKey: span(field.responseKey), content: content, listDepth: UInt8(field.type.listDepth),
+            nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1), key: Int32(field.key ?? -1),
+            selection: Int32(selection), policy: Int32(field.policy ?? -1)))
+    }
+
+    private mutating func span(_ name: String) -> NameSpan {
+        let start = text.count
+        text.append(contentsOf: name.utf8)
+        return NameSpan(start: Int32(start), count: Int32(text.count - start))
+    }
+}
+
+private func copied<Element>(_ array: [Element]) -> UnsafeBufferPointer<Element> {
+    let buffer = UnsafeMutableBufferPointer<Element>.allocate(capacity: array.count)
+    _ = buffer.initialize(from: array)
+    return UnsafeBufferPointer(buffer)
+}

@@ -1,0 +1,81 @@
+public import LarderGraphQL
+
+/// One error that a server reported in a response, beside its data or instead of it.
+public struct GraphQLError: Error, Sendable, Hashable {
+    public struct Location: Sendable, Hashable {
+        /// From 1, in the document that was sent.
+        public var line: Int
+        public var column: Int
+
+        public init(line: Int, column: Int) {
+            self.line = line
+            self.column = column
+        }
+    }
+
+    /// For developers, in whatever language the server speaks.
+    public var message: String
+    /// The field that could not be answered; nil where the error concerns the whole request.
+    public var path: ResponsePath?
+    public var locations: [Location]
+    /// What the server adds, by its own rules; AppSync's `errorType` at the root of an error is in `errorType`.
+    public var extensions: [String: Value]
+    /// The kind of error: AppSync's `errorType`, at the root or in `extensions`, or `extensions.code`.
+    public var errorType: String?
+
+    public init(
+        message: String, path: ResponsePath? = nil, locations: [Location] = [], extensions: [String: Value] = [:],
+        errorType: String? = nil
+    ) {
+        self.message = message
+        self.path = path
+        self.locations = locations
+        self.extensions = extensions
+        self.errorType = errorType
+    }
+}
+
+extension GraphQLError: CustomStringConvertible {
+    public var description: String {
+        let at = path.map { " at \($0)" } ?? ""
+        let kind = errorType.map { " [\($0)]" } ?? ""
+        return message + at + kind
+    }
+}
+
+extension GraphQLError {
+    /// Reads an entry of a response's `errors` as leniently as may be: what an error says must not be lost over
+    /// how it says it.
+    init(_ value: Value) {
+        guard case .object(let members) = value else {
+            self.init(message: "the server reported an error without a message")
+            return
+        }
+        self.init(message: members["message"]?.text ?? "the server reported an error without a message")
+        if case .list(let steps)? = members["path"] {
+            path = ResponsePath(steps.compactMap { step in
+                switch step {
+                case .string(let name): .field(name)
+                case .int(let index): .index(Int(clamping: index))
+                default: nil
+                }
+            })
+        }
+        if case .list(let places)? = members["locations"] {
+            locations = places.compactMap { place in
+                guard case .object(let members) = place, case .int(let line)? = members["line"],
+                    case .int(let column)? = members["column"]
+                else { return nil }
+                return Location(line: Int(clamping: line), column: Int(clamping: column))
+            }
+        }
+        if case .object(let members)? = members["extensions"] { extensions = members }
+        errorType = members["errorType"]?.text ?? extensions["errorType"]?.text ?? extensions["code"]?.text
+    }
+}
+
+extension Value {
+    fileprivate var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+}

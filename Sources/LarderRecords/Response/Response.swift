@@ -1,0 +1,53 @@
+/// An answer to an operation: data, and what is to be said about it.
+///
+/// The data is one immutable block of memory. Copying a response, comparing it with itself and passing it to
+/// another task cost nothing; reading a field decodes that field alone.
+///
+/// ```swift
+/// let title = response["recipe"]?["title"]?.string
+/// let recipe = try response.decode(RecipeData.self)
+/// ```
+///
+/// Two responses are equal if their data, errors and missing paths are, wherever they came from.
+public struct Response: Sendable {
+    let buffer: ResponseBuffer?
+    /// The errors that the server reported with this data; none where it was read from a cache.
+    public let errors: [GraphQLError]
+    /// What the operation asks for and the cache does not know; empty for a complete answer.
+    public let missing: [ResponsePath]
+
+    init(buffer: ResponseBuffer?, errors: [GraphQLError] = [], missing: [ResponsePath] = []) {
+        self.buffer = buffer
+        self.errors = errors
+        self.missing = missing
+    }
+
+    /// The root of the data; nil if there is none.
+    public var data: ResponseValue? {
+        guard let buffer else { return nil }
+        return ResponseValue(buffer: buffer, cell: buffer.cell(at: 0))
+    }
+
+    /// A field of the root.
+    public subscript(name: String) -> ResponseValue? { data?[name] }
+
+    public var isComplete: Bool { missing.isEmpty }
+
+    /// The data as JSON in UTF-8; `null` where there is none.
+    public var json: [UInt8] { data?.json ?? Array("null".utf8) }
+
+    /// The bytes of memory that the data takes.
+    public var byteCount: Int { buffer?.count ?? 0 }
+}
+
+extension Response: Hashable {
+    public static func == (left: Response, right: Response) -> Bool {
+        left.data == right.data && left.errors == right.errors && left.missing == right.missing
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(data)
+        hasher.combine(errors)
+        hasher.combine(missing)
+    }
+}

@@ -1,0 +1,137 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// A record that was read for a response, and the plan's case by which it was read.
+struct Visit {
+    var record: UInt64
+    var caseIndex: UInt32
+}
+
+/// The memory of one response: the root's cell at offset 0, then blocks of cells and text as they came.
+///
+/// Unchecked: the memory is written by `ResponseBuilder` alone, before the buffer exists, and never after.
+final class ResponseBuffer: @unchecked Sendable {
+    let base: UnsafeMutableRawPointer
+    let count: Int
+    let shapes: ShapeTable
+    /// The records read, in the order of reading; empty where the response does not come from a cache.
+    let visits: UnsafeBufferPointer<Visit>
+
+    init(base: UnsafeMutableRawPointer, count: Int, shapes: ShapeTable, visits: UnsafeBufferPointer<Visit>) {
+        self.base = base
+        self.count = count
+        self.shapes = shapes
+        self.visits = visits
+    }
+
+    deinit { free(base) }
+
+    @inline(__always)
+    func cell(at offset: Int) -> ResponseCell {
+        base.load(fromByteOffset: offset, as: ResponseCell.self)
+    }
+
+    @inline(__always)
+    func text(_ cell: ResponseCell) -> UnsafeBufferPointer<UInt8> {
+        let start = (base + cell.offset).assumingMemoryBound(to: UInt8.self)
+        return UnsafeBufferPointer(start: start, count: Int(cell.count))
+    }
+
+    func shape(_ cell: ResponseCell) -> ObjectShape { shapes.shapes[Int(cell.count)] }
+}
+
+/// Builds the memory of a response.
+///
+/// Offsets, not pointers, are kept across calls, for the memory moves when it grows.
+struct ResponseBuilder: ~Copyable {
+    private(set) var base: UnsafeMutableRawPointer
+    private(set) var count = ResponseCell.size
+    private var capacity: Int
+
+    /// - Parameter capacity: The bytes expected, where that is known from an earlier response.
+    init(capacity: Int) {
+        self.capacity = max(capacity, 256)
+        base = Self.allocate(self.capacity)
+        store(ResponseCell(.absent), at: 0)
+    }
+
+    deinit { free(base) }
+
+    /// Room for `cells` cells, each `.absent`.
+    @inline(__always)
+    mutating func appendCells(_ cells: Int) -> Int {
+        let offset = (count + 7) & ~7
+        let size = cells * ResponseCell.size
+        if offset + size > capacity { grow(to: offset + size) }
+        count = offset + size
+        memset(base + offset, 0, size)
+        return offset
+    }
+
+    @inline(__always)
+    mutating func appendText(_ kind: CellKind, _ text: UnsafeRawPointer, count size: Int) -> ResponseCell {
+        let offset = count
+        if offset + size > capacity { grow(to: offset + size) }
+        memcpy(base + offset, text, size)
+        count = offset + size
+        return ResponseCell(kind, count: UInt32(truncatingIfNeeded: size), payload: UInt64(offset))
+    }
+
+    /// Room for text that unescaping makes shorter than `capacity`; `write` answers how long it became.
+    mutating func appendText(
+        _ kind: CellKind, upTo size: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int
+    ) -> ResponseCell {
+        let offset = count
+        if offset + size > capacity { grow(to: offset + size) }
+        let written = write((base + offset).assumingMemoryBound(to: UInt8.self))
+        count = offset + written
+        return ResponseCell(kind, count: UInt32(truncatingIfNeeded: written), payload: UInt64(offset))
+    }
+
+    @inline(__always)
+    func store(_ cell: ResponseCell, at offset: Int) {
+        base.storeBytes(of: cell, toByteOffset: offset, as: ResponseCell.self)
+    }
+
+    @inline(__always)
+    func cell(at offset: Int) -> ResponseCell {
+        base.load(fromByteOffset: offset, as: ResponseCell.self)
+    }
+
+    consuming func finish(shapes: ShapeTable, visits: UnsafeBufferPointer<Visit>? = nil) -> ResponseBuffer {
+        var copied = UnsafeBufferPointer<Visit>(start: nil, count: 0)
+        let dataCount = count
+        if let visits, let source = visits.baseAddress, !visits.isEmpty {
+            let offset = (count + 7) & ~7
+            let size = visits.count * MemoryLayout<Visit>.stride
+            if offset + size > capacity { grow(to: offset + size) }
+            memcpy(base + offset, source, size)
+            count = offset + size
+            let start = (base + offset).bindMemory(to: Visit.self, capacity: visits.count)
+            copied = UnsafeBufferPointer(start: start, count: visits.count)
+        }
+        let buffer = ResponseBuffer(base: base, count: dataCount, shapes: shapes, visits: copied)
+        discard self
+        return buffer
+    }
+
+    private mutating func grow(to needed: Int) {
+        let larger = max(needed, capacity * 2)
+        guard let moved = realloc(base, larger) else { outOfMemory(larger) }
+        base = moved
+        capacity = larger
+    }
+
+    private static func allocate(_ size: Int) -> UnsafeMutableRawPointer {
+        guard let memory = malloc(size) else { outOfMemory(size) }
+        return memory
+    }
+}
+
+/// Swift's own collections end the process when memory is exhausted, and so does this.
+private func outOfMemory(_ size: Int) -> Never {
+    fatalError("no memory for a response of \(size) bytes")
+}

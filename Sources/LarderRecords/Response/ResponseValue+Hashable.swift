@@ -1,0 +1,91 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// Values are equal by what they hold: kinds, numbers, text, elements in order, fields by name in any order.
+/// An absent field equals only an absent field, or a field that the other does not have.
+extension ResponseValue: Hashable {
+    public static func == (left: ResponseValue, right: ResponseValue) -> Bool {
+        left.buffer.equals(left.cell, right.cell, of: right.buffer)
+    }
+
+    public func hash(into hasher: inout Hasher) { buffer.hash(cell, into: &hasher) }
+}
+
+extension ResponseBuffer {
+    // Recursion is bounded: a response is as deep as its operation, or as `JSONScanner` allows.
+    func equals(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
+        guard mine.kind == theirs.kind else { return false }
+        switch mine.kind {
+        case .absent, .null, .no, .yes: return true
+        case .int: return mine.payload == theirs.payload
+        case .float: return Double(bitPattern: mine.payload) == Double(bitPattern: theirs.payload)
+        case .number, .string, .json:
+            return mine.count == theirs.count
+                && memcmp(base + mine.offset, other.base + theirs.offset, Int(mine.count)) == 0
+        case .list:
+            return mine.count == theirs.count && equalCells(mine, theirs, count: Int(mine.count), of: other)
+        case .object:
+            if shapes === other.shapes, mine.count == theirs.count {
+                return equalCells(mine, theirs, count: shape(mine).names.count, of: other)
+            }
+            return equalByName(mine, theirs, of: other)
+        }
+    }
+
+    private func equalCells(_ mine: ResponseCell, _ theirs: ResponseCell, count: Int, of other: ResponseBuffer) -> Bool {
+        for index in 0..<count {
+            let step = index * ResponseCell.size
+            guard equals(cell(at: mine.offset + step), other.cell(at: theirs.offset + step), of: other) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    private func equalByName(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
+        let (myNames, theirShape) = (shape(mine).names, other.shape(theirs))
+        var matched = 0
+        for (index, name) in myNames.enumerated() {
+            let field = cell(at: mine.offset + index * ResponseCell.size)
+            if field.kind == .absent { continue }
+            guard let position = theirShape.position(of: name, guess: index) else { return false }
+            matched += 1
+            let theirField = other.cell(at: theirs.offset + position * ResponseCell.size)
+            guard equals(field, theirField, of: other) else { return false }
+        }
+        let present = theirShape.names.indices.count { index in
+            other.cell(at: theirs.offset + index * ResponseCell.size).kind != .absent
+        }
+        return matched == present
+    }
+
+    func hash(_ cell: ResponseCell, into hasher: inout Hasher) {
+        hasher.combine(cell.kind)
+        switch cell.kind {
+        case .absent, .null, .no, .yes: break
+        case .int: hasher.combine(cell.payload)
+        case .float: hasher.combine(Double(bitPattern: cell.payload))
+        case .number, .string, .json: hasher.combine(bytes: UnsafeRawBufferPointer(text(cell)))
+        case .list:
+            hasher.combine(cell.count)
+            for index in 0..<Int(cell.count) {
+                hash(self.cell(at: cell.offset + index * ResponseCell.size), into: &hasher)
+            }
+        case .object:
+            // The order of fields does not count, so their hashes are added up.
+            var sum = 0
+            for (index, name) in shape(cell).names.enumerated() {
+                let field = self.cell(at: cell.offset + index * ResponseCell.size)
+                if field.kind == .absent { continue }
+                var member = Hasher()
+                member.combine(name)
+                hash(field, into: &member)
+                sum &+= member.finalize()
+            }
+            hasher.combine(sum)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// A value inside a `Response`: a view of its memory, free to copy and to pass between tasks.
+public struct ResponseValue: Sendable {
+    /// What kinds of value there are.
+    public enum Kind: Sendable, Hashable {
+        case null, boolean, int, float
+        /// A number that neither `Int64` nor `Double` keeps; `number` is its text.
+        case number
+        case string
+        /// An object or list of a custom scalar, as the server wrote it; `json` is its text.
+        case json
+        case list, object
+    }
+
+    let buffer: ResponseBuffer
+    let cell: ResponseCell
+
+    init?(buffer: ResponseBuffer, cell: ResponseCell) {
+        guard cell.kind != .absent else { return nil }
+        self.buffer = buffer
+        self.cell = cell
+    }
+
+    public var kind: Kind {
+        switch cell.kind {
+        case .absent, .null: .null
+        case .no, .yes: .boolean
+        case .int: .int
+        case .float: .float
+        case .number: .number
+        case .string: .string
+        case .json: .json
+        case .list: .list
+        case .object: .object
+        }
+    }
+
+    public var isNull: Bool { cell.kind == .null }
+
+    public var boolean: Bool? {
+        switch cell.kind {
+        case .yes: true
+        case .no: false
+        default: nil
+        }
+    }
+
+    public var int: Int64? { cell.kind == .int ? Int64(bitPattern: cell.payload) : nil }
+
+    /// The value of a float, and of an int that a double keeps exactly.
+    public var double: Double? {
+        switch cell.kind {
+        case .float: Double(bitPattern: cell.payload)
+        case .int: Double(exactly: Int64(bitPattern: cell.payload))
+        default: nil
+        }
+    }
+
+    public var string: String? {
+        cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
+    }
+
+    /// The text of a number of any kind, as JSON writes it.
+    public var number: String? {
+        switch cell.kind {
+        case .int: String(Int64(bitPattern: cell.payload))
+        case .float: Double(bitPattern: cell.payload).description
+        case .number: String(decoding: buffer.text(cell), as: UTF8.self)
+        default: nil
+        }
+    }
+
+    /// The number of elements of a list or fields of an object, otherwise 0.
+    public var count: Int {
+        switch cell.kind {
+        case .list: Int(cell.count)
+        case .object: buffer.shape(cell).names.count
+        default: 0
+        }
+    }
+
+    /// The names of an object's fields in the order of the operation, those that are absent included.
+    public var names: [String] { cell.kind == .object ? buffer.shape(cell).names : [] }
+
+    /// The field's value; nil where the value is no object, has no such field, or the field is absent.
+    public subscript(name: String) -> ResponseValue? {
+        guard cell.kind == .object, let position = buffer.shape(cell).position(of: name) else { return nil }
+        return element(position)
+    }
+
+    /// The list's element; nil where the value is no list or is shorter.
+    public subscript(index: Int) -> ResponseValue? {
+        guard cell.kind == .list, index >= 0, index < Int(cell.count) else { return nil }
+        return element(index)
+    }
+
+    /// The elements of a list; empty for anything else.
+    public var elements: [ResponseValue] { (0..<(cell.kind == .list ? Int(cell.count) : 0)).compactMap(element) }
+
+    func element(_ index: Int) -> ResponseValue? {
+        ResponseValue(buffer: buffer, cell: buffer.cell(at: cell.offset + index * ResponseCell.size))
+    }
+}
