@@ -1,0 +1,38 @@
+extension Environment {
+    /// What a commit survives besides a killed process, which every commit survives.
+    package enum Durability: Sendable, Hashable {
+        /// Power loss too, every commit.
+        case full
+        /// Power loss may take back the last commits, never damage the tree (`MDB_NOMETASYNC`).
+        case withoutMetaSync
+        /// Power loss may damage the file (`MDB_NOSYNC`): for what is thrown away anyway.
+        case none
+    }
+
+    /// When the file is walked page by page before it is mapped.
+    package enum Verification: Sendable, Hashable {
+        /// Where the stamp of the last clean close does not fit the file, and nobody else has it open.
+        case unlessCleanlyClosed
+        case always
+    }
+
+    package struct Options: Sendable {
+        /// Bytes of address space for the map, and so the file's greatest size. Takes no memory and no disk.
+        ///
+        /// Reserved once and for good: growing a map needs a moment without any transaction, and reads are
+        /// synchronous and never wait for one.
+        package var mapSize = 64 << 30
+        /// Read transactions that may be open at once, in all processes together.
+        package var maxReaders = 510
+        package var durability = Durability.full
+        /// Reads only: makes nothing but LMDB's reader table, and that only where the folder lets it.
+        package var isReadOnly = false
+        package var verification = Verification.unlessCleanlyClosed
+        /// Who this is, for the error message of another who waits for the writer lock.
+        package var lockLabel = "larder"
+        /// How long opening may wait for another process that verifies or writes.
+        package var lockDeadline = Duration.seconds(5)
+
+        package init() {}
+    }
+}

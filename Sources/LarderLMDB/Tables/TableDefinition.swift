@@ -1,0 +1,18 @@
+/// A named table as a program declares it when it opens an environment.
+package struct TableDefinition: Sendable, Hashable {
+    /// What the keys of a table are; LMDB orders and compares them accordingly.
+    package enum Keys: Sendable, Hashable {
+        /// 1 to 511 bytes, in the order of `memcmp`.
+        case bytes
+        /// `UInt64` in the machine's own byte order (`MDB_INTEGERKEY`), in numeric order.
+        case integers
+    }
+
+    package let name: String
+    package let keys: Keys
+
+    package init(name: String, keys: Keys) {
+        self.name = name
+        self.keys = keys
+    }
+}

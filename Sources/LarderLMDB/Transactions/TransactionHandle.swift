@@ -1,0 +1,54 @@
+internal import CLMDB
+
+/// LMDB's transaction, and the reads that both kinds of transaction are made of.
+///
+/// A copyable pointer without an owner: whoever holds one must not outlive the transaction that owns it.
+struct TransactionHandle {
+    let pointer: OpaquePointer
+
+    var id: UInt64 { UInt64(mdb_txn_id(pointer)) }
+
+    @inline(__always)
+    func get(_ key: UInt64, in table: Table) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        guard table.keys == .integers else { throw .keyKind(table) }
+        var key = key
+        var value = MDB_val()
+        let status = withUnsafeMutableBytes(of: &key) { bytes in
+            var name = MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
+            return mdb_get(pointer, table.dbi, &name, &value)
+        }
+        return try Self.found(status, value)
+    }
+
+    @inline(__always)
+    func get(_ key: UnsafeRawBufferPointer, in table: Table) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        guard table.keys == .bytes else { throw .keyKind(table) }
+        guard key.count > 0 else { throw .emptyKey }
+        var name = MDB_val(key)
+        var value = MDB_val()
+        return try Self.found(mdb_get(pointer, table.dbi, &name, &value), value)
+    }
+
+    func entryCount(of table: Table) throws(LMDBError) -> Int {
+        var statistics = MDB_stat()
+        let status = mdb_stat(pointer, table.dbi, &statistics)
+        guard status == MDB_SUCCESS else { throw .make(status, doing: "counting entries") }
+        return Int(clamping: statistics.ms_entries)
+    }
+
+    @inline(__always)
+    private static func found(_ status: Int32, _ value: MDB_val) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        if status == MDB_SUCCESS { return UnsafeRawBufferPointer(value) }
+        if status == MDB_NOTFOUND { return nil }
+        throw .make(status, doing: "reading a value")
+    }
+}
+
+extension LMDBError {
+    @inline(never)
+    static func keyKind(_ table: Table) -> LMDBError {
+        LMDBError(.keyKindMismatch, "The table has keys of kind \(table.keys); use that kind.")
+    }
+
+    static var emptyKey: LMDBError { LMDBError(.keyEmpty, "A key holds at least one byte.", status: MDB_BAD_VALSIZE) }
+}
