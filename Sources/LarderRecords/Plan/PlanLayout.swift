@@ -174,7 +174,7 @@ private struct LayoutDraft {
     }
 }
 
-private func copied<Element>(_ array: [Element]) -> UnsafeBufferPointer<Element> {
+func copied<Element>(_ array: [Element]) -> UnsafeBufferPointer<Element> {
     let buffer = UnsafeMutableBufferPointer<Element>.allocate(capacity: array.count)
     _ = buffer.initialize(from: array)
     return UnsafeBufferPointer(buffer)

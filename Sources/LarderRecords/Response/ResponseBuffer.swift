@@ -6,6 +6,9 @@ import Glibc
 
 /// A record that was read for a response, and the plan's case by which it was read.
 struct Visit {
+    /// For records of which nothing could be read: any change of theirs matters.
+    static let anyField = UInt32.max
+
     var record: UInt64
     var caseIndex: UInt32
 }
@@ -19,6 +22,9 @@ final class ResponseBuffer: @unchecked Sendable {
     let shapes: ShapeTable
     /// The records read, in the order of reading; empty where the response does not come from a cache.
     let visits: UnsafeBufferPointer<Visit>
+
+    /// What the memory takes, visits included.
+    var totalSize: Int { count + 8 + visits.count * MemoryLayout<Visit>.stride }
 
     init(base: UnsafeMutableRawPointer, count: Int, shapes: ShapeTable, visits: UnsafeBufferPointer<Visit>) {
         self.base = base
@@ -101,18 +107,17 @@ struct ResponseBuilder: ~Copyable {
         base.load(fromByteOffset: offset, as: ResponseCell.self)
     }
 
-    consuming func finish(shapes: ShapeTable, visits: UnsafeBufferPointer<Visit>? = nil) -> ResponseBuffer {
-        var copied = UnsafeBufferPointer<Visit>(start: nil, count: 0)
+    /// Hands the memory over, with the visits after the data.
+    consuming func finish(shapes: ShapeTable, visits: [Visit] = []) -> ResponseBuffer {
         let dataCount = count
-        if let visits, let source = visits.baseAddress, !visits.isEmpty {
-            let offset = (count + 7) & ~7
-            let size = visits.count * MemoryLayout<Visit>.stride
-            if offset + size > capacity { grow(to: offset + size) }
-            memcpy(base + offset, source, size)
-            count = offset + size
-            let start = (base + offset).bindMemory(to: Visit.self, capacity: visits.count)
-            copied = UnsafeBufferPointer(start: start, count: visits.count)
+        let start = (count + 7) & ~7
+        let size = visits.count * MemoryLayout<Visit>.stride
+        if start + size > capacity { grow(to: start + size) }
+        visits.withUnsafeBytes { source in
+            if let from = source.baseAddress { memcpy(base + start, from, size) }
         }
+        let copied = UnsafeBufferPointer(
+            start: (base + start).bindMemory(to: Visit.self, capacity: visits.count), count: visits.count)
         let buffer = ResponseBuffer(base: base, count: dataCount, shapes: shapes, visits: copied)
         discard self
         return buffer

@@ -1,0 +1,89 @@
+/// A record's number in its LMDB environment: never used again, and never outside it.
+typealias RecordID = UInt64
+
+/// The number of a field key or type name in its LMDB environment; 0 stands for none.
+typealias FieldID = UInt32
+
+/// A stored record.
+///
+/// | bytes | | |
+/// | --- | --- | --- |
+/// | 0 | format | 1 |
+/// | 1 | flags | `RecordFlags` |
+/// | 2-3 | | 0 |
+/// | 4-7 | checksum | of everything from byte 8 on |
+/// | 8-11 | type | FieldID of the type's name |
+/// | 12-15 | count | of the fields |
+/// | 16-19 | keyCount or ownerField | the length of an entity's cache key, or the FieldID that holds a part |
+/// | 20-27 | owner | of a part only: the RecordID that owns it |
+/// | 20 or 28 | fields | count x 8 bytes, ascending: FieldID, then a value word |
+/// | | key | the entity's cache key in UTF-8 |
+/// | | payload | what the value words refer to |
+///
+/// An *entity* has a cache key and is referred to; a *part* is an object without identity, and belongs to the one
+/// field that holds it. A record whose fields are many is *split*: it keeps its header, and each field is an entry
+/// of its own in the table `fields`. Integers are little-endian and not aligned.
+///
+/// A value word is a tag in the upper four bits and 28 bits of content: the value itself where it fits, otherwise
+/// the offset of its payload from the record's first byte.
+enum RecordFormat {
+    static let version: UInt8 = 1
+    static let entityHeader = 20
+    static let partHeader = 28
+    static let entrySize = 8
+    /// The greatest offset that a value word holds, and so a record's greatest size.
+    static let maximumSize = 1 << 28
+    /// Records with more fields than this are split.
+    static let splitThreshold = 64
+}
+
+struct RecordFlags: OptionSet {
+    var rawValue: UInt8
+    static let entity = RecordFlags(rawValue: 1)
+    /// The object is known to be no more; the record has no fields.
+    static let tombstone = RecordFlags(rawValue: 2)
+    /// The fields are in the table `fields`.
+    static let split = RecordFlags(rawValue: 4)
+    static let known: RecordFlags = [.entity, .tombstone, .split]
+}
+
+/// What a value word says.
+enum ValueTag: UInt32 {
+    case null = 0
+    case no, yes
+    /// The content is the number, 28 bits signed.
+    case smallInt
+    /// The payload is eight bytes.
+    case int, float
+    /// The payload is a length as a variable-length integer, then as many bytes.
+    case number, string, json
+    /// The payload is a count as a variable-length integer, then as many value words.
+    case list
+    /// The content is the RecordID of an entity, or of a part.
+    case reference, part
+    /// The payload is the RecordID in eight bytes.
+    case wideReference, widePart
+}
+
+/// A value word: see `RecordFormat`.
+struct ValueWord: Equatable {
+    var bits: UInt32
+
+    @inline(__always)
+    init(bits: UInt32) { self.bits = bits }
+
+    @inline(__always)
+    init(_ tag: ValueTag, _ content: UInt32 = 0) { bits = tag.rawValue << 28 | content & 0x0FFF_FFFF }
+
+    /// Nil for the tags that the format does not use.
+    @inline(__always)
+    var tag: ValueTag? { ValueTag(rawValue: bits >> 28) }
+
+    @inline(__always)
+    var content: UInt32 { bits & 0x0FFF_FFFF }
+
+    @inline(__always)
+    var smallInt: Int64 { Int64(Int32(bitPattern: bits << 4) >> 4) }
+
+    static func fitsSmallInt(_ value: Int64) -> Bool { value >= -(1 << 27) && value < 1 << 27 }
+}

@@ -1,0 +1,159 @@
+/// What a record's bytes say that cannot be so.
+struct DamagedRecord: Error {
+    var what: String
+    init(_ what: String) { self.what = what }
+}
+
+/// A stored record, read where it lies: see `RecordFormat`.
+///
+/// Borrows its bytes: it must not be used after the transaction that they belong to. Every offset is checked before
+/// it is followed, so that no bytes, however damaged, lead outside the record.
+struct RecordView {
+    let bytes: UnsafeRawBufferPointer
+    let flags: RecordFlags
+    let count: Int
+    private let entries: Int
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(DamagedRecord) {
+        guard bytes.count >= RecordFormat.entityHeader else { throw DamagedRecord("it is shorter than its header") }
+        guard bytes[0] == RecordFormat.version else { throw DamagedRecord("its format is \(bytes[0])") }
+        self.bytes = bytes
+        flags = RecordFlags(rawValue: bytes[1])
+        count = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self)))
+        entries = flags.contains(.entity) ? RecordFormat.entityHeader : RecordFormat.partHeader
+        guard RecordFlags.known.isSuperset(of: flags) else { throw DamagedRecord("it has unknown flags") }
+        guard bytes.count < RecordFormat.maximumSize, entries + count * RecordFormat.entrySize <= bytes.count else {
+            throw DamagedRecord("its fields do not fit in it")
+        }
+    }
+
+    var isTombstone: Bool { flags.contains(.tombstone) }
+    var isSplit: Bool { flags.contains(.split) }
+    var isEntity: Bool { flags.contains(.entity) }
+
+    @inline(__always)
+    private func word(_ offset: Int) -> UInt32 {
+        UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    var type: FieldID { word(8) }
+
+    var storedChecksum: UInt32 { word(4) }
+
+    var computedChecksum: UInt32 { checksum(UnsafeRawBufferPointer(rebasing: bytes[8...])) }
+
+    /// An entity's cache key; empty for a part.
+    var key: UnsafeRawBufferPointer {
+        get throws(DamagedRecord) {
+            guard isEntity else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+            let start = entries + count * RecordFormat.entrySize
+            let length = Int(word(16))
+            guard length <= bytes.count - start else { throw DamagedRecord("its cache key does not fit in it") }
+            return UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)])
+        }
+    }
+
+    /// Which record's which field holds this part; nil for an entity.
+    var owner: (record: RecordID, field: FieldID)? {
+        guard !isEntity else { return nil }
+        return (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 20, as: UInt64.self)), word(16))
+    }
+
+    /// - Precondition: `index` is in `0..<count`, which `init` has found to lie within the bytes.
+    @inline(__always)
+    func field(_ index: Int) -> FieldID { word(entries + index * RecordFormat.entrySize) }
+
+    @inline(__always)
+    func value(_ index: Int) -> ValueWord { ValueWord(bits: word(entries + index * RecordFormat.entrySize + 4)) }
+
+    /// The field's value word; nil where the record does not have it. O(log n).
+    func value(of wanted: FieldID) -> ValueWord? {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            let found = field(middle)
+            if found == wanted { return value(middle) }
+            if found < wanted { low = middle + 1 } else { high = middle }
+        }
+        return nil
+    }
+
+    var payload: PayloadView { PayloadView(bytes: bytes) }
+}
+
+/// The bytes that value words refer to.
+struct PayloadView {
+    let bytes: UnsafeRawBufferPointer
+
+    /// The value word that a field of a split record starts with; null where the bytes are too short for one.
+    var word: ValueWord {
+        guard bytes.count >= 4 else { return ValueWord(.null) }
+        return ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
+    }
+
+    @inline(__always)
+    func eightBytes(_ word: ValueWord) throws(DamagedRecord) -> UInt64 {
+        let offset = Int(word.content)
+        guard offset + 8 <= bytes.count else { throw DamagedRecord("a number lies outside it") }
+        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    @inline(__always)
+    func text(_ word: ValueWord) throws(DamagedRecord) -> UnsafeRawBufferPointer {
+        let (length, start) = try length(at: Int(word.content))
+        guard length <= bytes.count - start, let base = bytes.baseAddress else {
+            throw DamagedRecord("a text lies outside it")
+        }
+        return UnsafeRawBufferPointer(start: base + start, count: length)
+    }
+
+    @inline(__always)
+    func list(_ word: ValueWord) throws(DamagedRecord) -> ListView {
+        let (count, start) = try length(at: Int(word.content))
+        guard count <= (bytes.count - start) / 4 else { throw DamagedRecord("a list lies outside it") }
+        return ListView(bytes: bytes, start: start, count: count)
+    }
+
+    /// The record that a reference or part refers to, by either kind of word.
+    @inline(__always)
+    func record(_ word: ValueWord) throws(DamagedRecord) -> RecordID {
+        switch word.tag {
+        case .reference, .part: RecordID(word.content)
+        case .wideReference, .widePart: try eightBytes(word)
+        default: throw DamagedRecord("an object was expected in it")
+        }
+    }
+
+    /// A length in the variable-length form, seven bits a byte, and where it ends.
+    @inline(__always)
+    private func length(at offset: Int) throws(DamagedRecord) -> (length: Int, end: Int) {
+        guard offset < bytes.count else { throw DamagedRecord("a length lies outside it") }
+        let first = bytes[offset]
+        if first < 0x80 { return (Int(first), offset + 1) }
+        var length = Int(first & 0x7F)
+        var position = offset + 1
+        var shift = 7
+        while shift < 35 {
+            guard position < bytes.count else { throw DamagedRecord("a length lies outside it") }
+            let byte = bytes[position]
+            length |= Int(byte & 0x7F) << shift
+            position += 1
+            if byte < 0x80 { return (length, position) }
+            shift += 7
+        }
+        throw DamagedRecord("a length is too long")
+    }
+}
+
+struct ListView {
+    let bytes: UnsafeRawBufferPointer
+    let start: Int
+    let count: Int
+
+    /// - Precondition: `index` is in `0..<count`, which `PayloadView.list` has found to lie within the bytes.
+    @inline(__always)
+    subscript(index: Int) -> ValueWord {
+        ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + index * 4, as: UInt32.self)))
+    }
+}

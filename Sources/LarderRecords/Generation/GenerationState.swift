@@ -1,0 +1,80 @@
+internal import LarderLMDB
+
+/// The counters of a generation, one entry of `meta` that every commit rewrites.
+///
+/// | bytes | |
+/// | --- | --- |
+/// | 0-3 | format: 1 |
+/// | 4-7 | 1 if the generation is superseded, otherwise 0 |
+/// | 8-15 | epoch: chosen at random when change numbers start anew |
+/// | 16-23 | the next RecordID |
+/// | 24-31 | the next FieldID |
+/// | 32-39 | the number of the last change |
+/// | 40-47 | the number of the first change that the log still holds |
+/// | 48-51 | checksum of bytes 0-47 |
+struct GenerationState: Equatable {
+    static let format: UInt32 = 1
+    static let size = 52
+    static let key = Array("state".utf8)
+
+    var isSuperseded = false
+    var epoch: UInt64
+    var nextRecord: RecordID = 1
+    var nextField: FieldID = 1
+    var lastChange: UInt64 = 0
+    var firstChange: UInt64 = 1
+
+    init(epoch: UInt64) { self.epoch = epoch }
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(RecordError) {
+        guard bytes.count >= 4 else { throw .damagedState }
+        let format = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        guard format == Self.format else {
+            throw RecordError(
+                .futureFormat, "the cache has format \(format), and this program knows format \(Self.format); use a "
+                    + "newer program, or remove the cache and fetch again")
+        }
+        guard bytes.count == Self.size,
+            checksum(UnsafeRawBufferPointer(rebasing: bytes[..<48]))
+                == UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 48, as: UInt32.self))
+        else { throw .damagedState }
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        isSuperseded = bytes[4] != 0
+        epoch = word(8)
+        nextRecord = word(16)
+        nextField = FieldID(truncatingIfNeeded: word(24))
+        lastChange = word(32)
+        firstChange = word(40)
+    }
+
+    var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.size)
+        appendLittleEndian(Self.format, to: &bytes)
+        appendLittleEndian(UInt32(isSuperseded ? 1 : 0), to: &bytes)
+        for word in [epoch, nextRecord, UInt64(nextField), lastChange, firstChange] {
+            appendLittleEndian(word, to: &bytes)
+        }
+        appendLittleEndian(bytes.withUnsafeBytes(checksum), to: &bytes)
+        return bytes
+    }
+
+    static func read(
+        _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+    ) throws -> GenerationState? {
+        guard let stored = try transaction.get(key.span.bytes, in: tables.meta) else { return nil }
+        return try stored.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
+    }
+}
+
+extension RecordError {
+    static var damagedState: RecordError {
+        RecordError(.damaged, "the cache's counters are damaged; remove the cache and fetch again")
+    }
+}
+
+func appendLittleEndian<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
+    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+}

@@ -1,0 +1,32 @@
+internal import Crypto
+
+/// A text as LMDB can keep it in a key, which has at most 511 bytes.
+///
+/// Longer texts are stored as their first 440 bytes, a zero byte, and the SHA-256 of the whole in hexadecimal, so
+/// that they stand among their like and no two are the same. The text in full is with what the key leads to.
+enum StoredKey {
+    static let maximumSize = 511
+    private static let prefixSize = 440
+
+    static func with<Result>(
+        _ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        if text.count <= maximumSize { return try body(text) }
+        return try shortened(text).withUnsafeBytes(body)
+    }
+
+    static func bytes(_ text: [UInt8]) -> [UInt8] {
+        text.count <= maximumSize ? text : text.withUnsafeBytes(shortened)
+    }
+
+    private static func shortened(_ text: UnsafeRawBufferPointer) -> [UInt8] {
+        var key = Array(text[..<prefixSize])
+        key.append(0)
+        for byte in SHA256.hash(data: text) {
+            for digit in [byte >> 4, byte & 15] {
+                key.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
+        return key
+    }
+}

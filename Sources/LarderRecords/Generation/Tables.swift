@@ -1,0 +1,37 @@
+internal import LarderLMDB
+
+/// The tables of a generation.
+///
+/// | table | key | value |
+/// | --- | --- | --- |
+/// | `meta` | `state` | `GenerationState`; `stamp`: the name of the partition it belongs to |
+/// | `names` | a field key or type name, at most `StoredKey.maximumSize` bytes | FieldID |
+/// | `texts` | FieldID | the name in full |
+/// | `keys` | a cache key, at most `StoredKey.maximumSize` bytes | RecordID |
+/// | `records` | RecordID | a record, see `RecordFormat` |
+/// | `fields` | RecordID, FieldID, both big-endian | a value word and its payload: one field of a split record |
+/// | `changes` | change number | `ChangeSet` |
+struct Tables {
+    let meta, names, texts, keys, records, fields, changes: Table
+
+    static let definitions = [
+        TableDefinition(name: "meta", keys: .bytes),
+        TableDefinition(name: "names", keys: .bytes),
+        TableDefinition(name: "texts", keys: .integers),
+        TableDefinition(name: "keys", keys: .bytes),
+        TableDefinition(name: "records", keys: .integers),
+        TableDefinition(name: "fields", keys: .bytes),
+        TableDefinition(name: "changes", keys: .integers),
+    ]
+
+    /// Nil if the environment was opened with other tables.
+    init?(_ environment: Environment) {
+        guard let meta = environment.table("meta"), let names = environment.table("names"),
+            let texts = environment.table("texts"), let keys = environment.table("keys"),
+            let records = environment.table("records"), let fields = environment.table("fields"),
+            let changes = environment.table("changes")
+        else { return nil }
+        (self.meta, self.names, self.texts, self.keys) = (meta, names, texts, keys)
+        (self.records, self.fields, self.changes) = (records, fields, changes)
+    }
+}

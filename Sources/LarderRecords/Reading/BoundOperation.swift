@@ -1,0 +1,34 @@
+package import LarderGraphQL
+internal import LarderLMDB
+internal import Synchronization
+
+/// An operation with its variables, ready to be read from and written to a cache.
+///
+/// Keep it and use it again: what it looked up in the cache at first, it need not look up twice.
+package final class BoundOperation: Sendable {
+    package let layout: PlanLayout
+    package let binding: OperationBinding
+    private let resolved = Mutex<ResolvedPlan?>(nil)
+    /// The bytes of the last answer, which is a good guess for the next.
+    let expectedSize = Atomic<Int>(0)
+
+    package init(layout: PlanLayout, binding: OperationBinding) {
+        self.layout = layout
+        self.binding = binding
+    }
+
+    /// The plan with the numbers of one generation, as far as the snapshot knows them.
+    func resolved(
+        in generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> ResolvedPlan {
+        let id = transaction.id
+        let kept = resolved.withLock { $0 }
+        // Names are only ever added: a plan that lacks none stays right, another one until the next commit.
+        if let kept, kept.generation === generation, kept.isComplete || kept.resolvedAt >= id { return kept }
+        let fresh = try ResolvedPlan(
+            layout: layout, fieldKeys: binding.fieldKeys, in: generation, resolvedAt: id,
+            lookUp: { (name) throws in try generation.names.number(of: name, transaction, generation.tables) })
+        resolved.withLock { $0 = fresh }
+        return fresh
+    }
+}

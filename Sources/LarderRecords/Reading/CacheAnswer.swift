@@ -1,0 +1,55 @@
+/// What a cache answers: the response, and what it depends on.
+package struct CacheAnswer: Sendable {
+    package let response: Response
+    let plan: ResolvedPlan
+    /// Keys that were looked for and do not exist; the answer may change when they do.
+    package let absentKeys: [String]
+    /// True if the root itself is known to be no more.
+    package let isDeleted: Bool
+
+    /// Every (record, field) that the answer was made of, or would be made of if it existed.
+    ///
+    /// - Complexity: O(n) in the fields of the answer.
+    package var dependencies: Dependencies {
+        var fields: Set<RecordField> = []
+        for visit in response.buffer?.visits ?? .init(start: nil, count: 0) {
+            guard visit.caseIndex != Visit.anyField else {
+                fields.insert(RecordField(record: visit.record, field: RecordField.any))
+                continue
+            }
+            let reads = plan.cases[Int(visit.caseIndex)]
+            for index in Int(reads.start)..<Int(reads.start + reads.count) {
+                let id = plan.reads[index].id
+                // A field whose key is not known yet can only be waited for with the whole record.
+                fields.insert(RecordField(record: visit.record, field: id == FieldRead.typename ? RecordField.any : id))
+            }
+        }
+        return Dependencies(generation: ObjectIdentifier(plan.generation), fields: fields, absentKeys: Set(absentKeys))
+    }
+}
+
+/// A field of a record, by their numbers in one generation.
+package struct RecordField: Hashable, Sendable, Comparable {
+    /// Stands for any field, or for the record as a whole.
+    package static let any: UInt32 = 0
+
+    package var record: UInt64
+    package var field: UInt32
+
+    package init(record: UInt64, field: UInt32) {
+        self.record = record
+        self.field = field
+    }
+
+    package static func < (left: RecordField, right: RecordField) -> Bool {
+        (left.record, left.field) < (right.record, right.field)
+    }
+}
+
+/// What an answer depends on.
+package struct Dependencies: Sendable {
+    /// The generation whose numbers these are; in another one everything may be different.
+    package let generation: ObjectIdentifier
+    package let fields: Set<RecordField>
+    package let absentKeys: Set<String>
+}

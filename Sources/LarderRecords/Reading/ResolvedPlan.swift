@@ -1,0 +1,66 @@
+/// A plan with the numbers that one generation gives to its field keys and type names.
+///
+/// Unchecked: the memory is written in `init` and never after.
+final class ResolvedPlan: @unchecked Sendable {
+    let generation: Generation
+    /// By `Plan.keys`; 0 where the generation does not know the key, and so no record has it.
+    let fieldIDs: UnsafeBufferPointer<FieldID>
+    /// By the layout's type names; 0 likewise.
+    let typeIDs: UnsafeBufferPointer<FieldID>
+    /// By case: its part of `reads`.
+    let cases: UnsafeBufferPointer<CaseReads>
+    /// What the program asks of a record, in ascending order of FieldIDs; `__typename` comes last.
+    let reads: UnsafeBufferPointer<FieldRead>
+    /// Whether every name is known.
+    let isComplete: Bool
+    /// The snapshot in which the names were looked up.
+    let resolvedAt: UInt64
+
+    init(
+        layout: PlanLayout, fieldKeys: [String], in generation: Generation, resolvedAt: UInt64,
+        lookUp: (String) throws -> FieldID?
+    ) throws {
+        self.generation = generation
+        self.resolvedAt = resolvedAt
+        let fieldNumbers = try fieldKeys.map { try lookUp($0) ?? 0 }
+        let typeNumbers = try layout.typeNames.map { try lookUp($0) ?? 0 }
+        isComplete = !fieldNumbers.contains(0) && !typeNumbers.contains(0)
+        var reads: [FieldRead] = []
+        var cases: [CaseReads] = []
+        for planned in layout.cases {
+            let start = reads.count
+            for field in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
+                let operation = layout.fields[Int(field)]
+                let id = operation.key >= 0 ? fieldNumbers[Int(operation.key)] : FieldRead.typename
+                reads.append(FieldRead(id: id, field: field))
+            }
+            reads[start...].sort { ($0.id, $0.field) < ($1.id, $1.field) }
+            cases.append(CaseReads(start: Int32(start), count: Int32(reads.count - start)))
+        }
+        fieldIDs = copied(fieldNumbers)
+        typeIDs = copied(typeNumbers)
+        self.cases = copied(cases)
+        self.reads = copied(reads)
+    }
+
+    deinit {
+        fieldIDs.deallocate()
+        typeIDs.deallocate()
+        cases.deallocate()
+        reads.deallocate()
+    }
+}
+
+struct CaseReads {
+    var start: Int32
+    var count: Int32
+}
+
+struct FieldRead {
+    /// Stands for `__typename`, which is no stored field.
+    static let typename = FieldID.max
+
+    var id: FieldID
+    /// In the plan's fields.
+    var field: Int32
+}

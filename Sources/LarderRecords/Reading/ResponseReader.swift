@@ -1,0 +1,329 @@
+internal import LarderGraphQL
+internal import LarderLMDB
+
+/// Answers one operation from one snapshot.
+///
+/// Records are read in the order in which the plan meets them; a record's fields are found by going through the
+/// plan's FieldIDs and the record's side by side, both being sorted. Nothing that is not asked for is decoded, and
+/// text is copied once, from the map into the answer.
+///
+/// - Complexity: O(n) in the records and bytes of the answer, and O(log m) for each record among m where they do not
+///   follow each other.
+struct ResponseReader: ~Copyable {
+    private let operation: BoundOperation
+    private let layout: PlanLayout
+    private let plan: ResolvedPlan
+    private var builder: ResponseBuilder
+    private var visits: [Visit] = []
+    private var missing: [ResponsePath] = []
+    private var absentKeys: [String] = []
+    /// The way to the value that is being read.
+    private var path: [PathEntry] = []
+    /// The type name that was written last, and its cell.
+    private var typename: (type: FieldID, cell: ResponseCell) = (0, ResponseCell(.absent))
+
+    /// What came of reading a value, before it is known whether its place may be null.
+    private enum Outcome {
+        /// It stands in its place.
+        case read
+        case null
+        /// The cache does not know it; its path has been noted.
+        case missing
+        /// The object is known to be no more.
+        case deleted
+    }
+
+    init(_ operation: BoundOperation, _ plan: ResolvedPlan) {
+        self.operation = operation
+        self.plan = plan
+        layout = operation.layout
+        builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed))
+    }
+
+    /// - Parameter root: Nil if the cache does not have the record.
+    consuming func read<Snapshot: Transaction & ~Copyable>(
+        _ root: RecordID?, _ transaction: borrowing Snapshot
+    ) throws -> CacheAnswer {
+        var cursor = try transaction.cursor(in: plan.generation.tables.records)
+        let outcome: Outcome = if let root {
+            try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+        } else {
+            noteMissing()
+        }
+        switch outcome {
+        case .read: break
+        case .null, .deleted: builder.store(ResponseCell(.null), at: 0)
+        case .missing: builder.store(ResponseCell(.absent), at: 0)
+        }
+        let buffer = builder.finish(shapes: layout.shapes, visits: visits)
+        operation.expectedSize.store(buffer.totalSize, ordering: .relaxed)
+        return CacheAnswer(
+            response: Response(buffer: buffer, missing: missing), plan: plan, absentKeys: absentKeys,
+            isDeleted: outcome == .deleted)
+    }
+
+    // MARK: Objects
+
+    // The recursion is as deep as the plan.
+    private mutating func object<Snapshot: Transaction & ~Copyable>(
+        _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        guard let stored = try cursor.value(at: id) else {
+            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            return noteMissing()
+        }
+        // The bytes stay where they are until the transaction ends, which outlives this call.
+        let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+        if record.isTombstone {
+            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            return .deleted
+        }
+        let caseIndex = try caseIndex(of: record, selection, transaction)
+        visits.append(Visit(record: id, caseIndex: UInt32(truncatingIfNeeded: caseIndex)))
+        let planned = layout.cases[caseIndex]
+        let block = builder.appendCells(Int(planned.visibleCount))
+        let reads = plan.cases[caseIndex]
+        var isMissing = false
+        var position = 0
+        for index in Int(reads.start)..<Int(reads.start + reads.count) {
+            let read = plan.reads[index]
+            let field = layout.fields[Int(read.field)]
+            let place = block + Int(field.slot) * ResponseCell.size
+            if read.id == FieldRead.typename {
+                builder.store(try typenameCell(record.type, transaction), at: place)
+                continue
+            }
+            path.append(.field(read.field))
+            let outcome: Outcome
+            if record.isSplit {
+                outcome = try splitField(id, read, field, into: place, &cursor, transaction)
+            } else {
+                while position < record.count, record.field(position) < read.id { position += 1 }
+                if position < record.count, record.field(position) == read.id {
+                    outcome = try value(
+                        record.value(position), record.payload, field, level: 0, into: place, &cursor, transaction)
+                } else {
+                    outcome = try absentField(field, into: place, &cursor, transaction)
+                }
+            }
+            path.removeLast()
+            switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
+            case .read: break
+            case .missing: isMissing = true
+            case .null, .deleted: return .null
+            }
+        }
+        if isMissing { return .missing }
+        builder.store(
+            ResponseCell(.object, count: UInt32(truncatingIfNeeded: caseIndex), payload: UInt64(block)), at: offset)
+        return .read
+    }
+
+    /// Null propagation: what may not be null makes null what holds it; what is not known leaves unknown what holds it.
+    @inline(__always)
+    private mutating func settle(_ outcome: Outcome, isNonNull: Bool, at place: Int) -> Outcome {
+        switch outcome {
+        case .read: return .read
+        case .null, .deleted:
+            if isNonNull { return .null }
+            builder.store(ResponseCell(.null), at: place)
+            return .read
+        case .missing:
+            if isNonNull { return .missing }
+            builder.store(ResponseCell(.absent), at: place)
+            return .read
+        }
+    }
+
+    private mutating func noteMissing() -> Outcome {
+        missing.append(layout.path(path))
+        return .missing
+    }
+
+    @inline(__always)
+    private func caseIndex<Snapshot: Transaction & ~Copyable>(
+        of record: RecordView, _ selection: Int, _ transaction: borrowing Snapshot
+    ) throws -> Int {
+        let selection = layout.selections[selection]
+        let type = record.type
+        for index in Int(selection.typeStart)..<Int(selection.typeStart + selection.typeCount) {
+            let candidate = layout.types[index]
+            if plan.typeIDs[Int(candidate.number)] == type { return Int(candidate.caseIndex) }
+        }
+        guard selection.onlyType < 0, selection.unknownTypeCase >= 0 else {
+            let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables)
+            throw RecordError(
+                .schemaMismatch,
+                "the cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
+        }
+        return Int(selection.unknownTypeCase)
+    }
+
+    private mutating func typenameCell<Snapshot: Transaction & ~Copyable>(
+        _ type: FieldID, _ transaction: borrowing Snapshot
+    ) throws -> ResponseCell {
+        if typename.type == type { return typename.cell }
+        guard var name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
+            throw DamagedRecord("its type has no name")
+        }
+        let cell = name.withUTF8 { text -> ResponseCell in
+            guard let start = text.baseAddress else { return ResponseCell(.string) }
+            return builder.appendText(.string, start, count: text.count)
+        }
+        typename = (type, cell)
+        return cell
+    }
+
+    // MARK: Fields
+
+    /// A field of a record whose fields are entries of their own.
+    private mutating func splitField<Snapshot: Transaction & ~Copyable>(
+        _ id: RecordID, _ read: FieldRead, _ field: FieldOp, into place: Int,
+        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        let key = SplitFieldKey(record: id, field: read.id)
+        let stored = try key.withBytes { bytes in
+            try transaction.get(bytes, in: plan.generation.tables.fields)?.withUnsafeBytes { $0 }
+        }
+        guard read.id != 0, let stored else { return try absentField(field, into: place, &cursor, transaction) }
+        guard stored.count >= 4 else { throw DamagedRecord("one of its fields is too short") }
+        let payload = PayloadView(bytes: stored)
+        return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
+    }
+
+    /// A field that the record does not have may still be answered: a field policy says which object it would be.
+    private mutating func absentField<Snapshot: Transaction & ~Copyable>(
+        _ field: FieldOp, into place: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        guard field.policy >= 0 else { return noteMissing() }
+        switch operation.binding.policyTargets[Int(field.policy)] {
+        case .none: return noteMissing()
+        case .object(let candidates):
+            guard let record = try existing(candidates, transaction) else { return noteMissing() }
+            return try object(record, selection: Int(field.selection), into: place, &cursor, transaction)
+        case .list(let elements):
+            // All or nothing: of a list that is known in part nobody knows how long it is.
+            var records: [RecordID] = []
+            for candidates in elements {
+                guard let record = try existing(candidates, transaction) else { return noteMissing() }
+                records.append(record)
+            }
+            // As if the list had been stored.
+            var encoder = RecordEncoder()
+            encoder.encodeReferences(records)
+            return try encoder.bytes.withUnsafeBytes { bytes in
+                let payload = PayloadView(bytes: bytes)
+                return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
+            }
+        }
+    }
+
+    /// The one record among the candidates that exists; nil where there is none, or where it cannot be told which of
+    /// several types is meant.
+    private mutating func existing<Snapshot: Transaction & ~Copyable>(
+        _ candidates: [String], _ transaction: borrowing Snapshot
+    ) throws -> RecordID? {
+        let tables = plan.generation.tables
+        var found: RecordID?
+        for key in candidates {
+            guard let record = try tables.record(of: key, transaction),
+                try transaction.get(record, in: tables.records) != nil
+            else {
+                absentKeys.append(key)
+                continue
+            }
+            guard found == nil else { return nil }
+            found = record
+        }
+        return found
+    }
+
+    // MARK: Values
+
+    // The recursion is as deep as the field's type has lists, and then as `object`.
+    private mutating func value<Snapshot: Transaction & ~Copyable>(
+        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
+        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        guard let tag = word.tag else { throw DamagedRecord("a value has an unknown tag") }
+        if tag == .null { return .null }
+        if level < Int(field.listDepth) {
+            guard tag == .list else { throw misfit(field) }
+            return try list(
+                try payload.list(word), payload, field, level: level, into: place, &cursor, transaction)
+        }
+        if field.content == .object {
+            guard tag.isRecord else { throw misfit(field) }
+            return try object(
+                try payload.record(word), selection: Int(field.selection), into: place, &cursor, transaction)
+        }
+        let cell: ResponseCell
+        switch tag {
+        case .string: cell = try text(.string, word, payload)
+        case .smallInt: cell = .int(word.smallInt)
+        case .int: cell = ResponseCell(.int, payload: try payload.eightBytes(word))
+        case .float: cell = ResponseCell(.float, payload: try payload.eightBytes(word))
+        case .no: cell = ResponseCell(.no)
+        case .yes: cell = ResponseCell(.yes)
+        case .number: cell = try text(.number, word, payload)
+        case .json: cell = try text(.json, word, payload)
+        case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
+        }
+        builder.store(cell, at: place)
+        return .read
+    }
+
+    @inline(__always)
+    private mutating func text(
+        _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
+    ) throws -> ResponseCell {
+        let text = try payload.text(word)
+        guard let start = text.baseAddress else { return ResponseCell(kind) }
+        return builder.appendText(kind, start, count: text.count)
+    }
+
+    private mutating func list<Snapshot: Transaction & ~Copyable>(
+        _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
+        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        let block = builder.appendCells(elements.count)
+        var kept = 0
+        var isMissing = false
+        path.append(.index(0))
+        for index in 0..<elements.count {
+            path[path.count - 1] = .index(Int32(truncatingIfNeeded: kept))
+            let spot = block + kept * ResponseCell.size
+            let outcome = try value(
+                elements[index], payload, field, level: level + 1, into: spot, &cursor, transaction)
+            // A list goes without what is no more.
+            if outcome == .deleted { continue }
+            kept += 1
+            switch settle(outcome, isNonNull: field.isNonNull(level + 1), at: spot) {
+            case .read: break
+            case .missing: isMissing = true
+            case .null, .deleted:
+                path.removeLast()
+                return .null
+            }
+        }
+        path.removeLast()
+        if isMissing { return .missing }
+        builder.store(
+            ResponseCell(.list, count: UInt32(truncatingIfNeeded: kept), payload: UInt64(block)), at: place)
+        return .read
+    }
+
+    private func misfit(_ field: FieldOp) -> RecordError {
+        RecordError(
+            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(path))
+    }
+}
+
+extension ValueTag {
+    var isRecord: Bool {
+        switch self {
+        case .reference, .part, .wideReference, .widePart: true
+        default: false
+        }
+    }
+}
