@@ -1,0 +1,23 @@
+/// What a text may ask of the parser. More is a ``SyntaxError``.
+package struct ParserLimits: Sendable, Hashable {
+    /// How deep selection sets, literals and types may nest, together.
+    ///
+    /// The parser, and what walks its results, recurses as deep, so this is kept between 1 and ``deepest``.
+    package var nesting: Int { didSet { nesting = Self.clamped(nesting) } }
+    /// How many tokens a text may have, comments not counted.
+    package var tokens: Int
+
+    package init(nesting: Int = 200, tokens: Int = 1_000_000) {
+        self.nesting = Self.clamped(nesting)
+        self.tokens = tokens
+    }
+
+    /// What fits the smallest stack a thread of ours runs on (512 KiB), in debug builds too.
+    package static let deepest = 250
+
+    package static let `default` = ParserLimits()
+    /// For schema definitions, which may be several times longer than any operation.
+    package static let schema = ParserLimits(tokens: 20_000_000)
+
+    private static func clamped(_ nesting: Int) -> Int { min(max(nesting, 1), deepest) }
+}
