@@ -20,6 +20,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
@@ -47,7 +49,16 @@ let package = Package(
         ),
         .target(
             name: "LarderHTTP",
-            dependencies: ["Larder", .product(name: "AsyncHTTPClient", package: "async-http-client")],
+            dependencies: [
+                "Larder",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                // What the client throws is told apart by these modules' error types.
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
             swiftSettings: strict
         ),
 
@@ -97,7 +108,12 @@ let package = Package(
         .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LarderHTTPTests",
-            dependencies: ["LarderHTTP", "RecipeServer", "LarderTestSupport"],
+            dependencies: [
+                "LarderHTTP", "RecipeServer", "LarderTestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(name: "LarderCommandTests", dependencies: ["LarderCommand", "LarderTestSupport"], swiftSettings: strict),

@@ -4,9 +4,12 @@ public struct GraphQLAnswer: Sendable, Hashable {
     public var body: [UInt8]
     /// The HTTP status; nil where the transport has none.
     public var status: Int?
+    /// How long the server asked to be left alone, from `Retry-After`.
+    public var retryAfter: Duration?
 
-    public init(body: [UInt8], status: Int? = nil) {
+    public init(body: [UInt8], status: Int? = nil, retryAfter: Duration? = nil) {
         self.body = body
         self.status = status
+        self.retryAfter = retryAfter
     }
 }

@@ -1,0 +1,143 @@
+import AsyncHTTPClient
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import Larder
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import NIOSSL
+
+// The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
+
+extension TransportError {
+    init(ofClient error: any Error) {
+        let (code, message) = Self.meaning(of: error)
+        self.init(code, message, cause: error)
+    }
+
+    /// An error of the closure that supplies headers.
+    init(ofHeaderSource error: any Error) {
+        switch error {
+        case let error as TransportError:
+            self = error
+        case is CancellationError:
+            self.init(.cancelled, "Supplying the request's headers was cancelled.", cause: error)
+        default:
+            self.init(.unusableRequest, "The request's headers could not be supplied.", cause: error)
+        }
+    }
+
+    private typealias Meaning = (code: Code, message: String)
+
+    private static func meaning(of error: any Error) -> Meaning {
+        switch error {
+        case is CancellationError:
+            (.cancelled, "The exchange was cancelled.")
+        case let error as HTTPClientError:
+            meaning(of: error)
+        case is NIOConnectionError:
+            (.unreachable, "No connection to the server could be made; is the host right, and is the network there?")
+        case is SocketAddressError:
+            (.unreachable, "The server's name has no address.")
+        case let error as ChannelError:
+            meaning(of: error)
+        case let error as IOError:
+            meaning(ofErrno: error.errnoCode)
+        case NIOSSLError.uncleanShutdown:
+            (.interrupted, "The connection ended without a proper close.")
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            (.insecure, "TLS could not be agreed with the server, or its certificate is not trusted.")
+        case NIOHTTPDecompression.DecompressionError.limit:
+            (.unusableAnswer, "The answer is longer, decompressed, than the client allows.")
+        case is NIOHTTPDecompression.DecompressionError, is NIOHTTPDecompression.ExtraDecompressionError:
+            (.unusableAnswer, "The answer's compression is damaged.")
+        case HTTPParserError.invalidEOFState:
+            (.interrupted, "The connection ended within the answer.")
+        case is HTTPParserError:
+            (.unusableAnswer, "What came back is not HTTP.")
+        default:
+            meaningOnApple(of: error) ?? (.interrupted, "The exchange failed before the answer was whole.")
+        }
+    }
+
+    private static func meaning(of error: ChannelError) -> Meaning {
+        switch error {
+        case .connectPending, .connectTimeout:
+            (.unreachable, "The server did not accept the connection in time.")
+        default:
+            (.interrupted, "The connection broke before the answer was whole.")
+        }
+    }
+
+    private static func meaning(ofErrno code: CInt) -> Meaning {
+        switch code {
+        case ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
+            (.unreachable, "No connection to the server could be made.")
+        case ETIMEDOUT:
+            (.unreachable, "The network gave the server up as silent.")
+        case EMFILE, ENFILE:
+            (.unreachable, "No connection could be opened: this process or system has too many files open.")
+        default:
+            (.interrupted, "The connection broke before the answer was whole.")
+        }
+    }
+
+    private static func meaning(of error: HTTPClientError) -> Meaning {
+        switch error {
+        case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath:
+            return (.unusableRequest, "The endpoint is not a URL that can be sent to; it needs a scheme and a host.")
+        case .alreadyShutdown:
+            return (.unusableRequest, "The HTTP client has been shut down; it must outlive the transport.")
+        case .identityCodingIncorrectlyPresent, .contentLengthMissing, .traceRequestWithBody, .bodyLengthMismatch,
+            .writeAfterRequestSent, .invalidLocalAddress:
+            return (.unusableRequest, "The HTTP client does not send the request as it is.")
+        case .deadlineExceeded, .readTimeout, .writeTimeout:
+            return (.timedOut, "The server was silent for longer than the HTTP client's own timeout.")
+        case .connectTimeout, .getConnectionFromPoolTimeout, .socksHandshakeTimeout, .httpProxyHandshakeTimeout,
+            .tlsHandshakeTimeout:
+            return (.unreachable, "No connection to the server came about in time.")
+        case .invalidProxyResponse, .proxyAuthenticationRequired:
+            return (.unreachable, "The proxy did not let the request through.")
+        case .redirectLimitReached, .redirectCycleDetected:
+            return (.unusableAnswer, "The server redirects in circles.")
+        case .cancelled:
+            return (.interrupted, "The HTTP client was shut down during the exchange.")
+        default:
+            break
+        }
+        // Cases with a payload have no value to be compared with; their short description is free of it.
+        return switch error.shortDescription {
+        case HTTPClientError.unsupportedScheme("").shortDescription:
+            (.unusableRequest, "The endpoint's scheme is neither http nor https.")
+        case HTTPClientError.invalidHeaderFieldNames([]).shortDescription,
+            HTTPClientError.invalidHeaderFieldValues([]).shortDescription:
+            (.unusableRequest, "A header holds what HTTP does not allow.")
+        case HTTPClientError.serverOfferedUnsupportedApplicationProtocol("").shortDescription:
+            (.insecure, "Client and server could not agree on a protocol within TLS.")
+        default:
+            (.interrupted, "The connection broke before the answer was whole.")
+        }
+    }
+
+    #if canImport(Network)
+    // Not compiled on Linux, where this was written: the errors of Network.framework, as the client wraps them.
+    private static func meaningOnApple(of error: any Error) -> Meaning? {
+        switch error {
+        case is HTTPClient.NWTLSError:
+            (.insecure, "TLS could not be agreed with the server, or its certificate is not trusted.")
+        case let error as HTTPClient.NWPOSIXError:
+            meaning(ofErrno: error.errorCode.rawValue)
+        default:
+            nil
+        }
+    }
+    #else
+    private static func meaningOnApple(of error: any Error) -> Meaning? { nil }
+    #endif
+}

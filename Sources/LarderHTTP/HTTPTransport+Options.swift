@@ -1,0 +1,57 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+public import Larder
+
+extension HTTPTransport {
+    /// How operations are sent.
+    public struct Options: Sendable {
+        public enum Method: Sendable, Hashable {
+            /// Everything by POST with a JSON body.
+            case post
+            /// Queries by GET, so that caches on the way can answer them; mutations, and queries whose URL would be
+            /// longer than `maximumURLLength`, by POST.
+            case getForQueries
+        }
+
+        public enum PersistedQueries: Sendable, Hashable {
+            /// The document's text with every request.
+            case off
+            /// Queries are sent by the hash of their document; where the server does not know it yet
+            /// (`PersistedQueryNotFound`), once more with hash and text. A server that answers
+            /// `PersistedQueryNotSupported` gets the text from then on. Mutations are sent with their text.
+            case automatic
+            /// Every operation by hash alone. The server holds the documents; one it does not know is its error.
+            case trustedDocuments
+        }
+
+        public var method: Method = .post
+        public var persistedQueries: PersistedQueries = .off
+
+        /// Headers of every request. A header of the same name (in any case) from `headersForRequest` replaces
+        /// them, and one of the request itself replaces both.
+        ///
+        /// `Content-Type` and `Accept` can be replaced too. Those that frame the message (`Content-Length`,
+        /// `Transfer-Encoding`) are the client's and refused with `.unusableRequest`.
+        public var headers: [GraphQLRequest.Header] = []
+
+        /// Supplies headers that change, such as the authorization; called for each `send`, within its deadline.
+        ///
+        /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` as `.cancelled`,
+        /// everything else as the cause of an `.unusableRequest`.
+        public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
+
+        /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`.
+        public var maximumAnswerSize = 64 << 20
+
+        /// Bytes of a URL above which a query goes by POST although GET was asked for.
+        public var maximumURLLength = 8_000
+
+        /// Reads the time of day, against which a date in `Retry-After` is held where the server sent no `Date`.
+        package var wallClock: @Sendable () -> Date = { Date() }
+
+        public init() {}
+    }
+}

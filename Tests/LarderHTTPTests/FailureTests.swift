@@ -1,0 +1,232 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderHTTP
+import NIOCore
+import NIOPosix
+import Testing
+
+@Suite("When it fails")
+struct FailureTests {
+    private static let answer = #"{"data":{"name":"x"}}"#
+
+    @Test("A port that nobody listens on is unreachable")
+    func reportsRefusal() async throws {
+        let url = try await ScriptedServer.run { _ in .hang } _: { server in server.url }
+        try await HTTPTransport.withTransport(to: url) { transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unreachable)
+            #expect(error.status == nil)
+        }
+    }
+
+    @Test("A host without an address is unreachable")
+    func reportsUnknownHost() async throws {
+        let url = try #require(URL(string: "http://no-such-host.invalid/graphql"))
+        try await HTTPTransport.withTransport(to: url) { transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unreachable)
+        }
+    }
+
+    @Test(
+        "A URL that cannot be sent to is an unusable request",
+        arguments: ["ftp://127.0.0.1/graphql", "/graphql", "http:///graphql", "graphql"]
+    )
+    func reportsBadURL(text: String) async throws {
+        let url = try #require(URL(string: text))
+        try await HTTPTransport.withTransport(to: url) { transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unusableRequest)
+        }
+    }
+
+    @Test("A client that was shut down is an unusable request")
+    func reportsShutDownClient() async throws {
+        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+            let transport = try await HTTPTransport.withTransport(to: server.url) { $0 }
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unusableRequest)
+        }
+    }
+
+    @Test("A connection cut before the answer is an interruption")
+    func reportsCutBeforeHead() async throws {
+        try await withServer { _ in .cut } _: { _, transport in
+            let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
+            #expect(error.code == .interrupted)
+            #expect(error.status == nil)
+        }
+    }
+
+    @Test(
+        "A connection cut within the body is an interruption, with the status that had come",
+        arguments: [200, 500], [true, false]
+    )
+    func reportsCutInBody(status: Int, chunked: Bool) async throws {
+        try await withServer { _ in
+            var reply = Reply.json(#"{"data":"#, status: .init(statusCode: status))
+            reply.headers.add(
+                name: chunked ? "Transfer-Encoding" : "Content-Length", value: chunked ? "chunked" : "1000"
+            )
+            reply.ending = .cut
+            return reply
+        } _: { _, transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .interrupted)
+            #expect(error.status == status)
+        }
+    }
+
+    @Test("What is not HTTP is unusable or an interruption, and no trap")
+    func reportsForeignProtocol() async throws {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let channel = try await ServerBootstrap(group: group)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(GreetingHandler())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(channel.localAddress?.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
+        try await HTTPTransport.withTransport(to: url) { transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unusableAnswer)
+        }
+        try await channel.close()
+    }
+
+    @Test("A server without TLS at an https address is insecure")
+    func reportsTLSFailure() async throws {
+        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+            let port = try #require(server.url.port)
+            let url = try #require(URL(string: "https://127.0.0.1:\(port)/graphql"))
+            try await HTTPTransport.withTransport(to: url) { transport in
+                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                #expect(error.code == .insecure)
+            }
+        }
+    }
+
+    @Test("A deadline that has passed sends nothing")
+    func honoursPassedDeadline() async throws {
+        let calls = Counter()
+        let options = options {
+            $0.headersForRequest = { _ in
+                calls.add()
+                return []
+            }
+        }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            let error = try await transportError {
+                try await transport.send(.query(), deadline: .now - .seconds(1))
+            }
+            #expect(error.code == .timedOut)
+            #expect(server.requests.isEmpty)
+            #expect(calls.count == 0)
+        }
+    }
+
+    @Test("A server that never answers is given up at the deadline, and its connection is closed")
+    func honoursDeadlineBeforeHead() async throws {
+        try await withServer { _ in .hang } _: { server, transport in
+            let error = try await transportError {
+                try await transport.send(.query(), deadline: .now + .milliseconds(200))
+            }
+            #expect(error.code == .timedOut)
+            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
+        }
+    }
+
+    @Test("A server that stops within the body is given up at the deadline, and its connection is closed")
+    func honoursDeadlineInBody() async throws {
+        try await withServer { _ in Self.halfAnAnswer } _: { server, transport in
+            let error = try await transportError {
+                try await transport.send(.query(), deadline: .now + .milliseconds(300))
+            }
+            #expect(error.code == .timedOut)
+            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 || $0.requests.isEmpty }
+        }
+    }
+
+    @Test("The deadline holds for the closure that supplies headers, even one that ignores cancellation")
+    func honoursDeadlineInHeaders() async throws {
+        let gate = Gate()
+        let options = options {
+            $0.headersForRequest = { _ in
+                await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
+                return []
+            }
+        }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            let error = try await transportError {
+                try await transport.send(.query(), deadline: .now + .milliseconds(50))
+            }
+            #expect(error.code == .timedOut)
+            gate.open()
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("Cancelling the task closes the exchange at the server", arguments: [true, false])
+    func cancels(inBody: Bool) async throws {
+        for request in [GraphQLRequest.query(), .mutation()] {
+            try await withServer { _ in inBody ? Self.halfAnAnswer : .hang } _: { server, transport in
+                let task = Task { try await transport.send(request, deadline: .ample) }
+                try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
+                task.cancel()
+                let error = try await transportError { try await task.value }
+                #expect(error.code == .cancelled)
+                try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 }
+            }
+        }
+    }
+
+    @Test("A task that is cancelled already sends nothing")
+    func sendsNothingWhenCancelled() async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            let gate = Gate()
+            let task = Task {
+                await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }
+                return try await transport.send(.query(), deadline: .ample)
+            }
+            task.cancel()
+            gate.open()
+            let error = try await transportError { try await task.value }
+            #expect(error.code == .cancelled)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("After a failure the next request is answered")
+    func recovers() async throws {
+        try await withServer { request in
+            request.number == 0 ? .cut : .json(Self.answer)
+        } _: { _, transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .interrupted)
+            try await expect(Self.answer, from: transport, for: .query())
+        }
+    }
+
+    private static let halfAnAnswer: Reply = {
+        var reply = Reply.json(#"{"data":"#, headers: ["Content-Length": "1000"])
+        reply.ending = .hang
+        return reply
+    }()
+}
+
+/// Speaks first, and not HTTP.
+private final class GreetingHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "220 mail.example ESMTP\r\n\r\n")), promise: nil)
+    }
+}

@@ -1,0 +1,164 @@
+import Larder
+import LarderHTTP
+import Testing
+
+@Suite("What is sent")
+struct RequestTests {
+    private static let answer = #"{"data":{"name":"x"}}"#
+
+    @Test("A query is a POST with its name, text and variables as JSON")
+    func postsJSON() async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            let document = "query Name($a: String) {\n\t\"\"\"é \\ \u{1}\"\"\" name }"
+            let answer = try await transport.send(
+                .query(document, variables: #"{"a":"\"x\"","b":[1,null]}"#), deadline: .ample
+            )
+            #expect(answer == GraphQLAnswer(body: Array(Self.answer.utf8), status: 200))
+            let request = try #require(server.requests.first)
+            #expect(request.method == .POST)
+            #expect(request.uri == "/graphql")
+            #expect(request.headers["content-type"] == ["application/json"])
+            #expect(request.headers["accept"] == ["application/graphql-response+json, application/json;q=0.9"])
+            #expect(
+                request.json == [
+                    "operationName": "Name", "query": .string(document),
+                    "variables": ["a": "\"x\"", "b": [1, nil]],
+                ]
+            )
+        }
+    }
+
+    @Test("An anonymous operation without variables is sent as its text alone")
+    func leavesOutWhatIsNotThere() async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            _ = try await transport.send(.query("{ name }", name: nil), deadline: .ample)
+            #expect(server.requests.first?.json == ["query": "{ name }"])
+        }
+    }
+
+    @Test("A query goes by GET where asked, and a mutation still by POST")
+    func getsQueries() async throws {
+        let options = options { $0.method = .getForQueries }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            _ = try await transport.send(
+                .query("query Name { name(a: \"ü&=+ #?\") }", variables: #"{"a":"100 %"}"#), deadline: .ample
+            )
+            _ = try await transport.send(.mutation(), deadline: .ample)
+            try #require(server.requests.count == 2)
+            #expect(server.requests[0].method == .GET)
+            #expect(server.requests[0].body.isEmpty)
+            #expect(server.requests[0].headers["content-type"].isEmpty)
+            #expect(
+                server.requests[0].parameters == [
+                    "operationName": "Name", "query": "query Name { name(a: \"ü&=+ #?\") }",
+                    "variables": #"{"a":"100 %"}"#,
+                ]
+            )
+            #expect(server.requests[1].method == .POST)
+        }
+    }
+
+    @Test("A query whose URL would be too long goes by POST although GET was asked for")
+    func postsWhatIsTooLongForURL() async throws {
+        let options = options {
+            $0.method = .getForQueries
+            $0.maximumURLLength = 300
+        }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            let long = "query Name { " + String(repeating: "name ", count: 100) + "}"
+            _ = try await transport.send(.query(long), deadline: .ample)
+            _ = try await transport.send(.query(), deadline: .ample)
+            #expect(server.requests.map(\.method) == [.POST, .GET])
+        }
+    }
+
+    @Test("A query in the endpoint's URL is kept")
+    func keepsEndpointQuery() async throws {
+        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+            let endpoint = server.url.appending(queryItems: [.init(name: "tenant", value: "7")])
+            let options = options { $0.method = .getForQueries }
+            try await HTTPTransport.withTransport(to: endpoint, options: options) { transport in
+                _ = try await transport.send(.query(), deadline: .ample)
+                _ = try await transport.send(.mutation(), deadline: .ample)
+            }
+            try #require(server.requests.count == 2)
+            #expect(server.requests[0].parameters["tenant"] == "7")
+            #expect(server.requests[0].parameters["operationName"] == "Name")
+            #expect(server.requests[1].uri == "/graphql?tenant=7")
+        }
+    }
+
+    @Test("Headers come from the options, the closure and the request, the later replacing the earlier")
+    func gathersHeaders() async throws {
+        let calls = Counter()
+        let options = options {
+            $0.headers = [.init(name: "X-One", value: "options"), .init(name: "X-Two", value: "options")]
+            $0.headersForRequest = { request in
+                calls.add()
+                return [
+                    .init(name: "x-two", value: "closure \(request.operationName ?? "") \(calls.count)"),
+                    .init(name: "X-Three", value: "closure"),
+                ]
+            }
+        }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            let own = GraphQLRequest.Header(name: "X-THREE", value: "request")
+            _ = try await transport.send(.query(headers: [own]), deadline: .ample)
+            _ = try await transport.send(.query(), deadline: .ample)
+            try #require(server.requests.count == 2)
+            #expect(server.requests[0].headers["X-One"] == ["options"])
+            #expect(server.requests[0].headers["X-Two"] == ["closure Name 1"])
+            #expect(server.requests[0].headers["X-Three"] == ["request"])
+            #expect(server.requests[1].headers["X-Two"] == ["closure Name 2"])
+            #expect(server.requests[1].headers["X-Three"] == ["closure"])
+        }
+    }
+
+    @Test(
+        "A header that HTTP does not allow is refused before anything is sent, and its value is not told",
+        arguments: [
+            GraphQLRequest.Header(name: "Authorization", value: "secret\r\nX-Evil: 1"),
+            GraphQLRequest.Header(name: "X-Zero", value: "secret\0"),
+            GraphQLRequest.Header(name: "X Y", value: "secret"), GraphQLRequest.Header(name: "", value: "secret"),
+            GraphQLRequest.Header(name: "X:\n", value: "secret"),
+            GraphQLRequest.Header(name: "content-length", value: "7"),
+        ]
+    )
+    func refusesBadHeaders(_ header: GraphQLRequest.Header) async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            let request = GraphQLRequest.query(headers: [header])
+            let error = try await transportError { try await transport.send(request, deadline: .ample) }
+            #expect(error.code == .unusableRequest)
+            #expect(!error.description.contains("secret"))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("What the closure for headers throws is the error of the request")
+    func reportsHeaderErrors() async throws {
+        struct NoToken: Error {}
+        let thrown: [(any Error & Sendable, TransportError.Code)] = [
+            (NoToken(), .unusableRequest), (CancellationError(), .cancelled),
+            (TransportError(.unreachable, "no sign-in server"), .unreachable),
+        ]
+        for (cause, code) in thrown {
+            let options = options { $0.headersForRequest = { _ in throw cause } }
+            try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                #expect(error.code == code)
+                #expect(server.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("A subscription is refused")
+    func refusesSubscriptions() async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            var request = GraphQLRequest.query("subscription S { s }", name: "S")
+            request.kind = .subscription
+            let error = try await transportError { try await transport.send(request, deadline: .ample) }
+            #expect(error.code == .unusableRequest)
+            #expect(server.requests.isEmpty)
+        }
+    }
+}

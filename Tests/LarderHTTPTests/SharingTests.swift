@@ -1,0 +1,146 @@
+import Larder
+import LarderHTTP
+import Testing
+
+@Suite("Identical queries at the same time")
+struct SharingTests {
+    private static let answer = #"{"data":{"name":"x"}}"#
+
+    @Test("Twenty identical queries are one request, and all get its answer")
+    func sendsOnce() async throws {
+        let gate = Gate()
+        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+            let tasks = (0..<20).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            try await waitUntil("all of them wait") { transport.queryCallers == 20 }
+            gate.open()
+            for task in tasks { #expect(try await task.value.text == Self.answer) }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("One after the other they are sent each")
+    func sendsAgainLater() async throws {
+        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+            _ = try await transport.send(.query(), deadline: .ample)
+            _ = try await transport.send(.query(), deadline: .ample)
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("A difference in document, name, variables or headers is another request")
+    func tellsApart() async throws {
+        let gate = Gate()
+        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+            let requests: [GraphQLRequest] = [
+                .query(), .query("query Name { other }"), .query(name: "Other"), .query(variables: #"{"a":1}"#),
+                .query(headers: [.init(name: "X-User", value: "1")]),
+            ]
+            let tasks = requests.map { request in Task { try await transport.send(request, deadline: .ample) } }
+            try await server.waitUntil("all requests arrive") { $0.requests.count == requests.count }
+            gate.open()
+            for task in tasks { #expect(try await task.value.text == Self.answer) }
+        }
+    }
+
+    @Test("Mutations are sent each")
+    func sendsMutationsEach() async throws {
+        let gate = Gate()
+        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+            let tasks = (0..<3).map { _ in Task { try await transport.send(.mutation(), deadline: .ample) } }
+            try await server.waitUntil("all requests arrive") { $0.requests.count == 3 }
+            gate.open()
+            for task in tasks { #expect(try await task.value.text == Self.answer) }
+        }
+    }
+
+    @Test("One caller's cancellation and another's deadline leave the third its answer")
+    func keepsGoingForTheRest() async throws {
+        let gate = Gate()
+        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+            let first = Task { try await transport.send(.query(), deadline: .ample) }
+            try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
+            let hurried = Task { try await transport.send(.query(), deadline: .now + .milliseconds(50)) }
+            let patient = Task { try await transport.send(.query(), deadline: .ample) }
+            let timedOut = try await transportError { try await hurried.value }
+            #expect(timedOut.code == .timedOut)
+            try await waitUntil("the patient one has joined") { transport.queryCallers == 2 }
+            first.cancel()
+            let cancelled = try await transportError { try await first.value }
+            #expect(cancelled.code == .cancelled)
+            gate.open()
+            #expect(try await patient.value.text == Self.answer)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("When the last caller goes the exchange is closed, and the next caller starts a new one")
+    func stopsWithTheLast() async throws {
+        try await withServer { request in request.number == 0 ? .hang : .json(Self.answer) } _: { server, transport in
+            let tasks = (0..<5).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            try await waitUntil("all of them wait") { transport.queryCallers == 5 }
+            try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
+            for task in tasks { task.cancel() }
+            for task in tasks {
+                let error = try await transportError { try await task.value }
+                #expect(error.code == .cancelled)
+            }
+            try await server.waitUntil("the connection closes") { $0.exchangesBroken == 1 }
+            try await expect(Self.answer, from: transport, for: .query())
+        }
+    }
+
+    @Test("An error is told to everyone who waits")
+    func sharesErrors() async throws {
+        let gate = Gate()
+        try await withServer { _ in .json("", status: .badGateway).gated(gate) } _: { server, transport in
+            let tasks = (0..<3).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
+            try await waitUntil("all of them wait") { transport.queryCallers == 3 }
+            gate.open()
+            for task in tasks {
+                let error = try await transportError { try await task.value }
+                #expect(error.status == 502)
+            }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("Callers that come and go at random are each told the truth", arguments: [1, 2, 3] as [UInt64])
+    func survivesRandomCallers(seed: UInt64) async throws {
+        try await withServer { request in request.number % 5 == 4 ? .cut : .json(Self.answer) } _: { _, transport in
+            var random = SplitMix(state: seed)
+            let tasks = (0..<300).map { _ in
+                let (variant, delay, cancels) = (random.next() % 3, random.next() % 4_000, random.next() % 3 == 0)
+                return Task { () -> String in
+                    try? await Task.sleep(for: .microseconds(delay))
+                    let task = Task {
+                        try await transport.send(.query(variables: #"{"v":\#(variant)}"#), deadline: .ample)
+                    }
+                    if cancels { task.cancel() }
+                    do {
+                        return try await task.value.text
+                    } catch let error as TransportError {
+                        return error.code.rawValue
+                    }
+                }
+            }
+            var outcomes: [String: Int] = [:]
+            for task in tasks { outcomes[try await task.value, default: 0] += 1 }
+            let allowed: Set = [Self.answer, "transport.cancelled", "transport.interrupted"]
+            #expect(Set(outcomes.keys).isSubset(of: allowed), "seed \(seed): \(outcomes)")
+            #expect(outcomes[Self.answer, default: 0] > 0, "seed \(seed): \(outcomes)")
+        }
+    }
+}
+
+/// A small generator with a seed (SplitMix64).
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
