@@ -1,5 +1,5 @@
-/// The name under which a field's value is stored: `name`, or `name({"argument":value})` where arguments are
-/// given. It is complete once the operation's variables are known.
+/// The name under which a field's value is stored: `name`, or `name({"argument":value})` where arguments are given.
+/// It is complete once the operation's variables are known.
 package struct FieldKeyTemplate: Sendable, Hashable {
     package let name: String
     /// In ascending order of names.
@@ -8,27 +8,29 @@ package struct FieldKeyTemplate: Sendable, Hashable {
     struct ArgumentTemplate: Sendable, Hashable {
         let name: String
         let value: Literal
-        let type: InputTypeShape
+        let type: ResolvedType?
     }
 
-    /// Whether the key is the same for all variables.
-    package var isConstant: Bool { !arguments.contains { $0.value.usesVariables } }
+    init(_ field: Field, _ definition: FieldDefinition) {
+        name = field.name
+        arguments = field.arguments.sorted { $0.name < $1.name }.map { argument in
+            ArgumentTemplate(
+                name: argument.name, value: argument.value, type: definition.argument(named: argument.name)?.type)
+        }
+    }
 
     /// - Parameter variables: Coerced, defaults filled in; what the program left out is missing.
     /// - Complexity: O(n log n) in the arguments' size.
-    func key(_ variables: [String: Value], _ schema: SchemaIndex) throws(BindingError) -> String {
-        guard !arguments.isEmpty else { return name }
+    func key(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
         var text: [UInt8] = []
         for argument in arguments {
             guard let value = argument.value.resolved(variables) else { continue }
             text.append(text.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
-            appendCanonicalString(argument.name, to: &text)
+            appendJSONString(argument.name, to: &text)
             text.append(UInt8(ascii: ":"))
             appendCanonical(value, as: argument.type, in: schema, to: &text)
         }
         // Arguments that were all left out are the same as none.
-        if text.isEmpty { return name }
-        text.append(UInt8(ascii: "}"))
-        return "\(name)(\(String(decoding: text, as: UTF8.self)))"
+        return text.isEmpty ? name : "\(name)(\(String(decoding: text, as: UTF8.self))})"
     }
 }

@@ -192,20 +192,3 @@ struct RecordEncoder {
         RecordError(.tooLarge, "a record of 256 MiB or more does not fit the cache; ask for less at a time")
     }
 }
-
-/// What the values of a parsed response refer to, once its objects have become records.
-struct ParsedValues {
-    let parsed: ParsedResponse
-    /// By object of the response.
-    let records: [RecordID]
-
-    var items: [ParsedCell] { parsed.items }
-
-    @inline(__always)
-    func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: parsed.text + cell.offset, count: Int(cell.count))
-    }
-
-    @inline(__always)
-    func isPart(_ object: Int) -> Bool { parsed.objects[object].keyCount == 0 }
-}

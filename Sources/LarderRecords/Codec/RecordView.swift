@@ -125,6 +125,26 @@ struct PayloadView {
         }
     }
 
+    /// The parts that a value holds, in lists as well.
+    func parts(in word: ValueWord, depth: Int = 0) throws(DamagedRecord) -> [RecordID] {
+        switch word.tag {
+        case .part, .widePart: return [try record(word)]
+        case .list:
+            // The recursion ends where no field's type goes.
+            guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+            let elements = try list(word)
+            var found: [RecordID] = []
+            for index in 0..<elements.count {
+                let element = elements[index]
+                if element.tag == .part || element.tag == .widePart || element.tag == .list {
+                    found += try parts(in: element, depth: depth + 1)
+                }
+            }
+            return found
+        default: return []
+        }
+    }
+
     /// A length in the variable-length form, seven bits a byte, and where it ends.
     @inline(__always)
     private func length(at offset: Int) throws(DamagedRecord) -> (length: Int, end: Int) {

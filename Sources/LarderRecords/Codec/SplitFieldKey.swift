@@ -16,6 +16,8 @@ struct SplitFieldKey: Equatable {
         field = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
     }
 
+    var bytes: [UInt8] { withBytes(Array.init) }
+
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withUnsafeTemporaryAllocation(byteCount: Self.size, alignment: 8) { buffer in
             buffer.storeBytes(of: record.bigEndian, toByteOffset: 0, as: UInt64.self)

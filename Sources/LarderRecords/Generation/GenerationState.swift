@@ -69,6 +69,13 @@ struct GenerationState: Equatable {
     }
 }
 
+extension GenerationState {
+    func store(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        let bytes = encoded
+        try transaction.put(Self.key.span.bytes, bytes.span.bytes, in: tables.meta)
+    }
+}
+
 extension RecordError {
     static var damagedState: RecordError {
         RecordError(.damaged, "the cache's counters are damaged; remove the cache and fetch again")

@@ -39,12 +39,20 @@ final class NameTable: Sendable {
     }
 
     /// The name of a number, or nil where the snapshot does not have it.
-    func name(
+    func lookUpName(
         of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> String? {
         if let name = known.withLock({ $0.names[number] }) { return name }
         guard let stored = try transaction.get(UInt64(number), in: tables.texts) else { return nil }
         return stored.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+
+    func name(
+        of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+    ) throws -> String? {
+        let name = try lookUpName(of: number, transaction, tables)
+        if let name { learn([name: number]) }
+        return name
     }
 
     /// Takes in numbers that a commit has made true.

@@ -1,4 +1,4 @@
-package import LarderGraphQL
+internal import LarderGraphQL
 
 extension ParsedResponse {
     /// Reads a GraphQL response to the plan's operation.

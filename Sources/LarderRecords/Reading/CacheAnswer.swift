@@ -20,11 +20,11 @@ package struct CacheAnswer: Sendable {
             let reads = plan.cases[Int(visit.caseIndex)]
             for index in Int(reads.start)..<Int(reads.start + reads.count) {
                 let id = plan.reads[index].id
-                // A field whose key is not known yet can only be waited for with the whole record.
-                fields.insert(RecordField(record: visit.record, field: id == FieldRead.typename ? RecordField.any : id))
+                // A field whose key has no number yet is 0, which is any field: it can only be waited for that way.
+                fields.insert(RecordField(record: visit.record, field: id))
             }
         }
-        return Dependencies(generation: ObjectIdentifier(plan.generation), fields: fields, absentKeys: Set(absentKeys))
+        return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: Set(absentKeys))
     }
 }
 
@@ -49,7 +49,7 @@ package struct RecordField: Hashable, Sendable, Comparable {
 /// What an answer depends on.
 package struct Dependencies: Sendable {
     /// The generation whose numbers these are; in another one everything may be different.
-    package let generation: ObjectIdentifier
+    package let generation: UInt64
     package let fields: Set<RecordField>
     package let absentKeys: Set<String>
 }

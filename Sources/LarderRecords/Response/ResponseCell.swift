@@ -1,3 +1,5 @@
+internal import LarderGraphQL
+
 /// The kinds of value that a response holds. `absent` is a selected field of which nothing is known.
 enum CellKind: UInt32 {
     case absent = 0

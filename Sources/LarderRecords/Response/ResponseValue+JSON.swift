@@ -1,3 +1,5 @@
+internal import LarderGraphQL
+
 extension ResponseValue {
     /// The value as JSON in UTF-8, fields in the order of the operation. What is absent is left out, and stands
     /// as null in a list.

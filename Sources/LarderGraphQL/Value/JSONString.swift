@@ -1,11 +1,12 @@
 /// Appends `text` as a JSON string in UTF-8, quotation marks included.
-func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
+package func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
     var text = text
     text.withUTF8 { appendJSONString($0, to: &bytes) }
 }
 
-/// Appends UTF-8 as a JSON string. Only what JSON requires is escaped.
-func appendJSONString(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
+/// Appends UTF-8 as a JSON string. Only what JSON requires is escaped, each in its shortest form, so that equal
+/// texts are equal strings: cache keys rely on it.
+package func appendJSONString(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))
     var plain = 0
     for index in text.indices {
@@ -28,9 +29,4 @@ func appendJSONString(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8
     }
     bytes.append(contentsOf: text[plain...])
     bytes.append(UInt8(ascii: "\""))
-}
-
-/// Appends a number that is finite, as all numbers that came from JSON are.
-func appendJSONNumber(_ number: Double, to bytes: inout [UInt8]) {
-    bytes.append(contentsOf: number.description.utf8)
 }

@@ -1,0 +1,296 @@
+extension Plan {
+    /// Compiles an operation of a validated document.
+    ///
+    /// - Parameter conditions: The values of `document.conditionVariables`.
+    package static func compile(
+        _ operation: OperationDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool]
+    ) throws(PlanError) -> Plan {
+        guard let root = schema.rootType(of: operation.kind) else {
+            throw PlanError(.invalid, "The schema has no \(operation.kind.rawValue) root", location: operation.location)
+        }
+        var compiler = PlanCompiler(document, schema, conditions)
+        return try compiler.compile(operation.selections, of: root, kind: operation.kind)
+    }
+
+    /// Compiles a fragment, to be read from or written to an object of its type.
+    package static func compile(
+        _ fragment: FragmentDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool]
+    ) throws(PlanError) -> Plan {
+        guard let type = schema.type(named: fragment.typeCondition), schema.types[type].kind.isComposite else {
+            throw PlanError(
+                .invalid, "The fragment \(fragment.name) is on \(fragment.typeCondition), which has no fields",
+                location: fragment.location)
+        }
+        var compiler = PlanCompiler(document, schema, conditions)
+        return try compiler.compile(fragment.selections, of: type, kind: .query)
+    }
+}
+
+/// Merges what an operation selects, type by type: section 6.3.2 of the specification, done once for all responses.
+struct PlanCompiler {
+    private static let fieldLimit = 100_000
+
+    private let schema: SchemaIndex
+    private let added: AddedFields
+    private var graph: SelectionGraph
+    private var selections: [SelectionPlan?] = []
+    private var cases: [CasePlan] = []
+    private var fields: [FieldPlan] = []
+    private var keys: [FieldKeyTemplate] = []
+    private var keyNumbers: [FieldKeyTemplate: Int] = [:]
+    private var policies: [PolicyTemplate] = []
+    /// Selections that were compiled: the same sets asked of the same type.
+    private var compiled: [SelectionKey: Int] = [:]
+    private var levels = 0
+
+    private struct SelectionKey: Hashable {
+        let sets: [Int]
+        let type: SchemaIndex.TypeID
+    }
+
+    /// Concrete types for which the same fragments apply, and which are identified alike.
+    private struct Signature: Hashable {
+        let applies: [Bool]
+        let keyFields: [String]?
+    }
+
+    init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool]) {
+        self.schema = schema
+        added = AddedFields(document)
+        graph = SelectionGraph(document, schema, conditions: conditions)
+    }
+
+    mutating func compile(
+        _ root: [Selection], of type: SchemaIndex.TypeID, kind: OperationKind
+    ) throws(PlanError) -> Plan {
+        let set = try graph.add(root)
+        guard added.responseKey(of: "__typename") == "__typename" else {
+            throw PlanError(.invalid, "The alias __typename is the specification's own")
+        }
+        let number = try selection([set], of: type, depth: 1)
+        return Plan(
+            kind: kind, root: number, selections: selections.compactMap { $0 }, cases: cases, fields: fields, keys: keys,
+            policies: policies, depth: levels)
+    }
+
+    // MARK: Selections
+
+    // The recursion is as deep as the parser lets documents nest.
+    private mutating func selection(
+        _ sets: [Int], of type: SchemaIndex.TypeID, depth: Int
+    ) throws(PlanError) -> Int {
+        levels = max(levels, depth)
+        let key = SelectionKey(sets: sets, type: type)
+        if let known = compiled[key] { return known }
+        let number = selections.count
+        selections.append(nil)
+        compiled[key] = number
+
+        let conditions = typeConditions(sets)
+        let static_ = schema.types[type]
+        var caseNumbers: [Signature: Int] = [:]
+        var types: [SelectionPlan.ConcreteType] = []
+        for concrete in static_.possibleTypes {
+            let signature = Signature(
+                applies: conditions.map { schema.isPossible(concrete, of: $0) },
+                keyFields: schema.types[concrete].keyFields)
+            types.append(SelectionPlan.ConcreteType(
+                name: schema.types[concrete].name,
+                caseIndex: try caseNumber(signature, conditions, sets, concrete, &caseNumbers, depth)))
+        }
+        selections[number] = SelectionPlan(
+            staticType: type, staticTypeName: static_.name, isConcrete: static_.kind == .object, types: types,
+            unknownTypeCase: try unknownTypeCase(type, conditions, sets, &caseNumbers, depth))
+        return number
+    }
+
+    private mutating func caseNumber(
+        _ signature: Signature, _ conditions: [SchemaIndex.TypeID], _ sets: [Int], _ type: SchemaIndex.TypeID,
+        _ known: inout [Signature: Int], _ depth: Int
+    ) throws(PlanError) -> Int {
+        if let number = known[signature] { return number }
+        let applies = Set(zip(conditions, signature.applies).filter(\.1).map(\.0))
+        let number = try compileCase(sets, type, applies, keyFields: signature.keyFields, depth)
+        known[signature] = number
+        return number
+    }
+
+    /// An object of a type that the schema does not know is none of the object types it does know, and is all that the
+    /// static type is. Of other conditions it cannot be decided.
+    private mutating func unknownTypeCase(
+        _ type: SchemaIndex.TypeID, _ conditions: [SchemaIndex.TypeID], _ sets: [Int],
+        _ known: inout [Signature: Int], _ depth: Int
+    ) throws(PlanError) -> Int? {
+        let static_ = schema.types[type]
+        guard static_.kind.isAbstract else { return nil }
+        var applies: [Bool] = []
+        for condition in conditions {
+            if condition == type || static_.interfaces.contains(condition) {
+                applies.append(true)
+            } else if schema.types[condition].kind == .object {
+                applies.append(false)
+            } else {
+                return nil
+            }
+        }
+        let signature = Signature(applies: applies, keyFields: static_.keyFields)
+        return try caseNumber(signature, conditions, sets, type, &known, depth)
+    }
+
+    /// The types on which fragments in the sets depend.
+    private func typeConditions(_ sets: [Int]) -> [SchemaIndex.TypeID] {
+        var found: Set<SchemaIndex.TypeID> = []
+        var seen = Set(sets)
+        var rest = sets
+        while let set = rest.popLast() {
+            for case .fragment(let condition, let inner) in graph.sets[set] {
+                if let condition { found.insert(condition) }
+                if seen.insert(inner).inserted { rest.append(inner) }
+            }
+        }
+        return found.sorted()
+    }
+
+    // MARK: Cases
+
+    private mutating func compileCase(
+        _ sets: [Int], _ type: SchemaIndex.TypeID, _ applies: Set<SchemaIndex.TypeID>, keyFields: [String]?, _ depth: Int
+    ) throws(PlanError) -> Int {
+        var order: [String] = []
+        var nodes: [String: [Int]] = [:]
+        for set in sets {
+            var seen: Set<Int> = []
+            collect(set, applies, &seen, &order, &nodes)
+        }
+        // Fields are appended in one piece after those below them.
+        var planned: [FieldPlan] = []
+        for (slot, responseKey) in order.enumerated() {
+            planned.append(try field(nodes[responseKey] ?? [], slot: slot, of: type, depth))
+        }
+        if !planned.contains(where: { $0.content == .typename && $0.responseKey == "__typename" }) {
+            planned.append(addedField("__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil))
+        }
+        var identity: [Int] = []
+        for name in keyFields ?? [] {
+            let responseKey = added.responseKey(of: name)
+            if let present = planned.firstIndex(where: { $0.responseKey == responseKey && $0.name == name }) {
+                identity.append(present)
+            } else if let definition = schema.field(named: name, of: type) {
+                identity.append(planned.count)
+                planned.append(addedField(
+                    name, .leaf(leaf(definition.type)), try shape(definition.type, nil),
+                    key: keyNumber(FieldKeyTemplate(Field(name: name), definition))))
+            }
+        }
+        guard fields.count + planned.count <= Self.fieldLimit else {
+            throw PlanError(.tooComplex, "The operation selects more than \(Self.fieldLimit) fields once it is spread out")
+        }
+        let start = fields.count
+        fields += planned
+        cases.append(CasePlan(
+            fields: start..<fields.count, names: order,
+            keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 }))
+        return cases.count - 1
+    }
+
+    private func collect(
+        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ order: inout [String],
+        _ nodes: inout [String: [Int]]
+    ) {
+        guard seen.insert(set).inserted else { return }
+        for item in graph.sets[set] {
+            switch item {
+            case .field(let node):
+                let key = graph.fields[node].field.responseKey
+                if nodes[key] == nil { order.append(key) }
+                nodes[key, default: []].append(node)
+            case .fragment(let condition, let inner):
+                if condition.map(applies.contains) ?? true { collect(inner, applies, &seen, &order, &nodes) }
+            }
+        }
+    }
+
+    private func addedField(
+        _ name: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?
+    ) -> FieldPlan {
+        FieldPlan(
+            name: name, responseKey: added.responseKey(of: name), slot: nil, type: type, content: content, key: key,
+            policy: nil)
+    }
+
+    // MARK: Fields
+
+    /// The field that all these nodes select under one response key.
+    private mutating func field(
+        _ nodes: [Int], slot: Int, of type: SchemaIndex.TypeID, _ depth: Int
+    ) throws(PlanError) -> FieldPlan {
+        guard let first = nodes.first else { throw PlanError(.invalid, "A selection set is empty") }
+        let field = graph.fields[first].field
+        guard let definition = schema.field(named: field.name, of: type) else {
+            throw PlanError(
+                .invalid, "The type \(schema.types[type].name) has no field \(field.name)", location: field.location)
+        }
+        if let other = nodes.first(where: { graph.fields[$0].field.name != field.name }) {
+            throw PlanError(
+                .invalid, "Under \(field.responseKey) both \(field.name) and \(graph.fields[other].field.name) are selected",
+                location: graph.fields[other].field.location)
+        }
+        let shape = try shape(definition.type, field.location)
+        if field.name == "__typename" {
+            return FieldPlan(
+                name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: .typename, key: nil,
+                policy: nil)
+        }
+        let content: FieldPlan.Content
+        var policy: Int?
+        if schema.types[definition.type.named].kind.isComposite {
+            let sets = nodes.compactMap { graph.fields[$0].selections }
+            guard !sets.isEmpty else {
+                throw PlanError(.invalid, "\(field.name) needs a selection of fields", location: field.location)
+            }
+            content = .object(selection: try selection(
+                sets, of: definition.type.named, depth: depth + 1 + shape.listDepth))
+            if let template = definition.policy.flatMap({ PolicyTemplate($0, field, definition, schema) }) {
+                policy = policies.count
+                policies.append(template)
+            }
+        } else {
+            guard nodes.allSatisfy({ graph.fields[$0].selections == nil }) else {
+                throw PlanError(.invalid, "\(field.name) has no fields to select", location: field.location)
+            }
+            content = .leaf(leaf(definition.type))
+            levels = max(levels, depth + shape.listDepth)
+        }
+        return FieldPlan(
+            name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: content,
+            key: keyNumber(FieldKeyTemplate(field, definition)), policy: policy)
+    }
+
+    private mutating func keyNumber(_ template: FieldKeyTemplate) -> Int {
+        if let known = keyNumbers[template] { return known }
+        keyNumbers[template] = keys.count
+        keys.append(template)
+        return keys.count - 1
+    }
+
+    private func shape(_ type: ResolvedType, _ location: Location?) throws(PlanError) -> FieldTypeShape {
+        guard type.listDepth <= FieldTypeShape.maximumListDepth else {
+            throw PlanError(
+                .tooComplex, "Lists are nested deeper than \(FieldTypeShape.maximumListDepth)", location: location)
+        }
+        return FieldTypeShape(listDepth: type.listDepth, nonNull: UInt32(truncatingIfNeeded: type.nonNullLevels))
+    }
+
+    private func leaf(_ type: ResolvedType) -> FieldPlan.Leaf {
+        let named = schema.types[type.named]
+        guard named.kind == .scalar else { return .enumeration }
+        return switch named.name {
+        case "Int": .int
+        case "Float": .float
+        case "String": .string
+        case "Boolean": .boolean
+        case "ID": .id
+        default: .custom
+        }
+    }
+}

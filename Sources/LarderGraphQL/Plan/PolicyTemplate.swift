@@ -1,0 +1,82 @@
+/// How a field's arguments say which object, or which list of objects, it would return: a `FieldPolicy` at one place
+/// of an operation. It leads to keys once the operation's variables are known.
+package struct PolicyTemplate: Sendable {
+    /// The concrete types that the field may return, with their key fields.
+    let types: [(name: String, keyFields: [String])]
+    /// One for each key field.
+    let arguments: [ArgumentSource]
+    let isList: Bool
+
+    /// Where the value of a key argument comes from.
+    struct ArgumentSource: Sendable {
+        let value: Literal?
+        /// The fields to go through inside the value, an input object.
+        let path: [String]
+
+        func resolved(_ variables: [String: Value]) -> Value? {
+            var value = value?.resolved(variables)
+            for name in path {
+                guard case .object(let members) = value else { return nil }
+                value = members[name]
+            }
+            return value
+        }
+    }
+
+    /// Nil where the policy cannot lead to a key: other counts of arguments and key fields, no identity.
+    init?(_ policy: FieldPolicy, _ field: Field, _ definition: FieldDefinition, _ schema: SchemaIndex) {
+        guard !policy.keyArgs.isEmpty, definition.type.listDepth <= 1 else { return nil }
+        types = schema.types[definition.type.named].possibleTypes.compactMap { id in
+            let type = schema.types[id]
+            guard let keyFields = type.keyFields, keyFields.count == policy.keyArgs.count else { return nil }
+            return (type.name, keyFields)
+        }
+        guard !types.isEmpty else { return nil }
+        isList = definition.type.isList
+        arguments = policy.keyArgs.map { path in
+            let name = path.components.first ?? ""
+            let value = field.arguments.first { $0.name == name }?.value ?? definition.argument(named: name)?.defaultValue
+            return ArgumentSource(value: value, path: Array(path.components.dropFirst()))
+        }
+    }
+
+    func target(_ variables: [String: Value]) -> PolicyTarget {
+        var values: [Value] = []
+        for argument in arguments {
+            guard let value = argument.resolved(variables) else { return .none }
+            values.append(value)
+        }
+        guard isList else {
+            let texts = values.compactMap(\.keyText)
+            return texts.count == values.count ? .object(candidates(texts)) : .none
+        }
+        // One of the arguments lists what the field returns; the others are the same for every element.
+        guard let position = values.firstIndex(where: { if case .list = $0 { true } else { false } }),
+            case .list(let elements) = values[position]
+        else { return .none }
+        var keys: [[String]] = []
+        for element in elements {
+            values[position] = element
+            let texts = values.compactMap(\.keyText)
+            guard texts.count == values.count else { return .none }
+            keys.append(candidates(texts))
+        }
+        return .list(keys)
+    }
+
+    private func candidates(_ texts: [String]) -> [String] {
+        types.map { type in
+            CacheKey.text(type: type.name, fields: zip(type.keyFields, texts).map { (name: $0, value: $1) })
+        }
+    }
+}
+
+/// The cache keys to which a field policy leads.
+package enum PolicyTarget: Sendable, Hashable {
+    /// The arguments do not tell.
+    case none
+    /// The object has one of these keys, one for each type that it could be of.
+    case object([String])
+    /// As `object`, for each element.
+    case list([[String]])
+}

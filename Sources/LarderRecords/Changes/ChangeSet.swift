@@ -1,0 +1,97 @@
+/// What one commit changed: exactly the fields whose values are different, each once.
+package struct ChangeSet: Sendable, Hashable {
+    /// More pairs than this are stored as whole records, and more records than this as everything.
+    static let storedLimit = 4096
+
+    /// Ascending; `RecordField.any` stands for a record that came, went, or became another.
+    package internal(set) var fields: [RecordField] = []
+    /// True where the changes were too many to be kept one by one.
+    package internal(set) var isEverything = false
+    /// Keys of entities that came into being. Not part of the stored form.
+    package internal(set) var createdKeys: [String] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { fields.isEmpty && !isEverything }
+
+    /// Brings the fields into order, each once; a record that changed as a whole needs no fields of its own.
+    mutating func normalize() {
+        fields.sort()
+        var kept: [RecordField] = []
+        kept.reserveCapacity(fields.count)
+        for field in fields {
+            if let last = kept.last, last == field || last.record == field.record && last.field == RecordField.any {
+                continue
+            }
+            kept.append(field)
+        }
+        fields = kept
+    }
+
+    /// The form in the table `changes`: a byte for the format (1), a byte that is 1 for everything, then for each pair
+    /// the difference to the record before and the field, as variable-length integers.
+    var encoded: [UInt8] {
+        var pairs = fields[...]
+        var whole: [RecordField] = []
+        if pairs.count > Self.storedLimit {
+            for field in fields where whole.last?.record != field.record {
+                whole.append(RecordField(record: field.record, field: RecordField.any))
+            }
+            pairs = whole[...]
+        }
+        let isEverything = isEverything || pairs.count > Self.storedLimit
+        var bytes: [UInt8] = [1, isEverything ? 1 : 0]
+        if isEverything { return bytes }
+        var last: UInt64 = 0
+        for pair in pairs {
+            appendVariableLength(pair.record - last, to: &bytes)
+            appendVariableLength(UInt64(pair.field), to: &bytes)
+            last = pair.record
+        }
+        return bytes
+    }
+
+    init(encoded bytes: UnsafeRawBufferPointer) throws(RecordError) {
+        guard bytes.count >= 2, bytes[0] == 1 else { throw Self.damaged }
+        isEverything = bytes[1] != 0
+        var offset = 2
+        var record: UInt64 = 0
+        while offset < bytes.count {
+            let (step, afterStep) = try Self.variableLength(bytes, at: offset)
+            let (field, afterField) = try Self.variableLength(bytes, at: afterStep)
+            guard let number = UInt32(exactly: field), record <= .max - step else { throw Self.damaged }
+            record += step
+            fields.append(RecordField(record: record, field: number))
+            offset = afterField
+        }
+    }
+
+    private static var damaged: RecordError {
+        RecordError(.damaged, "the cache's log of changes is damaged; remove the cache and fetch again")
+    }
+
+    private static func variableLength(
+        _ bytes: UnsafeRawBufferPointer, at offset: Int
+    ) throws(RecordError) -> (UInt64, Int) {
+        var value: UInt64 = 0
+        var position = offset
+        var shift: UInt64 = 0
+        while position < bytes.count, shift < 64 {
+            let byte = bytes[position]
+            value |= UInt64(byte & 0x7F) << shift
+            position += 1
+            if byte < 0x80 { return (value, position) }
+            shift += 7
+        }
+        throw damaged
+    }
+}
+
+func appendVariableLength(_ number: UInt64, to bytes: inout [UInt8]) {
+    var rest = number
+    while rest >= 0x80 {
+        bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+        rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+}

@@ -1,0 +1,59 @@
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// The values of a parsed response, once its objects have become records.
+struct ParsedValues {
+    let parsed: ParsedResponse
+    /// By object of the response.
+    let records: [RecordID]
+
+    var items: [ParsedCell] { parsed.items }
+
+    @inline(__always)
+    func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: parsed.text + cell.offset, count: Int(cell.count))
+    }
+
+    @inline(__always)
+    func isPart(_ object: Int) -> Bool { parsed.objects[object].keyCount == 0 }
+
+    /// The records of the parts that a value holds, in lists as well.
+    func parts(in cell: ParsedCell) -> [RecordID] {
+        switch cell.kind {
+        case .object: isPart(cell.offset) ? [records[cell.offset]] : []
+        case .list: (0..<Int(cell.count)).flatMap { parts(in: items[cell.offset + $0]) }
+        default: []
+        }
+    }
+
+    /// Whether a value is the same as a stored one.
+    // The recursion is as deep as the field's type has lists.
+    func equals(_ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView) throws(DamagedRecord) -> Bool {
+        switch (cell.kind, word.tag) {
+        case (.null, .null), (.absent, .null), (.no, .no), (.yes, .yes): return true
+        case (.int, .smallInt): return Int64(bitPattern: cell.payload) == word.smallInt
+        case (.int, .int), (.float, .float): return try payload.eightBytes(word) == cell.payload
+        case (.string, .string), (.number, .number), (.json, .json):
+            let stored = try payload.text(word)
+            let came = text(cell)
+            guard stored.count == came.count else { return false }
+            guard let left = stored.baseAddress, let right = came.baseAddress else { return true }
+            return memcmp(left, right, stored.count) == 0
+        case (.object, .reference), (.object, .wideReference):
+            return try payload.record(word) == records[cell.offset] && !isPart(cell.offset)
+        case (.object, .part), (.object, .widePart):
+            return try payload.record(word) == records[cell.offset] && isPart(cell.offset)
+        case (.list, .list):
+            let elements = try payload.list(word)
+            guard elements.count == Int(cell.count) else { return false }
+            for index in 0..<elements.count {
+                guard try equals(items[cell.offset + index], elements[index], payload) else { return false }
+            }
+            return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,105 @@
+internal import LarderLMDB
+
+extension RecordChanges {
+    /// Removes parts that nothing holds any more, and the parts of those.
+    mutating func removeParts(
+        _ parts: [RecordID], _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
+        var rest = parts
+        var seen: Set<RecordID> = []
+        while let id = rest.popLast() {
+            // A damaged file could make a part hold itself.
+            guard seen.insert(id).inserted, let record = try generation.record(id, transaction) else { continue }
+            rest += try removeFields(of: record, id, generation, transaction)
+            removedRecords.append(id)
+            changed(id)
+        }
+    }
+
+    /// Removes the fields of a split record, and answers the parts that any record's fields hold.
+    private mutating func removeFields(
+        of record: RecordView, _ id: RecordID, _ generation: Generation,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> [RecordID] {
+        var parts: [RecordID] = []
+        for index in 0..<record.count { parts += try record.payload.parts(in: record.value(index)) }
+        if record.isSplit {
+            try generation.forEachSplitField(of: id, transaction) { (field, payload) throws in
+                parts += try payload.parts(in: payload.word)
+                removedSplitFields.append(SplitFieldKey(record: id, field: field))
+            }
+        }
+        return parts
+    }
+
+    /// Removes an entity. A deleted one leaves a tombstone, an evicted one nothing.
+    ///
+    /// - Returns: Whether there was anything to remove.
+    mutating func removeEntity(
+        _ id: RecordID, leavingTombstone: Bool, _ generation: Generation,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Bool {
+        guard let record = try generation.record(id, transaction) else { return false }
+        if record.isTombstone, leavingTombstone { return false }
+        let parts = try removeFields(of: record, id, generation, transaction)
+        try removeParts(parts, generation, transaction)
+        if leavingTombstone {
+            let range = try encoder.encode(
+                [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
+                entries: EmptyCollection(), nil)
+            records.append((id, range))
+        } else {
+            removedRecords.append(id)
+        }
+        changed(id)
+        return true
+    }
+
+    /// Removes those of an entity's fields whose keys fit; what they hold goes with them.
+    ///
+    /// - Returns: How many fields were removed.
+    mutating func removeFields(
+        of id: RecordID, where fits: (String) -> Bool, _ generation: Generation,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        guard let record = try generation.record(id, transaction), !record.isTombstone else { return 0 }
+        var parts: [RecordID] = []
+        var removed = 0
+        func isRemoved(_ field: FieldID) throws -> Bool {
+            guard let name = try generation.names.lookUpName(of: field, transaction, generation.tables) else { return false }
+            return fits(name)
+        }
+        if record.isSplit {
+            try generation.forEachSplitField(of: id, transaction) { (field, payload) throws in
+                guard try isRemoved(field) else { return }
+                parts += try payload.parts(in: payload.word)
+                removedSplitFields.append(SplitFieldKey(record: id, field: field))
+                changed(id, field)
+                removed += 1
+            }
+        } else {
+            var kept: [RecordEncoder.Entry] = []
+            for index in 0..<record.count {
+                let (field, word) = (record.field(index), record.value(index))
+                if try isRemoved(field) {
+                    parts += try record.payload.parts(in: word)
+                    changed(id, field)
+                    removed += 1
+                } else {
+                    kept.append(.init(field: field, source: .stored(word, record.payload)))
+                }
+            }
+            if removed > 0 {
+                let identity: RecordEncoder.Identity = if let owner = record.owner {
+                    .part(owner: owner.record, field: owner.field)
+                } else {
+                    .entity(key: try record.key)
+                }
+                let range = try encoder.encode(record.flags, type: record.type, identity: identity, entries: kept, nil)
+                records.append((id, range))
+            }
+        }
+        try removeParts(parts, generation, transaction)
+        return removed
+    }
+}

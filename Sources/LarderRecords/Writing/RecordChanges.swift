@@ -1,0 +1,98 @@
+internal import LarderLMDB
+
+/// Everything that one write will do to a generation, worked out before the first byte is changed.
+///
+/// Working it out only reads, so that a failure on the way leaves nothing behind, and bytes that were read stay valid
+/// until all is encoded.
+struct RecordChanges {
+    var state: GenerationState
+    var encoder = RecordEncoder()
+    /// Records to be stored, and where they stand in the encoder's bytes.
+    var records: [(id: RecordID, range: Range<Int>)] = []
+    var splitFields: [(key: SplitFieldKey, range: Range<Int>)] = []
+    var removedRecords: [RecordID] = []
+    var removedSplitFields: [SplitFieldKey] = []
+    var newKeys: [(key: [UInt8], id: RecordID)] = []
+    var newNames: [String: FieldID] = [:]
+    var changes = ChangeSet()
+
+    init(_ state: GenerationState) { self.state = state }
+
+    /// A cache is kept as it is by a write that changes nothing.
+    var isEmpty: Bool { changes.isEmpty && newKeys.isEmpty && newNames.isEmpty }
+
+    mutating func newRecordID() -> RecordID {
+        defer { state.nextRecord += 1 }
+        return state.nextRecord
+    }
+
+    /// The number of a name, which is given one if it has none yet.
+    mutating func fieldID(
+        _ name: String, _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> FieldID {
+        if let number = newNames[name] { return number }
+        if let number = try generation.names.lookUp(name, transaction, generation.tables) { return number }
+        guard state.nextField < FieldID.max - 1 else {
+            throw RecordError(.full, "the cache has no numbers left for fields; clear it")
+        }
+        defer { state.nextField += 1 }
+        newNames[name] = state.nextField
+        return state.nextField
+    }
+
+    mutating func changed(_ record: RecordID, _ field: FieldID = RecordField.any) {
+        changes.fields.append(RecordField(record: record, field: field))
+    }
+
+    /// How many changes the log holds before it forgets the oldest.
+    static let logLength: UInt64 = 1024
+
+    /// Makes the changes in a transaction.
+    mutating func apply(_ generation: Generation, _ transaction: inout WriteTransaction) throws {
+        guard !isEmpty else { return }
+        let tables = generation.tables
+        for (name, number) in newNames {
+            let text = Array(name.utf8)
+            let key = StoredKey.bytes(text)
+            let value = littleEndianBytes(number)
+            try transaction.put(key.span.bytes, value.span.bytes, in: tables.names)
+            try transaction.put(UInt64(number), text.span.bytes, in: tables.texts)
+        }
+        for (key, id) in newKeys {
+            let stored = StoredKey.bytes(key)
+            let value = littleEndianBytes(id)
+            try transaction.put(stored.span.bytes, value.span.bytes, in: tables.keys)
+        }
+        let greatest = try generation.greatestRecord(transaction)
+        records.sort { $0.id < $1.id }
+        try encoder.bytes.withUnsafeBytes { bytes in
+            for (id, range) in records {
+                let value = UnsafeRawBufferPointer(rebasing: bytes[range])
+                try transaction.put(id, value, in: tables.records, append: greatest.map { id > $0 } ?? true)
+            }
+            for (key, range) in splitFields {
+                let value = UnsafeRawBufferPointer(rebasing: bytes[range])
+                try key.withBytes { try transaction.put($0, value, in: tables.fields) }
+            }
+        }
+        for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
+        for id in removedRecords { try transaction.delete(id, in: tables.records) }
+        if !changes.isEmpty { try log(tables, &transaction) }
+        try state.store(&transaction, tables)
+    }
+
+    private mutating func log(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
+        changes.normalize()
+        state.lastChange += 1
+        let encoded = changes.encoded
+        try transaction.put(state.lastChange, encoded.span.bytes, in: tables.changes)
+        while state.firstChange + Self.logLength <= state.lastChange {
+            try transaction.delete(state.firstChange, in: tables.changes)
+            state.firstChange += 1
+        }
+    }
+}
+
+func littleEndianBytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+    withUnsafeBytes(of: number.littleEndian) { Array($0) }
+}

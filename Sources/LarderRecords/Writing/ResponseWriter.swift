@@ -1,0 +1,462 @@
+internal import LarderGraphQL
+internal import LarderLMDB
+
+/// Works out what a response changes in a generation.
+///
+/// Objects become records in the order of the text, so that an answer's records stand one after the other. What is
+/// stored is compared value by value with what came, and only differences are written.
+///
+/// - Complexity: O(n) in the response's size, and O(log m) for each object among m records.
+struct ResponseWriter: ~Copyable {
+    private let parsed: ParsedResponse
+    private let layout: PlanLayout
+    private let operation: BoundOperation
+    private let generation: Generation
+    private(set) var changes: RecordChanges
+
+    /// By object: its record, or 0 where it is not stored.
+    private var records: [RecordID]
+    /// By object without identity: where its record comes from.
+    private var origins: [Origin]
+    private var staged: [StagedRecord] = []
+    private var stagedByID: [RecordID: Int] = [:]
+    /// Fields of all staged records; each record's are chained.
+    private var stagedFields: [StagedField] = []
+    /// The first object of each entity, by a hash of its key; other keys of the same hash follow at the next numbers.
+    private var entities: [UInt64: Int] = [:]
+    /// By `Plan.keys` and by type number; 0 until they are needed.
+    private var fieldIDs: [FieldID]
+    private var typeIDs: [FieldID]
+    private var orphans: [RecordID] = []
+
+    /// Where the record of a part comes from.
+    private enum Origin {
+        /// The object that holds it is not stored, and neither is it.
+        case unstored
+        case new(owner: RecordID, field: FieldID)
+        /// The part that stands in its place already. `isReplaced`: nothing of it stays that is not in the response.
+        case existing(RecordID, owner: RecordID, field: FieldID, isReplaced: Bool)
+        /// The response has it twice.
+        case same(object: Int)
+    }
+
+    private struct StagedRecord {
+        var id: RecordID
+        /// The first of its objects in the response.
+        var object: Int
+        /// As it is stored; nil if it is not, or is a tombstone.
+        var existing: RecordView?
+        var isReplaced: Bool
+        var place: Place
+        var firstField = -1
+        var lastField = -1
+    }
+
+    private enum Place {
+        case entity(key: [UInt8])
+        case part(owner: RecordID, field: FieldID)
+    }
+
+    private struct StagedField {
+        var id: FieldID
+        var cell: ParsedCell
+        var next: Int
+    }
+
+    /// What the root of the response is stored as.
+    enum Root {
+        /// Under this key: the root of all queries, or the object that a fragment was asked of.
+        case record(key: String)
+        /// Not at all: the roots of mutations and subscriptions are no objects.
+        case unstored
+    }
+
+    init(_ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges) {
+        self.parsed = parsed
+        self.operation = operation
+        self.generation = generation
+        self.changes = changes
+        layout = parsed.layout
+        records = Array(repeating: 0, count: parsed.objects.count)
+        origins = Array(repeating: .unstored, count: parsed.objects.count)
+        fieldIDs = Array(repeating: 0, count: parsed.layout.plan.keys.count)
+        typeIDs = Array(repeating: 0, count: parsed.layout.typeNames.count + parsed.unknownTypes.count)
+        staged.reserveCapacity(parsed.objects.count)
+        stagedFields.reserveCapacity(parsed.fields.count)
+    }
+
+    consuming func run(
+        _ root: Root, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> RecordChanges {
+        guard let rootObject = parsed.root else { return changes }
+        var cursor = try transaction.cursor(in: generation.tables.records)
+        for object in parsed.objects.indices {
+            let record: Int?
+            if object == rootObject {
+                switch root {
+                case .record(let key): record = try stageRoot(object, key: key, &cursor, transaction)
+                case .unstored: record = nil
+                }
+            } else {
+                record = try stage(object, &cursor, transaction)
+            }
+            if let record { records[object] = staged[record].id }
+            try stageFields(of: object, in: record, transaction)
+        }
+        let order = staged.indices.sorted { staged[$0].id < staged[$1].id }
+        let values = ParsedValues(parsed: parsed, records: records)
+        for record in order { try finish(staged[record], values, transaction) }
+        try changes.removeParts(orphans, generation, transaction)
+        return changes
+    }
+
+    // MARK: Objects
+
+    private mutating func stageRoot(
+        _ object: Int, key: String, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        let bytes = Array(key.utf8)
+        if parsed.objects[object].keyCount > 0 {
+            let own = keyBytes(of: object)
+            guard own.elementsEqual(bytes) else {
+                throw RecordError(
+                    .responseMismatch,
+                    "the object is \(String(decoding: own, as: UTF8.self)), and was to be stored as \(key)")
+            }
+        }
+        return try stageEntity(object, key: bytes, &cursor, transaction)
+    }
+
+    private mutating func stage(
+        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int? {
+        if parsed.objects[object].keyCount > 0 { return try stageEntity(object, &cursor, transaction) }
+        switch origins[object] {
+        case .unstored: return nil
+        case .same(let other): return stagedByID[records[other]]
+        case .new(let owner, let field):
+            let id = changes.newRecordID()
+            return append(StagedRecord(
+                id: id, object: object, existing: nil, isReplaced: false, place: .part(owner: owner, field: field)))
+        case .existing(let id, let owner, let field, let isReplaced):
+            let existing = try existing(id, &cursor)
+            let type = try typeID(of: object, transaction)
+            return append(StagedRecord(
+                id: id, object: object, existing: existing,
+                isReplaced: isReplaced || existing.map { $0.type != type } ?? false,
+                place: .part(owner: owner, field: field)))
+        }
+    }
+
+    /// An entity: the same record for every object of its key.
+    private mutating func stageEntity(
+        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        var hash = UInt64(bitPattern: Int64(hashOfKey(object)))
+        while let first = entities[hash] {
+            if keyBytes(of: first).elementsEqual(keyBytes(of: object)) {
+                if let record = stagedByID[records[first]] { return record }
+            }
+            hash &+= 1
+        }
+        entities[hash] = object
+        return try stageEntity(object, key: Array(keyBytes(of: object)), &cursor, transaction)
+    }
+
+    private mutating func stageEntity(
+        _ object: Int, key: [UInt8], _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        guard let id = try generation.tables.record(of: key, transaction) else {
+            let id = changes.newRecordID()
+            changes.newKeys.append((key, id))
+            changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self))
+            return append(StagedRecord(id: id, object: object, existing: nil, isReplaced: false, place: .entity(key: key)))
+        }
+        // The root may be met again as an entity of its own response.
+        if let record = stagedByID[id] { return record }
+        let existing = try existing(id, &cursor)
+        if existing == nil { changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self)) }
+        let type = try typeID(of: object, transaction)
+        return append(StagedRecord(
+            id: id, object: object, existing: existing, isReplaced: existing.map { $0.type != type } ?? false,
+            place: .entity(key: key)))
+    }
+
+    private mutating func append(_ record: StagedRecord) -> Int {
+        stagedByID[record.id] = staged.count
+        staged.append(record)
+        return staged.count - 1
+    }
+
+    private func existing(_ id: RecordID, _ cursor: inout Cursor) throws -> RecordView? {
+        guard let stored = try cursor.value(at: id) else { return nil }
+        // Nothing is written before all is worked out, so the bytes stay where they are.
+        let view = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+        return view.isTombstone ? nil : view
+    }
+
+    private func keyBytes(of object: Int) -> ArraySlice<UInt8> {
+        let parsed = parsed.objects[object]
+        return self.parsed.keys[Int(parsed.keyStart)..<Int(parsed.keyStart + parsed.keyCount)]
+    }
+
+    private func hashOfKey(_ object: Int) -> Int32 {
+        let key = keyBytes(of: object)
+        return Int32(bitPattern: key.withUnsafeBytes(checksum))
+    }
+
+    private mutating func typeID(
+        of object: Int, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> FieldID {
+        let number = Int(parsed.objects[object].type)
+        if typeIDs[number] == 0 {
+            typeIDs[number] = try changes.fieldID(parsed.typeName(Int32(number)), generation, transaction)
+        }
+        return typeIDs[number]
+    }
+
+    // MARK: Fields
+
+    private mutating func stageFields(
+        of object: Int, in record: Int?, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
+        guard let record else { return }
+        let range = Int(parsed.objects[object].fieldStart)..<Int(
+            parsed.objects[object].fieldStart + parsed.objects[object].fieldCount)
+        for index in range {
+            if !parsed.unanswered.isEmpty, parsed.unanswered.contains(index) { continue }
+            let (number, cell) = (parsed.fields[index].field, parsed.fields[index].cell)
+            let field = layout.fields[Int(number)]
+            guard field.key >= 0 else { continue }
+            let id = try fieldID(Int(field.key), transaction)
+            let earlier = stagedField(id, of: record)
+            if field.content == .object {
+                let stored = try storedValue(of: id, in: staged[record], transaction)
+                let holder = Holder(record: record, field: id)
+                try originate(cell, holder, stored: stored, earlier: earlier.map { stagedFields[$0].cell }, inList: false)
+            }
+            if let earlier {
+                stagedFields[earlier].cell = cell
+            } else {
+                appendField(StagedField(id: id, cell: cell, next: -1), to: record)
+            }
+        }
+    }
+
+    private mutating func fieldID(
+        _ key: Int, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> FieldID {
+        if fieldIDs[key] == 0 {
+            fieldIDs[key] = try changes.fieldID(operation.binding.fieldKeys[key], generation, transaction)
+        }
+        return fieldIDs[key]
+    }
+
+    private func stagedField(_ id: FieldID, of record: Int) -> Int? {
+        var field = staged[record].firstField
+        while field >= 0 {
+            if stagedFields[field].id == id { return field }
+            field = stagedFields[field].next
+        }
+        return nil
+    }
+
+    private mutating func appendField(_ field: StagedField, to record: Int) {
+        let last = staged[record].lastField
+        if last >= 0 { stagedFields[last].next = stagedFields.count } else { staged[record].firstField = stagedFields.count }
+        staged[record].lastField = stagedFields.count
+        stagedFields.append(field)
+    }
+
+    private struct Holder {
+        /// In `staged`.
+        var record: Int
+        var field: FieldID
+    }
+
+    /// Notes for each part in a field's value where its record comes from.
+    ///
+    /// A single part that is of the same type stays and takes in the new fields. A part in a list keeps its record for
+    /// the place alone, and nothing of what stood there: the list may have moved. The recursion is as deep as the
+    /// field's type has lists.
+    private mutating func originate(
+        _ cell: ParsedCell, _ holder: Holder, stored: (word: ValueWord, payload: PayloadView)?, earlier: ParsedCell?,
+        inList: Bool
+    ) throws {
+        switch cell.kind {
+        case .object:
+            let object = cell.offset
+            guard parsed.objects[object].keyCount == 0 else { return }
+            let owner = staged[holder.record].id
+            if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
+                parsed.objects[earlier.offset].type == parsed.objects[object].type
+            {
+                origins[object] = .same(object: earlier.offset)
+            } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
+                origins[object] = .existing(
+                    try stored.payload.record(stored.word), owner: owner, field: holder.field,
+                    isReplaced: inList || staged[holder.record].isReplaced)
+            } else {
+                origins[object] = .new(owner: owner, field: holder.field)
+            }
+        case .list:
+            let list = try stored.flatMap { stored in
+                stored.word.tag == .list ? try stored.payload.list(stored.word) : nil
+            }
+            for index in 0..<Int(cell.count) {
+                var before: (word: ValueWord, payload: PayloadView)?
+                if let list, let stored, index < list.count { before = (list[index], stored.payload) }
+                // The same field of the same object twice in one response is the same list.
+                let twin = earlier.flatMap { earlier in
+                    earlier.kind == .list && earlier.count == cell.count ? parsed.items[earlier.offset + index] : nil
+                }
+                try originate(parsed.items[cell.offset + index], holder, stored: before, earlier: twin, inList: true)
+            }
+        default: return
+        }
+    }
+
+    /// The value of a field as it is stored.
+    private func storedValue(
+        of field: FieldID, in record: StagedRecord, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> (word: ValueWord, payload: PayloadView)? {
+        guard let existing = record.existing else { return nil }
+        guard existing.isSplit else { return existing.value(of: field).map { ($0, existing.payload) } }
+        let key = SplitFieldKey(record: record.id, field: field)
+        return try key.withBytes { bytes in
+            // As in `existing`: the bytes stay where they are.
+            try transaction.get(bytes, in: generation.tables.fields)?.withUnsafeBytes { bytes in
+                let payload = PayloadView(bytes: bytes)
+                return (payload.word, payload)
+            }
+        }
+    }
+
+    // MARK: Records
+
+    /// Compares a record with what is stored, and encodes it if it is different.
+    private mutating func finish(
+        _ record: StagedRecord, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
+        let fields = sortedFields(of: record)
+        let type = try typeID(of: record.object, transaction)
+        guard let existing = record.existing else {
+            changes.changed(record.id)
+            return try encode(record, type: type, fields.map { .init(field: $0.id, source: .parsed($0.cell)) }, values)
+        }
+        if existing.type != type { changes.changed(record.id) }
+        if existing.isSplit {
+            return try finishSplit(record, existing, fields, type: type, values, transaction)
+        }
+        var isChanged = existing.type != type
+        var entries: [RecordEncoder.Entry] = []
+        let payload = existing.payload
+        var (came, stood) = (0, 0)
+        while came < fields.count || stood < existing.count {
+            let new = came < fields.count ? fields[came].id : FieldID.max
+            let old = stood < existing.count ? existing.field(stood) : FieldID.max
+            if old < new, !record.isReplaced {
+                entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
+                stood += 1
+                continue
+            }
+            if old == new, try values.equals(fields[came].cell, existing.value(stood), payload) {
+                entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
+                (came, stood) = (came + 1, stood + 1)
+                continue
+            }
+            isChanged = true
+            changes.changed(record.id, min(old, new))
+            if old <= new {
+                try dropParts(of: existing.value(stood), payload, keeping: old == new ? fields[came].cell : nil, values)
+                stood += 1
+            }
+            if new <= old {
+                entries.append(.init(field: new, source: .parsed(fields[came].cell)))
+                came += 1
+            }
+        }
+        if isChanged { try encode(record, type: type, entries, values) }
+    }
+
+    private func sortedFields(of record: StagedRecord) -> [StagedField] {
+        var fields: [StagedField] = []
+        var next = record.firstField
+        while next >= 0 {
+            fields.append(stagedFields[next])
+            next = stagedFields[next].next
+        }
+        fields.sort { $0.id < $1.id }
+        return fields
+    }
+
+    /// As `finish`, for a record whose fields are entries of their own: only those that came are looked at, unless the
+    /// others must go.
+    private mutating func finishSplit(
+        _ record: StagedRecord, _ existing: RecordView, _ fields: [StagedField], type: FieldID, _ values: ParsedValues,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
+        if record.isReplaced {
+            let staying = Set(fields.map(\.id))
+            try generation.forEachSplitField(of: record.id, transaction) { (field, payload) throws in
+                guard !staying.contains(field) else { return }
+                try dropParts(of: payload.word, payload, keeping: nil, values)
+                changes.removedSplitFields.append(SplitFieldKey(record: record.id, field: field))
+                changes.changed(record.id, field)
+            }
+        }
+        for field in fields {
+            if let stored = try storedValue(of: field.id, in: record, transaction) {
+                if try values.equals(field.cell, stored.word, stored.payload) { continue }
+                try dropParts(of: stored.word, stored.payload, keeping: field.cell, values)
+            }
+            let range = try changes.encoder.encodeSplitField(.parsed(field.cell), values)
+            changes.splitFields.append((SplitFieldKey(record: record.id, field: field.id), range))
+            changes.changed(record.id, field.id)
+        }
+        if existing.type != type { try encodeHeader(record, type: type, [], isSplit: true, values) }
+    }
+
+    private mutating func encode(
+        _ record: StagedRecord, type: FieldID, _ entries: [RecordEncoder.Entry], _ values: ParsedValues
+    ) throws {
+        let isSplit = entries.count > RecordFormat.splitThreshold
+        if isSplit {
+            for entry in entries {
+                let range = try changes.encoder.encodeSplitField(entry.source, values)
+                changes.splitFields.append((SplitFieldKey(record: record.id, field: entry.field), range))
+            }
+        }
+        try encodeHeader(record, type: type, isSplit ? [] : entries, isSplit: isSplit, values)
+    }
+
+    private mutating func encodeHeader(
+        _ record: StagedRecord, type: FieldID, _ entries: [RecordEncoder.Entry], isSplit: Bool, _ values: ParsedValues
+    ) throws {
+        var flags: RecordFlags = isSplit ? .split : []
+        let range: Range<Int>
+        switch record.place {
+        case .entity(let key):
+            flags.insert(.entity)
+            range = try key.withUnsafeBytes { key in
+                try changes.encoder.encode(flags, type: type, identity: .entity(key: key), entries: entries, values)
+            }
+        case .part(let owner, let field):
+            range = try changes.encoder.encode(
+                flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
+        }
+        changes.records.append((record.id, range))
+    }
+
+    // MARK: Parts that go
+
+    /// Notes the parts of a value that the new value of its field does not keep.
+    private mutating func dropParts(
+        of word: ValueWord, _ payload: PayloadView, keeping cell: ParsedCell?, _ values: ParsedValues
+    ) throws {
+        let parts = try payload.parts(in: word)
+        guard !parts.isEmpty else { return }
+        let kept = Set(cell.map { values.parts(in: $0) } ?? [])
+        orphans += parts.filter { !kept.contains($0) }
+    }
+}
