@@ -65,11 +65,12 @@ struct ReaderPool {
         return readers + pins == 0
     }
 
-    /// Lets go of every reader that is not in use. One at a time: a chain must not be released recursively.
+    /// Ends every reader that is not in use. One at a time: a chain must not be released recursively.
     mutating func drain() {
         while let slot = idle {
             idle = slot.next
             slot.next = nil
+            slot.end()
         }
     }
 }

@@ -17,6 +17,8 @@ struct TreeRecord: Hashable {
     static let byteCount = 48
     static let noRoot = UInt64.max
     static let integerKeys: UInt16 = 0x08
+    /// Reversed keys, duplicates, integer keys, and the kinds of duplicates.
+    static let treeFlags: UInt16 = 0x7E
     /// LMDB's cursors hold a path of this many pages.
     static let greatestDepth = 32
 

@@ -37,8 +37,10 @@ final class TreeWalk {
 
     func run() throws(LMDBError) -> PageWalk.Summary {
         let metaPage = meta.transaction & 1
-        // The free tree's flags are the environment's, beside its integer keys.
-        guard meta.freeTree.flags & TreeRecord.integerKeys != 0 else { throw damaged("no free tree", metaPage) }
+        // The free tree's flags are the environment's too; none of a tree's but its integer keys may be among them.
+        guard meta.freeTree.flags & TreeRecord.treeFlags == TreeRecord.integerKeys else {
+            throw damaged("its free tree has flags \(meta.freeTree.flags)", metaPage)
+        }
         _ = try walk(meta.freeTree, as: .free, isInteger: true, namedOn: metaPage)
         guard meta.mainTree.flags == 0 else { throw unsupported("The main table has other flags.", metaPage) }
         let tables = try walk(meta.mainTree, as: .main, isInteger: false, namedOn: metaPage)
