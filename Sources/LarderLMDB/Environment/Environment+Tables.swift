@@ -1,18 +1,41 @@
 internal import CLMDB
 
 extension Environment {
-    /// Opens every table in one transaction; makes the missing ones unless read-only.
+    /// Opens every table, and makes the missing ones unless read-only. Takes the writer's lock only to make one.
     static func open(
-        _ definitions: [TableDefinition], in handle: OpaquePointer, options: Options, folder: String
+        _ definitions: [TableDefinition], in handle: OpaquePointer, options: Options, folder: String,
+        writer: WriterLock?
     ) throws(LMDBError) -> [String: Table] {
-        var pointer: OpaquePointer?
-        let status = mdb_txn_begin(handle, nil, options.isReadOnly ? UInt32(MDB_RDONLY) : 0, &pointer)
-        guard status == MDB_SUCCESS, let pointer else { throw .make(status, doing: "opening tables", path: folder) }
         var tables: [String: Table] = [:]
+        let missing = try openTables(definitions, flags: UInt32(MDB_RDONLY), in: handle, folder: folder, &tables)
+        guard let first = missing.first else { return tables }
+        guard !options.isReadOnly, let writer else {
+            let advice = "Open it for writing once, or check the folder."
+            throw LMDBError(.tableMissing, "There is no table \"\(first.name)\". \(advice)", path: folder)
+        }
+        try writer.acquire(deadline: .now + options.lockDeadline)
+        defer { writer.release() }
+        _ = try openTables(missing, flags: 0, in: handle, folder: folder, &tables)
+        return tables
+    }
+
+    /// Opens tables in one transaction; returns those that are missing, which a write transaction makes instead.
+    private static func openTables(
+        _ definitions: [TableDefinition], flags: UInt32, in handle: OpaquePointer, folder: String,
+        _ tables: inout [String: Table]
+    ) throws(LMDBError) -> [TableDefinition] {
+        var pointer: OpaquePointer?
+        let status = mdb_txn_begin(handle, nil, flags, &pointer)
+        guard status == MDB_SUCCESS, let pointer else { throw .make(status, doing: "opening tables", path: folder) }
+        var missing: [TableDefinition] = []
         do throws(LMDBError) {
             for definition in definitions {
-                let dbi = try openTable(definition, in: pointer, isReadOnly: options.isReadOnly, folder: folder)
-                tables[definition.name] = Table(dbi: dbi, keys: definition.keys)
+                let creates = flags & UInt32(MDB_RDONLY) == 0
+                if let dbi = try openTable(definition, creates: creates, in: pointer, folder: folder) {
+                    tables[definition.name] = Table(dbi: dbi, keys: definition.keys)
+                } else {
+                    missing.append(definition)
+                }
             }
         } catch {
             mdb_txn_abort(pointer)
@@ -20,32 +43,22 @@ extension Environment {
         }
         let committed = mdb_txn_commit(pointer)
         guard committed == MDB_SUCCESS else { throw .make(committed, doing: "opening tables", path: folder) }
-        return tables
+        return missing
     }
 
     private static func openTable(
-        _ definition: TableDefinition, in transaction: OpaquePointer, isReadOnly: Bool, folder: String
-    ) throws(LMDBError) -> MDB_dbi {
+        _ definition: TableDefinition, creates: Bool, in transaction: OpaquePointer, folder: String
+    ) throws(LMDBError) -> MDB_dbi? {
+        let doing = "opening table \"\(definition.name)\""
         let keyFlag = definition.keys == .integers ? UInt32(MDB_INTEGERKEY) : 0
         var dbi = MDB_dbi()
-        var status = mdb_dbi_open(transaction, definition.name, keyFlag, &dbi)
-        if status == MDB_NOTFOUND {
-            guard !isReadOnly else {
-                let advice = "Open it for writing once, or check the folder."
-                throw LMDBError(
-                    .tableMissing, "There is no table \"\(definition.name)\". \(advice)", path: folder, status: status)
-            }
-            status = mdb_dbi_open(transaction, definition.name, keyFlag | UInt32(MDB_CREATE), &dbi)
-        }
-        guard status == MDB_SUCCESS else {
-            throw .make(status, doing: "opening table \"\(definition.name)\"", path: folder)
-        }
+        let status = mdb_dbi_open(transaction, definition.name, keyFlag | (creates ? UInt32(MDB_CREATE) : 0), &dbi)
+        if status == MDB_NOTFOUND { return nil }
+        guard status == MDB_SUCCESS else { throw .make(status, doing: doing, path: folder) }
         var flags: UInt32 = 0
         let asked = mdb_dbi_flags(transaction, dbi, &flags)
-        guard asked == MDB_SUCCESS else { throw .make(asked, doing: "opening a table", path: folder) }
-        guard flags == keyFlag else {
-            throw .make(MDB_INCOMPATIBLE, doing: "opening table \"\(definition.name)\"", path: folder)
-        }
+        guard asked == MDB_SUCCESS else { throw .make(asked, doing: doing, path: folder) }
+        guard flags == keyFlag else { throw .make(MDB_INCOMPATIBLE, doing: doing, path: folder) }
         return dbi
     }
 }

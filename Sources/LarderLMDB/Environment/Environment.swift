@@ -5,18 +5,24 @@ internal import Synchronization
 ///
 /// Reads and writes may be made from any thread. One write transaction exists at a time, in all processes together.
 ///
-/// `@unchecked Sendable`: LMDB's handle may be used from any thread with `MDB_NOTLS`; everything mutable is behind
-/// `readers` and `writer`, which are locks.
+/// `@unchecked Sendable`: LMDB's handle may be used from any thread with `MDB_NOTLS`, and is freed only when the pool
+/// says that nothing uses it; everything else is constant or behind a lock.
 package final class Environment: @unchecked Sendable {
     package let folder: String
     package let options: Options
     let handle: OpaquePointer
-    private let tables: [String: Table]
-    private let tableLimit: Int
-    private let readers: Mutex<ReaderPool>
-    private let writer: WriterLock?
+    let files: EnvironmentFiles
+    let tables: [String: Table]
+    private let pool: Mutex<ReaderPool>
+    /// Write transactions begun.
+    private let writes = Atomic<Int>(0)
+
+    /// After how many write transactions the dead readers are cleared; one dead reader keeps all pages from reuse.
+    private static let writesBetweenChecks = 1_024
 
     /// Opens the environment in a folder, which is made unless `options` says read-only.
+    ///
+    /// The data file is walked first where it was not closed cleanly, so that no file can end in a signal.
     ///
     /// - Parameters:
     ///   - tables: every table that will be used; those that are missing are made, or are `.tableMissing` read-only.
@@ -29,34 +35,44 @@ package final class Environment: @unchecked Sendable {
     ) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        if !options.isReadOnly { try FileSystem.makeFolder(folder) }
-        var created: OpaquePointer?
-        var status = mdb_env_create(&created)
-        guard status == MDB_SUCCESS, let created else { throw .make(status, doing: "making an environment") }
+        files = try EnvironmentFiles(folder: folder, options: options, openedBy: openedBy)
+        let handle = try Self.map(folder: folder, options: options, tableCount: tables.count)
         do throws(LMDBError) {
-            writer = options.isReadOnly ? nil : try WriterLock(folder: folder, label: options.lockLabel)
-            tableLimit = tables.count + 2
-            status = mdb_env_set_mapsize(created, options.mapSize)
-            if status == MDB_SUCCESS { status = mdb_env_set_maxreaders(created, UInt32(clamping: options.maxReaders)) }
-            if status == MDB_SUCCESS { status = mdb_env_set_maxdbs(created, UInt32(clamping: tables.count)) }
-            if status == MDB_SUCCESS { status = mdb_env_open(created, folder, options.flags, 0o644) }
-            guard status == MDB_SUCCESS else {
-                throw .make(status, doing: "opening the environment", path: folder)
-            }
-            self.tables = try Self.open(tables, in: created, options: options, folder: folder)
+            self.tables = try Self.open(tables, in: handle, options: options, folder: folder, writer: files.writer)
+            try files.settle()
         } catch {
-            mdb_env_close(created)
+            mdb_env_close(handle)
             throw error
         }
-        handle = created
+        self.handle = handle
         var limit: UInt32 = 0
-        _ = mdb_env_get_maxreaders(created, &limit)
-        readers = Mutex(ReaderPool(limit: Int(limit)))
+        _ = mdb_env_get_maxreaders(handle, &limit)
+        pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
     }
 
     deinit {
-        readers.withLock { $0.drain() }
-        mdb_env_close(handle)
+        // Transactions keep the environment, so nothing uses it now.
+        if pool.withLock({ $0.close() }) { try? finishClosing() }
+    }
+
+    /// Closes cleanly: makes everything durable and stamps the file, so that the next opening need not walk it.
+    ///
+    /// Transactions that are open go on; new ones are refused at once, and the last to end closes the environment.
+    /// Closing again does nothing. Letting go of the environment closes it too, without saying what failed.
+    package func close() throws(LMDBError) {
+        if pool.withLock({ $0.close() }) { try finishClosing() }
+    }
+
+    private func finishClosing() throws(LMDBError) {
+        pool.withLock { $0.drain() }
+        defer {
+            mdb_env_close(handle)
+            files.release()
+        }
+        try files.stamp { () throws(LMDBError) in
+            let status = mdb_env_sync(handle, 1)
+            guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "closing") }
+        }
     }
 
     /// The table of that name, decided when the environment was opened; nil if it was not declared then.
@@ -66,15 +82,14 @@ package final class Environment: @unchecked Sendable {
 
     /// Takes a snapshot. Never waits: `.readersFull` at once where no reader is left.
     package func beginRead() throws(LMDBError) -> ReadTransaction {
-        switch readers.withLock({ $0.take() }) {
+        switch pool.withLock({ $0.take() }) {
         case .kept(let slot):
             let status = mdb_txn_renew(slot.transaction)
-            guard status == MDB_SUCCESS else {
-                readers.withLock { $0.give(nil) }
-                throw .make(status, doing: "beginning to read", path: folder)
-            }
-            return ReadTransaction(environment: self, slot: slot)
-        case .roomForOne: return ReadTransaction(environment: self, slot: try makeSlot())
+            if status == MDB_SUCCESS { return ReadTransaction(environment: self, slot: slot) }
+            endRead(nil)
+            throw .make(status, doing: "beginning to read", path: folder)
+        case .roomForOne:
+            return ReadTransaction(environment: self, slot: try makeSlot())
         case .full: throw .make(MDB_READERS_FULL, doing: "beginning to read", path: folder)
         case .closed: throw closedError
         }
@@ -83,68 +98,112 @@ package final class Environment: @unchecked Sendable {
     private func makeSlot() throws(LMDBError) -> ReaderSlot {
         var pointer: OpaquePointer?
         var status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
-        if status == MDB_READERS_FULL, try clearDeadReaders() > 0 {
+        // Other processes hold the rest; those that died hold theirs for nothing.
+        if status == MDB_READERS_FULL, countDeadReaders() > 0 {
             status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         }
         guard status == MDB_SUCCESS, let pointer else {
-            readers.withLock { $0.give(nil) }
+            endRead(nil)
             throw .make(status, doing: "beginning to read", path: folder)
         }
-        return ReaderSlot(transaction: pointer, tableLimit: tableLimit)
+        return ReaderSlot(transaction: pointer, tableLimit: tables.count + 2)
     }
 
     @inline(__always)
-    func endRead(_ slot: ReaderSlot) { readers.withLock { $0.give(slot) } }
-
-    /// Frees the reader table's places of processes that died; returns how many.
-    @discardableResult
-    package func clearDeadReaders() throws(LMDBError) -> Int {
-        var count: Int32 = 0
-        let status = mdb_reader_check(handle, &count)
-        guard status == MDB_SUCCESS else { throw .make(status, doing: "clearing dead readers", path: folder) }
-        return Int(count)
+    func endRead(_ slot: ReaderSlot?) {
+        if pool.withLock({ $0.give(slot) }) { try? finishClosing() }
     }
 
-    private var closedError: LMDBError {
-        LMDBError(.closed, "The environment was closed; open it again.", path: folder)
+    /// Clears dead readers; zero also where that failed, which only delays it.
+    func countDeadReaders() -> Int {
+        var count: Int32 = 0
+        return mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
     }
 
     // MARK: Writing
 
-    /// Begins the one write transaction, waiting for another writer until the deadline.
+    /// Begins the one write transaction, waiting for another writer until the deadline; then `.lockTimedOut`, which
+    /// names the holder.
+    ///
+    /// LMDB's own lock comes after this library's and waits without a deadline: for programs of other kinds only.
     package func beginWrite(deadline: ContinuousClock.Instant) throws(LMDBError) -> WriteTransaction {
-        guard let writer else {
+        guard !options.isReadOnly, let writer = files.writer else {
             throw LMDBError(.readOnly, "The environment was opened read-only; open it for writing.", path: folder)
         }
-        try writer.acquire(deadline: deadline)
+        try pin()
+        do throws(LMDBError) {
+            try writer.acquire(deadline: deadline)
+        } catch {
+            unpin()
+            throw error
+        }
+        if writes.add(1, ordering: .relaxed).newValue % Self.writesBetweenChecks == 0 { _ = countDeadReaders() }
         var pointer: OpaquePointer?
         let status = mdb_txn_begin(handle, nil, 0, &pointer)
         guard status == MDB_SUCCESS, let pointer else {
-            writer.release()
+            endWrite()
             throw .make(status, doing: "beginning to write", path: folder)
         }
         return WriteTransaction(environment: self, pointer: pointer, isNested: false)
     }
 
-    func endWrite() { writer?.release() }
+    /// Runs `body` in a write transaction and commits it, or rolls back if it throws.
+    ///
+    /// Where the map is full and dead readers held pages, `body` runs once more. It must not suspend.
+    package func write<Result>(
+        deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
+    ) throws -> Result {
+        do {
+            return try writeOnce(deadline: deadline, body)
+        } catch let error as LMDBError where error.isWorthRepeating {
+            return try writeOnce(deadline: deadline, body)
+        }
+    }
 
+    private func writeOnce<Result>(
+        deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
+    ) throws -> Result {
+        var transaction = try beginWrite(deadline: deadline)
+        let result = try body(&transaction)
+        try transaction.commit()
+        return result
+    }
+
+    /// Ends the write transaction that LMDB has ended already.
+    func endWrite() {
+        files.writer?.release()
+        unpin()
+    }
+
+    /// Ends a write transaction whose commit gave this status.
     func finishWrite(_ status: Int32) throws(LMDBError) {
         defer { endWrite() }
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "committing") }
+        var information = MDB_envinfo()
+        var statistics = MDB_stat()
+        guard mdb_env_info(handle, &information) == MDB_SUCCESS, mdb_env_stat(handle, &statistics) == MDB_SUCCESS
+        else { return }
+        files.data.extend(to: Int64(information.me_last_pgno + 1) * Int64(statistics.ms_psize))
     }
 
-    func writeFailure(_ status: Int32, doing: String) -> LMDBError { .make(status, doing: doing, path: folder) }
-}
+    // MARK: Keeping it open
 
-extension Environment.Options {
-    var flags: UInt32 {
-        var flags = UInt32(MDB_NOTLS)
-        if isReadOnly { flags |= UInt32(MDB_RDONLY) }
-        switch durability {
-        case .full: break
-        case .withoutMetaSync: flags |= UInt32(MDB_NOMETASYNC)
-        case .none: flags |= UInt32(MDB_NOSYNC)
-        }
-        return flags
+    /// Runs `body` while the environment cannot close.
+    func pinned<Result>(_ body: () throws(LMDBError) -> Result) throws(LMDBError) -> Result {
+        try pin()
+        defer { unpin() }
+        return try body()
+    }
+
+    private func pin() throws(LMDBError) {
+        guard pool.withLock({ $0.pin() }) else { throw closedError }
+    }
+
+    private func unpin() {
+        if pool.withLock({ $0.unpin() }) { try? finishClosing() }
+    }
+
+    private var closedError: LMDBError {
+        LMDBError(.closed, "The environment was closed; open it again.", path: folder)
     }
 }

@@ -13,9 +13,12 @@ package struct LMDBError: Error, Sendable {
         path: String? = nil,
         page: UInt64? = nil,
         status: Int32 = 0,
-        cause: (any Error)? = nil
+        cause: (any Error)? = nil,
+        isWorthRepeating: Bool = false
     ) {
-        details = Details(code: code, message: message, path: path, page: page, status: status, cause: cause)
+        details = Details(
+            code: code, message: message, path: path, page: page, status: status, cause: cause,
+            isWorthRepeating: isWorthRepeating)
     }
 
     /// The stable name of this kind of failure; compare this, never the message.
@@ -30,6 +33,8 @@ package struct LMDBError: Error, Sendable {
     package var status: Int32 { details.status }
     /// The error that led to this one.
     package var cause: (any Error)? { details.cause }
+    /// Whether something was done about it, so that the same transaction may now succeed.
+    package var isWorthRepeating: Bool { details.isWorthRepeating }
 
     private final class Details: Sendable {
         let code: Code
@@ -38,14 +43,19 @@ package struct LMDBError: Error, Sendable {
         let page: UInt64?
         let status: Int32
         let cause: (any Error)?
+        let isWorthRepeating: Bool
 
-        init(code: Code, message: String, path: String?, page: UInt64?, status: Int32, cause: (any Error)?) {
+        init(
+            code: Code, message: String, path: String?, page: UInt64?, status: Int32, cause: (any Error)?,
+            isWorthRepeating: Bool
+        ) {
             self.code = code
             self.message = message
             self.path = path
             self.page = page
             self.status = status
             self.cause = cause
+            self.isWorthRepeating = isWorthRepeating
         }
     }
 }

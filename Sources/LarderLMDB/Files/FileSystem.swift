@@ -8,6 +8,16 @@ internal import Musl
 
 /// The few system calls that this layer makes itself, each with its failure as an error.
 enum FileSystem {
+    /// What a file is, as far as this layer asks.
+    struct Status: Hashable {
+        var device: UInt64
+        var inode: UInt64
+        var size: Int64
+        /// When the contents last changed, in nanoseconds since 1970.
+        var modified: Int64
+        var isRegularFile: Bool
+    }
+
     /// Makes a folder and those above it.
     static func makeFolder(_ path: String) throws(LMDBError) {
         if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
@@ -27,6 +37,81 @@ enum FileSystem {
             if descriptor >= 0 { return descriptor }
             if errno != EINTR { throw .make(errno, doing: "opening a file", path: path) }
         }
+    }
+
+    static func status(_ descriptor: Int32, path: String) throws(LMDBError) -> Status {
+        var answer = stat()
+        guard fstat(descriptor, &answer) == 0 else { throw .make(errno, doing: "asking about a file", path: path) }
+        #if canImport(Darwin)
+        let modified = answer.st_mtimespec
+        #else
+        let modified = answer.st_mtim
+        #endif
+        return Status(
+            device: UInt64(truncatingIfNeeded: answer.st_dev),
+            inode: UInt64(truncatingIfNeeded: answer.st_ino),
+            size: Int64(answer.st_size),
+            modified: Int64(modified.tv_sec) &* 1_000_000_000 &+ Int64(modified.tv_nsec),
+            isRegularFile: answer.st_mode & S_IFMT == S_IFREG
+        )
+    }
+
+    /// Reads up to `count` bytes at an offset; fewer only at the end of the file.
+    @inline(__always)
+    static func read(
+        _ descriptor: Int32, at offset: Int64, into bytes: UnsafeMutableRawPointer, count: Int, path: String
+    ) throws(LMDBError) -> Int {
+        var done = 0
+        while done < count {
+            let read = pread(descriptor, bytes + done, count - done, off_t(offset) + off_t(done))
+            if read == 0 { break }
+            if read > 0 {
+                done += read
+            } else if errno != EINTR {
+                throw .make(errno, doing: "reading a file", path: path)
+            }
+        }
+        return done
+    }
+
+    /// Replaces a small file, whole or not at all, and durably.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(LMDBError) {
+        let temporary = path + ".new"
+        let descriptor = try open(temporary, O_WRONLY | O_CREAT | O_TRUNC)
+        var failure: Int32 = 0
+        let written = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        if written != bytes.count { failure = written < 0 ? errno : ENOSPC }
+        if failure == 0, fsync(descriptor) != 0 { failure = errno }
+        close(descriptor)
+        if failure == 0, rename(temporary, path) != 0 { failure = errno }
+        guard failure == 0 else {
+            unlink(temporary)
+            throw .make(failure, doing: "writing a file", path: path)
+        }
+    }
+
+    /// Makes a file's contents, or a folder's names, survive power loss.
+    static func synchronize(_ path: String) throws(LMDBError) {
+        let descriptor = try open(path, O_RDONLY)
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw .make(errno, doing: "synchronizing", path: path) }
+    }
+
+    /// Whether the volume, or this process's limit on file sizes, leaves no room for a file to grow.
+    static func hasNoRoom(_ descriptor: Int32) -> Bool {
+        var volume = statvfs()
+        if fstatvfs(descriptor, &volume) == 0, UInt64(volume.f_bavail) &* UInt64(volume.f_frsize) < 1 << 20 {
+            return true
+        }
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+        #else
+        let resource = RLIMIT_FSIZE
+        #endif
+        var answer = stat()
+        guard getrlimit(resource, &limit) == 0, fstat(descriptor, &answer) == 0 else { return false }
+        return UInt64(answer.st_size) &+ 1 << 20 >= UInt64(limit.rlim_cur)
     }
 }
 

@@ -9,37 +9,47 @@ internal import Musl
 #endif
 
 /// The right to write, in this process and in all: taken before LMDB's own lock, which would wait for ever.
+///
+/// The file's first line says who holds it, or held it last.
 final class WriterLock: Sendable {
-    private let descriptor: Int32
-    private let path: String
-    private let label: String
+    private let file: LockFile
     private let isHeld = Atomic<Bool>(false)
+    /// This process's line, as it stands in the file.
+    private let note: String
 
-    init(folder: String, label: String) throws(LMDBError) {
-        path = folder + "/write.lock"
-        self.label = label
-        descriptor = try FileSystem.open(path, O_RDWR | O_CREAT)
+    init(folder: String, label: String, mustWrite: Bool) throws(LMDBError) {
+        file = try LockFile(path: folder + "/write.lock", mustWrite: mustWrite)
+        note = "pid \(getpid()), \(label.prefix(100).filter { !$0.isNewline })"
     }
 
-    deinit { close(descriptor) }
-
     func acquire(deadline: ContinuousClock.Instant) throws(LMDBError) {
-        var pause: UInt32 = 50
-        while true {
-            if isHeld.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged {
-                if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
-                isHeld.store(false, ordering: .releasing)
-            }
-            guard ContinuousClock.now < deadline else {
-                throw LMDBError(.lockTimedOut, "Another writer holds the lock.", path: path)
-            }
-            usleep(pause)
-            pause = min(pause * 2, 10_000)
+        let acquired: Void? = try poll(until: deadline) { () throws(LMDBError) in try tryAcquire() ? () : nil }
+        guard acquired == nil else { return }
+        let holder = isHeld.load(ordering: .relaxed) ? note : file.note()
+        let advice = "Wait longer, or end that process if it is stopped."
+        throw LMDBError(.lockTimedOut, "The writer lock is held by \(holder). \(advice)", path: file.path)
+    }
+
+    /// False at once where somebody else writes.
+    func tryAcquire() throws(LMDBError) -> Bool {
+        guard isHeld.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
+            return false
         }
+        do throws(LMDBError) {
+            guard try file.tryLock(.exclusive) else {
+                isHeld.store(false, ordering: .releasing)
+                return false
+            }
+        } catch {
+            isHeld.store(false, ordering: .releasing)
+            throw error
+        }
+        if file.isWritable, file.note() != note { file.setNote(note) }
+        return true
     }
 
     func release() {
-        _ = flock(descriptor, LOCK_UN)
+        file.unlock()
         isHeld.store(false, ordering: .releasing)
     }
 }

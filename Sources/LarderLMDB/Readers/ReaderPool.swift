@@ -1,4 +1,4 @@
-/// The read transactions of an environment that are not in use, as a stack, and how many are.
+/// The read transactions of an environment that are not in use, as a stack, and how much of the environment is.
 struct ReaderPool {
     enum Answer {
         case kept(ReaderSlot)
@@ -8,50 +8,69 @@ struct ReaderPool {
         case closed
     }
 
-    let limit: Int
+    private let limit: Int
     private var idle: ReaderSlot?
-    private var idleCount = 0
-    private(set) var inUse = 0
+    /// Readers in use.
+    private var readers = 0
+    /// Other calls under way that need the environment: a write transaction, a copy.
+    private var pins = 0
     private(set) var isClosed = false
 
+    /// - Parameter limit: how many readers there may be.
     init(limit: Int) { self.limit = limit }
 
-    /// Counts one more in use, unless the answer is `full` or `closed`.
+    /// Counts one more reader, unless the answer is `full` or `closed`.
     @inline(__always)
     mutating func take() -> Answer {
         if isClosed { return .closed }
         if let slot = idle {
             idle = slot.next
             slot.next = nil
-            idleCount -= 1
-            inUse += 1
+            readers += 1
             return .kept(slot)
         }
-        guard inUse < limit else { return .full }
-        inUse += 1
+        guard readers < limit else { return .full }
+        readers += 1
         return .roomForOne
     }
 
-    /// Takes a slot back, or the room for one that could not be made.
+    /// Takes a slot back, or the room for one that could not be made. True where the environment can close now.
     @inline(__always)
-    mutating func give(_ slot: ReaderSlot?) {
-        inUse -= 1
-        guard let slot else { return }
-        slot.next = idle
-        idle = slot
-        idleCount += 1
+    mutating func give(_ slot: ReaderSlot?) -> Bool {
+        readers -= 1
+        if let slot {
+            slot.next = idle
+            idle = slot
+        }
+        return isClosed && readers + pins == 0
     }
 
-    /// Refuses everything from now on.
-    mutating func close() { isClosed = true }
+    /// Keeps the environment open; false where it is closed.
+    mutating func pin() -> Bool {
+        if isClosed { return false }
+        pins += 1
+        return true
+    }
 
-    /// Lets go of every slot that is not in use.
+    /// True where the environment can close now.
+    mutating func unpin() -> Bool {
+        pins -= 1
+        return isClosed && readers + pins == 0
+    }
+
+    /// Refuses everything from now on. True where the environment can close now; false also where it was closed.
+    mutating func close() -> Bool {
+        guard !isClosed else { return false }
+        isClosed = true
+        return readers + pins == 0
+    }
+
+    /// Ends every reader that is not in use. One at a time: a chain must not be released recursively.
     mutating func drain() {
-        // One at a time: a long chain must not be released recursively.
         while let slot = idle {
             idle = slot.next
             slot.next = nil
+            slot.end()
         }
-        idleCount = 0
     }
 }

@@ -17,9 +17,15 @@ final class ReaderSlot: @unchecked Sendable {
         cursors.initialize(repeating: nil)
     }
 
-    deinit {
-        for case let cursor? in cursors { mdb_cursor_close(cursor) }
-        cursors.deallocate()
+    deinit { cursors.deallocate() }
+
+    /// Ends the transaction and its cursors, which must be before the environment closes: who still holds the slot
+    /// then, a transaction on its way out, only lets go of it.
+    func end() {
+        for index in cursors.indices {
+            if let cursor = cursors[index] { mdb_cursor_close(cursor) }
+            cursors[index] = nil
+        }
         mdb_txn_abort(transaction)
     }
 

@@ -45,4 +45,8 @@ package struct ReadTransaction: ~Copyable, Transaction {
     package borrowing func entryCount(of table: Table) throws(LMDBError) -> Int {
         try handle.entryCount(of: table)
     }
+
+    borrowing func tree(of table: Table) throws(LMDBError) -> Environment.Statistics.Tree {
+        try handle.tree(of: table)
+    }
 }

@@ -29,11 +29,19 @@ struct TransactionHandle {
         return try Self.found(mdb_get(pointer, table.dbi, &name, &value), value)
     }
 
-    func entryCount(of table: Table) throws(LMDBError) -> Int {
+    func entryCount(of table: Table) throws(LMDBError) -> Int { try tree(of: table).entries }
+
+    func tree(of table: Table) throws(LMDBError) -> Environment.Statistics.Tree {
         var statistics = MDB_stat()
         let status = mdb_stat(pointer, table.dbi, &statistics)
         guard status == MDB_SUCCESS else { throw .make(status, doing: "counting entries") }
-        return Int(clamping: statistics.ms_entries)
+        return Environment.Statistics.Tree(
+            entries: Int(clamping: statistics.ms_entries),
+            depth: Int(statistics.ms_depth),
+            branchPages: Int(clamping: statistics.ms_branch_pages),
+            leafPages: Int(clamping: statistics.ms_leaf_pages),
+            overflowPages: Int(clamping: statistics.ms_overflow_pages)
+        )
     }
 
     @inline(__always)

@@ -36,6 +36,9 @@ package struct WriteTransaction: ~Copyable, Transaction {
         }
     }
 
+    /// Undoes every change; the same as letting go of the transaction, said aloud.
+    package consuming func rollback() {}
+
     /// Runs `body` in a transaction inside this one: what it wrote joins this transaction if it returns, and is
     /// rolled back whole if it throws.
     package mutating func nested<Result>(

@@ -1,0 +1,22 @@
+internal import CLMDB
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+extension Environment {
+    /// What a failed write means. A full map clears the dead readers, whose pages may make room.
+    func writeFailure(_ status: Int32, doing: String) -> LMDBError {
+        if status == MDB_MAP_FULL, countDeadReaders() > 0 {
+            let text = "\(doing): the map is full. Dead readers held pages and were cleared; try again."
+            return LMDBError(.mapFull, text, path: folder, status: status, isWorthRepeating: true)
+        }
+        // LMDB says EIO where the system wrote less than it was asked to.
+        if status == EIO, files.data.hasNoRoom { return .make(ENOSPC, doing: doing, path: folder) }
+        return .make(status, doing: doing, path: folder)
+    }
+}

@@ -1,0 +1,87 @@
+/// Everything that an open environment holds beside LMDB's own handle: the data file, its registration in this
+/// process, and the locks.
+final class EnvironmentFiles: Sendable {
+    let data: DataFile
+    /// Nil where the environment is read-only and the folder takes no lock file.
+    let writer: WriterLock?
+    private let folder: String
+    private let options: Environment.Options
+    private let registration: OpenFiles.Registration
+    private let presence: PresenceLock?
+    private let mustSettle: Bool
+
+    /// Claims the files, and verifies the data file where that is due. Nothing is mapped yet.
+    init(folder: String, options: Environment.Options, openedBy: String) throws(LMDBError) {
+        self.folder = folder
+        self.options = options
+        if !options.isReadOnly { try FileSystem.makeFolder(folder) }
+        data = try DataFile(folder: folder, isReadOnly: options.isReadOnly)
+        registration = try OpenFiles.register(data.identity, by: openedBy, path: data.path)
+        writer = try Self.writerLock(folder: folder, options: options)
+        presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
+        let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
+        mustSettle = isFirst
+        try verify(isFirst: isFirst)
+    }
+
+    private static func writerLock(
+        folder: String, options: Environment.Options
+    ) throws(LMDBError) -> WriterLock? {
+        do throws(LMDBError) {
+            return try WriterLock(folder: folder, label: options.lockLabel, mustWrite: !options.isReadOnly)
+        } catch {
+            guard options.isReadOnly, error.code == .missing else { throw error }
+            return nil
+        }
+    }
+
+    private func verify(isFirst: Bool) throws(LMDBError) {
+        let file = PageFile(descriptor: data.descriptor, path: data.path)
+        let status = try data.status()
+        guard status.size > 0 else {
+            guard options.isReadOnly else { return }
+            throw LMDBError(.missing, "The data file is empty. Open it for writing once.", path: data.path)
+        }
+        let meta = try MetaPage.newest(in: file)
+        guard (meta.lastPage + 1) * UInt64(meta.pageSize) <= UInt64(clamping: options.mapSize) else {
+            let text = "The file has \(meta.lastPage + 1) pages of \(meta.pageSize) bytes, which is more than the map."
+            throw LMDBError(.mapFull, "\(text) Open it with a larger map.", path: data.path)
+        }
+        switch options.verification {
+        case .unlessCleanlyClosed:
+            // Where others have it open, the first of them verified it; it changes while they write.
+            guard isFirst else { return }
+            let stamp = CleanCloseStamp(status, transaction: meta.transaction)
+            if CleanCloseStamp(folder: folder) == stamp { return }
+            _ = try PageWalk.run(file, size: status.size)
+        case .always:
+            try writer?.acquire(deadline: .now + options.lockDeadline)
+            defer { writer?.release() }
+            _ = try PageWalk.run(file, size: try data.status().size)
+        }
+    }
+
+    /// Lets other processes in, once the environment is mapped.
+    func settle() throws(LMDBError) {
+        if mustSettle { try presence?.settle(deadline: .now + options.lockDeadline) }
+    }
+
+    /// Stamps the data file as cleanly closed, unless somebody else is writing or the stamp fits already.
+    ///
+    /// - Parameter synchronize: makes the data file durable, which must come before a stamp that vouches for it.
+    func stamp(synchronize: () throws(LMDBError) -> Void) throws(LMDBError) {
+        guard !options.isReadOnly, let writer, try writer.tryAcquire() else { return }
+        defer { writer.release() }
+        let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
+        let stamp = CleanCloseStamp(try data.status(), transaction: meta.transaction)
+        guard CleanCloseStamp(folder: folder) != stamp else { return }
+        try synchronize()
+        try stamp.write(in: folder)
+    }
+
+    /// Gives the file up, to others in this process and outside it, once LMDB has closed it.
+    func release() {
+        registration.cancel()
+        presence?.leave()
+    }
+}

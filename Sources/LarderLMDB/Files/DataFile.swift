@@ -1,0 +1,45 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The data file of an environment, as this layer sees it beside LMDB.
+final class DataFile: Sendable {
+    let path: String
+    let descriptor: Int32
+    let identity: OpenFiles.Identity
+
+    /// Opens the file, and makes an empty one unless read-only.
+    init(folder: String, isReadOnly: Bool) throws(LMDBError) {
+        let path = folder + "/data.mdb"
+        let descriptor = try FileSystem.open(path, isReadOnly ? O_RDONLY | O_NONBLOCK : O_RDWR | O_CREAT | O_NONBLOCK)
+        do throws(LMDBError) {
+            let status = try FileSystem.status(descriptor, path: path)
+            guard status.isRegularFile else {
+                throw LMDBError(.foreign, "This is not a regular file; check the folder.", path: path)
+            }
+            identity = OpenFiles.Identity(device: status.device, inode: status.inode)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    func status() throws(LMDBError) -> FileSystem.Status { try FileSystem.status(descriptor, path: path) }
+
+    var hasNoRoom: Bool { FileSystem.hasNoRoom(descriptor) }
+
+    /// Makes the file at least that long. LMDB leaves it shorter than its last page where the last pages of a commit
+    /// were freed before they were ever written. Sparse, so a failure means nothing yet.
+    func extend(to size: Int64) {
+        guard let status = try? status(), status.size < size else { return }
+        _ = ftruncate(descriptor, off_t(size))
+    }
+}

@@ -1,0 +1,54 @@
+/// Says that a living process has the environment open, and that its file was verified.
+///
+/// Shared while the environment is open; exclusive while the first opener verifies, so that nobody writes meanwhile
+/// and nobody else verifies in vain. The note says whether the last to verify succeeded: one that dies or fails
+/// leaves it unverified.
+final class PresenceLock: Sendable {
+    private let file: LockFile
+
+    private enum Note {
+        static let unverified = "unverified"
+        static let verified = "verified"
+    }
+
+    /// Nil where the environment is read-only and the folder has no such file and takes none.
+    init?(folder: String, isReadOnly: Bool) throws(LMDBError) {
+        do throws(LMDBError) {
+            file = try LockFile(path: folder + "/open.lock", mustWrite: !isReadOnly)
+        } catch {
+            guard isReadOnly, error.code == .missing else { throw error }
+            return nil
+        }
+    }
+
+    /// Enters; true where nobody else is there, so that the caller must verify and then call `settle`.
+    func enter(deadline: ContinuousClock.Instant) throws(LMDBError) -> Bool {
+        let isFirst: Bool? = try poll(until: deadline) { () throws(LMDBError) in
+            if try file.tryLock(.exclusive) {
+                if file.isWritable { file.setNote(Note.unverified) }
+                return true
+            }
+            guard try file.tryLock(.shared) else { return nil }
+            if file.note() == Note.verified { return false }
+            file.unlock()
+            return nil
+        }
+        if let isFirst { return isFirst }
+        let advice = "Wait longer, or end that process if it is stopped."
+        throw LMDBError(.lockTimedOut, "Another process is verifying the file. \(advice)", path: file.path)
+    }
+
+    /// Lets others in, after verifying.
+    func settle(deadline: ContinuousClock.Instant) throws(LMDBError) {
+        if file.isWritable { file.setNote(Note.verified) }
+        // Another may slip in while the lock changes its kind; it verifies once more, and nobody writes meanwhile.
+        let settled: Void? = try poll(until: deadline) { () throws(LMDBError) in
+            try file.tryLock(.shared) ? () : nil
+        }
+        guard settled == nil else { return }
+        throw LMDBError(.lockTimedOut, "Another process is verifying the file. Wait longer.", path: file.path)
+    }
+
+    /// Says that this process has it open no more.
+    func leave() { file.unlock() }
+}

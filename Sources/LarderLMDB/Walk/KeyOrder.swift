@@ -1,0 +1,70 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The key that the next one in a tree must exceed, or, after a branch's separator, must not be below.
+struct KeyOrder {
+    private let isInteger: Bool
+    private let bytes: UnsafeMutableRawBufferPointer
+    private var count = 0
+    private var integer: UInt64 = 0
+    private var hasKey = false
+    private var mayEqual = false
+
+    /// - Parameter bytes: room for the greatest key.
+    init(isInteger: Bool, bytes: UnsafeMutableRawBufferPointer) {
+        self.isInteger = isInteger
+        self.bytes = bytes
+    }
+
+    /// Whether a key may follow an earlier one in the same page, which is therefore not kept here.
+    @inline(__always)
+    func ascends(_ earlier: UnsafeRawBufferPointer, _ later: UnsafeRawBufferPointer) -> Bool {
+        isInteger ? earlier.integerKey < later.integerKey : Self.compare(earlier, later) < 0
+    }
+
+    /// Whether a key may come next, after everything before.
+    @inline(__always)
+    func admits(_ key: UnsafeRawBufferPointer) -> Bool {
+        guard hasKey else { return true }
+        if isInteger {
+            let next = key.integerKey
+            return mayEqual ? integer <= next : integer < next
+        }
+        let difference = Self.compare(UnsafeRawBufferPointer(rebasing: bytes[..<count]), key)
+        return mayEqual ? difference <= 0 : difference < 0
+    }
+
+    @inline(__always)
+    func isLegal(_ key: UnsafeRawBufferPointer) -> Bool {
+        isInteger ? key.count == 8 : key.count > 0 && key.count <= PageLayout.greatestKey
+    }
+
+    /// Keeps a key for the next; a separator may be equal to it.
+    @inline(__always)
+    mutating func keep(_ key: UnsafeRawBufferPointer, isSeparator: Bool) {
+        hasKey = true
+        mayEqual = isSeparator
+        if isInteger {
+            integer = key.integerKey
+        } else {
+            count = min(key.count, bytes.count)
+            bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: key[..<count]))
+        }
+    }
+
+    /// LMDB's order: bytes first, then length.
+    @inline(__always)
+    private static func compare(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
+        let shared = min(one.count, other.count)
+        if shared > 0, let a = one.baseAddress, let b = other.baseAddress {
+            let difference = memcmp(a, b, shared)
+            if difference != 0 { return Int(difference) }
+        }
+        return one.count - other.count
+    }
+}

@@ -1,0 +1,53 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Reads every page in use of a data file, and says whether LMDB can map it without following a bad number.
+///
+/// LMDB has no page checksums and trusts what it maps, so a damaged file can end in a signal. The walk reads by
+/// `pread` into its own memory and checks every number before it is used: any file and any bytes are an answer or an
+/// error. It does not see a flipped bit inside a value.
+///
+/// Nobody may write meanwhile. Costs about as much as reading the file once; memory: one bit for each page.
+package enum PageWalk {
+    /// What a sound file holds.
+    package struct Summary: Sendable, Hashable {
+        /// Zero for a file of no bytes, which LMDB takes for a new environment.
+        package var pageSize = 0
+        package var fileSize: Int64 = 0
+        package var lastPage: UInt64 = 0
+        /// The newest transaction.
+        package var transaction: UInt64 = 0
+        /// How many entries each named table holds.
+        package var entries: [String: UInt64] = [:]
+        package var branchPages: UInt64 = 0
+        package var leafPages: UInt64 = 0
+        package var overflowPages: UInt64 = 0
+        /// Pages that the next transactions may use.
+        package var freePages: UInt64 = 0
+        /// Pages that are neither in use nor free; none, unless a program leaked them.
+        package var unusedPages: UInt64 = 0
+    }
+
+    /// Walks the data file at a path.
+    package static func run(path: String) throws(LMDBError) -> Summary {
+        let descriptor = try FileSystem.open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(descriptor) }
+        let status = try FileSystem.status(descriptor, path: path)
+        guard status.isRegularFile else {
+            throw LMDBError(.foreign, "This is not a regular file; check the path.", path: path)
+        }
+        return try run(PageFile(descriptor: descriptor, path: path), size: status.size)
+    }
+
+    static func run(_ file: PageFile, size: Int64) throws(LMDBError) -> Summary {
+        guard size > 0 else { return Summary() }
+        let meta = try MetaPage.newest(in: file)
+        let walk = TreeWalk(file: file, meta: meta, fileSize: size)
+        return try walk.run()
+    }
+}

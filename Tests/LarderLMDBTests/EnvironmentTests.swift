@@ -1,0 +1,274 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderLMDB
+
+@Suite("Environments")
+struct EnvironmentTests {
+    @Test("Opening the same file twice in a process names the first opener")
+    func alreadyOpen() async throws {
+        try await withTemporaryFolder { folder in
+            let first = try Environment(folder: folder.path, tables: sampleTables, options: .fast, openedBy: "the first")
+            let error = try failure { _ = try Environment(folder: folder.path + "/.", tables: sampleTables, options: .fast) }
+            #expect(error?.code == .alreadyOpen)
+            #expect(error?.message.contains("the first") == true)
+            try first.close()
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("Letting go of an environment frees its file")
+    func released() async throws {
+        try await withTemporaryFolder { folder in
+            for _ in 0..<3 {
+                let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+                try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+            }
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A failed opening frees the file")
+    func failedOpening() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "data.mdb")
+            try Data("foreign".utf8).write(to: file)
+            for _ in 0..<2 {
+                expectFailure(.foreign) { _ = try Environment(folder: folder.path, tables: sampleTables) }
+            }
+            try FileManager.default.removeItem(at: file)
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+        }
+    }
+
+    @Test("Closing waits for nobody: open snapshots go on, new ones are refused, the last closes the file")
+    func closeWithReaders() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            func readOn() throws {
+                let transaction = try environment.beginRead()
+                try environment.close()
+                try environment.close()
+                #expect(try transaction.get(1, in: records).copied == bytes("one"))
+                expectFailure(.closed) { _ = try environment.beginRead() }
+                expectFailure(.closed) { try environment.write { _ in } }
+                expectFailure(.closed) { _ = try environment.statistics() }
+                expectFailure(.alreadyOpen) { _ = try Environment(folder: folder.path, tables: sampleTables) }
+            }
+            try readOn()
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A clean close leaves a stamp that fits, and a later change makes it not fit")
+    func stamp() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+            #expect(CleanCloseStamp(folder: folder.path) == nil)
+            try environment.close()
+            let stamp = try #require(CleanCloseStamp(folder: folder.path))
+            let data = try DataFile(folder: folder.path, isReadOnly: true)
+            #expect(stamp == CleanCloseStamp(try data.status(), transaction: try requireSound(folder).transaction))
+            let path = CleanCloseStamp.path(in: folder.path)
+            var content = Array(try Data(contentsOf: URL(filePath: path)))
+            content[20] ^= 1
+            try Data(content).write(to: URL(filePath: path))
+            #expect(CleanCloseStamp(folder: folder.path) == nil)
+        }
+    }
+
+    @Test("A file that the stamp fits is not walked; without the stamp it is")
+    func stampSkipsWalk() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { transaction in
+                for id in 0..<5_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records) }
+            }
+            try environment.close()
+            // Damage in a leaf, and a stamp that vouches for it.
+            let file = folder.appending(path: "data.mdb")
+            var content = Array(try Data(contentsOf: file))
+            content[5 * 4_096 + 12] ^= 0xFF
+            let handle = try FileHandle(forUpdating: file)
+            try handle.write(contentsOf: Data(content))
+            try handle.close()
+            func vouch() throws {
+                let data = try DataFile(folder: folder.path, isReadOnly: true)
+                let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
+                try CleanCloseStamp(try data.status(), transaction: meta.transaction).write(in: folder.path)
+            }
+            try vouch()
+            try Environment(folder: folder.path, tables: sampleTables).close()
+            try FileManager.default.removeItem(atPath: CleanCloseStamp.path(in: folder.path))
+            expectFailure(.damaged) { _ = try Environment(folder: folder.path, tables: sampleTables) }
+            try vouch()
+            var always = Environment.Options()
+            always.verification = .always
+            expectFailure(.damaged) { _ = try Environment(folder: folder.path, tables: sampleTables, options: always) }
+        }
+    }
+
+    @Test("The reader pool gives out what it has, then says so at once, and takes readers back")
+    func readersFull() async throws {
+        var options = Environment.Options.fast
+        options.maxReaders = 3
+        try await withEnvironment(options) { environment in
+            func exhaust() throws {
+                let one = try environment.beginRead()
+                let two = try environment.beginRead()
+                let three = try environment.beginRead()
+                expectFailure(.readersFull) { _ = try environment.beginRead() }
+                #expect(one.id == two.id && two.id == three.id)
+            }
+            try exhaust()
+            try exhaust()
+        }
+    }
+
+    @Test("Many threads read while one writes")
+    func threads() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("0").span.bytes, in: records) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        for _ in 0..<2_000 {
+                            let transaction = try environment.beginRead()
+                            let one = try transaction.get(1, in: records).copied
+                            var cursor = try transaction.cursor(in: records)
+                            #expect(try cursor.value(at: 1).copied == one)
+                        }
+                    }
+                }
+                for _ in 0..<2 {
+                    group.addTask {
+                        for round in 0..<200 {
+                            try environment.write { try $0.put(1, bytes("\(round)").span.bytes, in: records) }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try environment.statistics().transaction >= 401)
+            try environment.close()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A second writer in the process waits until its deadline and learns who writes")
+    func secondWriter() async throws {
+        var options = Environment.Options.fast
+        options.lockLabel = "sync service"
+        try await withEnvironment(options) { environment in
+            try environment.write { transaction in
+                let error = try failure { try environment.write(deadline: .now + .milliseconds(30)) { _ in } }
+                #expect(error?.code == .lockTimedOut)
+                #expect(error?.message.contains("pid \(ProcessInfo.processInfo.processIdentifier), sync service") == true)
+                try transaction.put(1, bytes("x").span.bytes, in: try environment.records)
+            }
+        }
+    }
+
+    @Test("A compacted copy holds the same, in fewer pages, and opens")
+    func compactingCopy() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.appending(path: "a").path, tables: sampleTables, options: .fast)
+            let records = try environment.records
+            try environment.write { transaction in
+                for id in 0..<5_000 as Range<UInt64> { try transaction.put(id, bytes("value \(id)").span.bytes, in: records) }
+            }
+            try environment.write { transaction in
+                for id in 100..<5_000 as Range<UInt64> { try transaction.delete(id, in: records) }
+            }
+            for (name, compacting) in [("b", true), ("c", false)] {
+                let target = folder.appending(path: name)
+                try environment.copy(to: target.path, compacting: compacting)
+                expectFailure(.io) { try environment.copy(to: target.path, compacting: compacting) }
+                let summary = try requireSound(target)
+                #expect(compacting == (summary.freePages == 0))
+                let copy = try Environment(folder: target.path, tables: sampleTables, options: .fast)
+                let transaction = try copy.beginRead()
+                #expect(try transaction.entryCount(of: try copy.records) == 100)
+                #expect(try transaction.get(99, in: try copy.records).copied == bytes("value 99"))
+            }
+            let full = try requireSound(folder.appending(path: "a"))
+            #expect(try requireSound(folder.appending(path: "b")).lastPage < full.lastPage)
+        }
+    }
+
+    @Test("Statistics say what is there")
+    func statistics() async throws {
+        try await withEnvironment { environment in
+            try environment.write { transaction in
+                for id in 0..<1_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records) }
+            }
+            let statistics = try environment.statistics()
+            #expect(statistics.tables["records"]?.entries == 1_000)
+            #expect(statistics.tables["keys"]?.entries == 0)
+            #expect(statistics.mapSize == environment.options.mapSize)
+            #expect(statistics.fileSize == Int64(statistics.lastPage + 1) * Int64(statistics.pageSize))
+        }
+    }
+
+    @Test("A table of other keys is a mismatch")
+    func tableMismatch() async throws {
+        try await withTemporaryFolder { folder in
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+            expectFailure(.tableMismatch) {
+                _ = try Environment(folder: folder.path, tables: [.init(name: "records", keys: .bytes)], options: .fast)
+            }
+            expectFailure(.tableMismatch) {
+                _ = try Environment(folder: folder.path, tables: [.init(name: "keys", keys: .integers)], options: .fast)
+            }
+        }
+    }
+
+    @Test("Read-only makes nothing and writes nothing")
+    func readOnly() async throws {
+        var readOnly = Environment.Options()
+        readOnly.isReadOnly = true
+        try await withTemporaryFolder { folder in
+            let missing = folder.appending(path: "none")
+            expectFailure(.missing) { _ = try Environment(folder: missing.path, tables: [], options: readOnly) }
+            #expect(!FileManager.default.fileExists(atPath: missing.path))
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+            try environment.close()
+            let before = try Data(contentsOf: folder.appending(path: "data.mdb"))
+            let reader = try Environment(folder: folder.path, tables: sampleTables, options: readOnly)
+            expectFailure(.readOnly) { try reader.write { _ in } }
+            let records = try reader.records
+            func look() throws {
+                let transaction = try reader.beginRead()
+                #expect(try transaction.get(1, in: records).copied == bytes("x"))
+            }
+            try look()
+            try reader.close()
+            #expect(try Data(contentsOf: folder.appending(path: "data.mdb")) == before)
+            let tables = sampleTables + [.init(name: "more", keys: .bytes)]
+            expectFailure(.tableMissing) { _ = try Environment(folder: folder.path, tables: tables, options: readOnly) }
+        }
+    }
+
+    @Test("A file larger than the map asks for a larger map")
+    func mapTooSmall() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            try environment.write { transaction in
+                try transaction.put(1, [UInt8](repeating: 1, count: 3_000_000).span.bytes, in: try environment.records)
+            }
+            try environment.close()
+            var small = Environment.Options.fast
+            small.mapSize = 1 << 20
+            expectFailure(.mapFull) { _ = try Environment(folder: folder.path, tables: sampleTables, options: small) }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderLMDB
+
+/// Runs a program until `body` has ended, which gets it once it has printed a line.
+private func withChild(_ program: String, _ arguments: [String], _ body: (Process) throws -> Void) throws {
+    let child = Process()
+    child.executableURL = URL(filePath: "/usr/bin/env")
+    child.arguments = [program] + arguments
+    let output = Pipe()
+    child.standardOutput = output
+    try child.run()
+    defer {
+        kill(child.processIdentifier, SIGKILL)
+        child.waitUntilExit()
+    }
+    let line = output.fileHandleForReading.availableData
+    try #require(!line.isEmpty, "the child said nothing")
+    try body(child)
+}
+
+private func isInstalled(_ program: String, _ arguments: String...) -> Bool {
+    let child = Process()
+    child.executableURL = URL(filePath: "/usr/bin/env")
+    child.arguments = [program] + arguments
+    child.standardOutput = FileHandle.nullDevice
+    child.standardError = FileHandle.nullDevice
+    guard (try? child.run()) != nil else { return false }
+    child.waitUntilExit()
+    return child.terminationStatus == 0
+}
+
+private let hasFlock = isInstalled("flock", "--version")
+private let loadLibrary = """
+    import ctypes, ctypes.util
+    m = ctypes.CDLL(ctypes.util.find_library("lmdb") or "liblmdb.so.0")
+    """
+private let hasPython = isInstalled("python3", "-c", loadLibrary)
+private let canMount = isInstalled(
+    "sh", "-c", "d=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; s=$?; rmdir $d; exit $s")
+
+/// A program that opens an environment and stays inside a snapshot.
+private func readerScript(mapSize: Int) -> String {
+    """
+    \(loadLibrary)
+    import sys, time
+    env, txn = ctypes.c_void_p(), ctypes.c_void_p()
+    assert m.mdb_env_create(ctypes.byref(env)) == 0
+    assert m.mdb_env_set_mapsize(env, ctypes.c_size_t(\(mapSize))) == 0
+    assert m.mdb_env_open(env, sys.argv[1].encode(), 0x20000, 0o644) == 0
+    assert m.mdb_txn_begin(env, None, 0x20000, ctypes.byref(txn)) == 0
+    print("ready", flush=True)
+    time.sleep(100)
+    """
+}
+
+@Suite("Other processes")
+struct ProcessTests {
+    @Test("A writer that was stopped with the lock leads to an error that names it, and reading goes on",
+        .enabled(if: hasFlock, "needs flock(1)"))
+    func stoppedHolder() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            let lock = environment.folder + "/write.lock"
+            let script = "echo 'pid '$$', other program' > '\(lock)'; echo ready; kill -STOP $$; sleep 100"
+            try withChild("flock", [lock, "sh", "-c", script]) { _ in
+                let error = try failure { try environment.write(deadline: .now + .milliseconds(100)) { _ in } }
+                #expect(error?.code == .lockTimedOut)
+                #expect(error?.message.contains("other program") == true)
+                let transaction = try environment.beginRead()
+                #expect(try transaction.get(1, in: records).copied == bytes("one"))
+                let holder = LockFileNote.processIdentifier(in: lock)
+                try #require(holder > 0)
+                kill(holder, SIGKILL)
+            }
+            try environment.write { try $0.put(2, bytes("two").span.bytes, in: records) }
+        }
+    }
+
+    @Test("The place of a reader that was killed is cleared", .enabled(if: hasPython, "needs python3 and liblmdb"))
+    func deadReader() async throws {
+        try await withEnvironment { environment in
+            let script = readerScript(mapSize: environment.options.mapSize)
+            try withChild("python3", ["-c", script, environment.folder]) { (child) throws -> Void in
+                #expect(try environment.clearDeadReaders() == 0)
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+                #expect(try environment.clearDeadReaders() == 1)
+            }
+        }
+    }
+
+    @Test("A full map is written again once the dead readers that filled it are cleared",
+        .enabled(if: hasPython, "needs python3 and liblmdb"))
+    func deadReaderFillsMap() async throws {
+        var options = Environment.Options.fast
+        options.mapSize = 1 << 20
+        try await withEnvironment(options) { environment in
+            let records = try environment.records
+            let script = readerScript(mapSize: options.mapSize)
+            try withChild("python3", ["-c", script, environment.folder]) { child in
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+                for round in 0..<100 as Range<UInt64> {
+                    let value = [UInt8](repeating: UInt8(round), count: 100_000)
+                    try environment.write { try $0.put(1, value.span.bytes, in: records) }
+                }
+            }
+        }
+    }
+
+    @Test("A full disk is a typed error, and what was committed stays", .enabled(if: canMount, "may not mount a tmpfs"))
+    func diskFull() async throws {
+        try await withTemporaryFolder { folder in
+            try #require(isInstalled("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder.path))
+            defer { _ = isInstalled("umount", "-l", folder.path) }
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("kept").span.bytes, in: records) }
+            expectFailure(.diskFull) {
+                try environment.write { transaction in
+                    for id in 2..<60 as Range<UInt64> {
+                        try transaction.put(id, [UInt8](repeating: 1, count: 100_000).span.bytes, in: records)
+                    }
+                }
+            }
+            func look() throws {
+                let transaction = try environment.beginRead()
+                #expect(try transaction.get(1, in: records).copied == bytes("kept"))
+                #expect(try transaction.entryCount(of: records) == 1)
+            }
+            try look()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A read-only volume is read without making a file, and refused for writing",
+        .enabled(if: canMount, "may not mount"))
+    func readOnlyVolume() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            try environment.write { try $0.put(1, bytes("one").span.bytes, in: try environment.records) }
+            try environment.close()
+            for name in ["lock.mdb", "write.lock", "open.lock"] {
+                try FileManager.default.removeItem(at: folder.appending(path: name))
+            }
+            try #require(isInstalled("mount", "--bind", folder.path, folder.path))
+            defer { _ = isInstalled("umount", "-l", folder.path) }
+            try #require(isInstalled("mount", "-o", "remount,ro,bind", folder.path))
+            var options = Environment.Options()
+            expectFailure(.readOnly) { _ = try Environment(folder: folder.path, tables: sampleTables, options: options) }
+            options.isReadOnly = true
+            let reader = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            let transaction = try reader.beginRead()
+            #expect(try transaction.get(1, in: try reader.records).copied == bytes("one"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["clean.stamp", "data.mdb"])
+            try requireSound(folder)
+        }
+    }
+}
+
+private enum LockFileNote {
+    /// The process that a lock file's first line names; zero where it names none.
+    static func processIdentifier(in path: String) -> Int32 {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return 0 }
+        return text.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int32($0) } ?? 0
+    }
+}

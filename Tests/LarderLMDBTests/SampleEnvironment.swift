@@ -1,0 +1,94 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderLMDB
+
+/// The two tables that most of these tests use.
+let sampleTables: [TableDefinition] = [.init(name: "records", keys: .integers), .init(name: "keys", keys: .bytes)]
+
+extension Environment {
+    var records: Table { get throws { try #require(table("records")) } }
+    var keys: Table { get throws { try #require(table("keys")) } }
+
+    /// Writes with a deadline that no test reaches.
+    func write<Result>(_ body: (inout WriteTransaction) throws -> Result) throws -> Result {
+        try write(deadline: .now + .seconds(20), body)
+    }
+}
+
+extension Environment.Options {
+    /// For tests that need no durability: the same commits without waiting for the disk.
+    static var fast: Self {
+        var options = Self()
+        options.durability = .none
+        return options
+    }
+}
+
+extension RawSpan? {
+    /// A copy of the bytes, for comparing.
+    var copied: [UInt8]? { self?.withUnsafeBytes { Array($0) } }
+}
+
+extension RawSpan {
+    var copied: [UInt8] { withUnsafeBytes { Array($0) } }
+}
+
+/// Runs `body` with an environment in a new folder, closes it, and walks the file that it leaves.
+func withEnvironment(
+    _ options: Environment.Options = .fast,
+    tables: [TableDefinition] = sampleTables,
+    _ body: (Environment) throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let environment = try Environment(folder: folder.path, tables: tables, options: options)
+        try body(environment)
+        try environment.close()
+        try requireSound(folder)
+    }
+}
+
+/// Walks the data file in a folder.
+@discardableResult
+func requireSound(_ folder: URL) throws -> PageWalk.Summary {
+    try PageWalk.run(path: folder.appending(path: "data.mdb").path)
+}
+
+/// The error that `body` throws; nil where it throws none.
+func failure(of body: () throws -> Void) throws -> LMDBError? {
+    do {
+        try body()
+        return nil
+    } catch let error as LMDBError {
+        return error
+    }
+}
+
+/// Requires that `body` throws this kind of error.
+func expectFailure(
+    _ code: LMDBError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+) {
+    do {
+        try body()
+        Issue.record("nothing was thrown where \(code) belongs", sourceLocation: sourceLocation)
+    } catch {
+        #expect((error as? LMDBError)?.code == code, "\(error)", sourceLocation: sourceLocation)
+    }
+}
+
+/// A repeatable sequence of numbers.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -1,0 +1,239 @@
+import LarderTestSupport
+import Testing
+
+@testable import LarderLMDB
+
+@Suite("Transactions")
+struct TransactionTests {
+    @Test("What was committed is read back by key")
+    func readBack() async throws {
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            try environment.write { transaction in
+                try transaction.put(7, bytes("seven").span.bytes, in: records)
+                try transaction.put(bytes("Movie:7").span.bytes, bytes("7").span.bytes, in: keys)
+            }
+            let transaction = try environment.beginRead()
+            #expect(try transaction.get(7, in: records).copied == bytes("seven"))
+            #expect(try transaction.get(bytes("Movie:7").span.bytes, in: keys).copied == bytes("7"))
+            #expect(try transaction.get(8, in: records).copied == nil)
+            #expect(try transaction.entryCount(of: records) == 1)
+        }
+    }
+
+    @Test("A snapshot does not see what is committed after it began")
+    func snapshot() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("old").span.bytes, in: records) }
+            let before = try environment.beginRead()
+            try environment.write { try $0.put(1, bytes("new").span.bytes, in: records) }
+            let after = try environment.beginRead()
+            #expect(try before.get(1, in: records).copied == bytes("old"))
+            #expect(try after.get(1, in: records).copied == bytes("new"))
+            #expect(after.id == before.id + 1)
+        }
+    }
+
+    @Test("A write transaction that is not committed leaves nothing")
+    func rollback() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            func abandon() throws {
+                var transaction = try environment.beginWrite(deadline: .now + .seconds(5))
+                try transaction.put(1, bytes("x").span.bytes, in: records)
+                #expect(try transaction.get(1, in: records).copied == bytes("x"))
+                transaction.rollback()
+            }
+            try abandon()
+            let transaction = try environment.beginRead()
+            #expect(try transaction.get(1, in: records).copied == nil)
+        }
+    }
+
+    @Test("A nested transaction that throws is rolled back whole, and the outer one goes on")
+    func nestedRollback() async throws {
+        struct Refusal: Error {}
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { transaction in
+                try transaction.put(1, bytes("outer").span.bytes, in: records)
+                #expect(throws: Refusal.self) {
+                    try transaction.nested { nested in
+                        try nested.put(1, bytes("inner").span.bytes, in: records)
+                        try nested.put(2, bytes("inner").span.bytes, in: records)
+                        throw Refusal()
+                    }
+                }
+                try transaction.nested { try $0.put(3, bytes("kept").span.bytes, in: records) }
+            }
+            let transaction = try environment.beginRead()
+            #expect(try transaction.get(1, in: records).copied == bytes("outer"))
+            #expect(try transaction.get(2, in: records).copied == nil)
+            #expect(try transaction.get(3, in: records).copied == bytes("kept"))
+        }
+    }
+
+    @Test("A value is written in place")
+    func reserve() async throws {
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            try environment.write { transaction in
+                try transaction.reserve(1, byteCount: 10_000, in: records) {
+                    $0.copyBytes(from: repeatElement(9, count: 10_000))
+                }
+                try bytes("k").withUnsafeBytes { key in
+                    try transaction.reserve(key, byteCount: 3, in: keys) { $0.copyBytes(from: [1, 2, 3]) }
+                }
+            }
+            let transaction = try environment.beginRead()
+            #expect(try transaction.get(1, in: records).copied == Array(repeating: 9, count: 10_000))
+            #expect(try transaction.get(bytes("k").span.bytes, in: keys).copied == [1, 2, 3])
+        }
+    }
+
+    @Test("An entry is removed once")
+    func delete() async throws {
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            try environment.write { transaction in
+                try transaction.put(1, bytes("x").span.bytes, in: records)
+                try transaction.put(bytes("a").span.bytes, bytes("x").span.bytes, in: keys)
+                #expect(try transaction.delete(1, in: records))
+                #expect(try !transaction.delete(1, in: records))
+                #expect(try transaction.delete(bytes("a").span.bytes, in: keys))
+                #expect(try !transaction.delete(bytes("a").span.bytes, in: keys))
+            }
+            #expect(try environment.beginRead().entryCount(of: records) == 0)
+        }
+    }
+
+    @Test("A table is cleared")
+    func clear() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { transaction in
+                for id in 0..<2_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: records) }
+            }
+            try environment.write { try $0.clear(records) }
+            #expect(try environment.beginRead().entryCount(of: records) == 0)
+        }
+    }
+
+    @Test("Appending out of order is refused, and the transaction stays usable")
+    func appendOrder() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { transaction in
+                try transaction.put(5, bytes("5").span.bytes, in: records, append: true)
+                let error = try failure { try transaction.put(4, bytes("4").span.bytes, in: records, append: true) }
+                #expect(error?.code == .appendOutOfOrder)
+                try transaction.put(6, bytes("6").span.bytes, in: records, append: true)
+            }
+            #expect(try environment.beginRead().entryCount(of: records) == 2)
+        }
+    }
+
+    @Test("A key of 512 bytes is too long, one of 511 is not")
+    func keyTooLong() async throws {
+        try await withEnvironment { environment in
+            let keys = try environment.keys
+            try environment.write { transaction in
+                let longest = [UInt8](repeating: 1, count: 511)
+                try transaction.put(longest.span.bytes, longest.span.bytes, in: keys)
+                let longer = [UInt8](repeating: 1, count: 512)
+                let error = try failure { try transaction.put(longer.span.bytes, longer.span.bytes, in: keys) }
+                #expect(error?.code == .keyTooLong)
+                #expect(try transaction.get(longer.span.bytes, in: keys).copied == nil)
+            }
+        }
+    }
+
+    @Test("An empty key is refused everywhere")
+    func emptyKey() async throws {
+        try await withEnvironment { environment in
+            let keys = try environment.keys
+            let empty: [UInt8] = []
+            try environment.write { transaction in
+                expectFailure(.keyEmpty) { try transaction.put(empty.span.bytes, empty.span.bytes, in: keys) }
+                expectFailure(.keyEmpty) { try transaction.delete(empty.span.bytes, in: keys) }
+                expectFailure(.keyEmpty) { _ = try transaction.get(empty.span.bytes, in: keys).copied }
+            }
+        }
+    }
+
+    @Test("A key of the other kind is refused")
+    func keyKind() async throws {
+        try await withEnvironment { environment in
+            let (records, keys) = (try environment.records, try environment.keys)
+            let name = bytes("abc")
+            try environment.write { transaction in
+                expectFailure(.keyKindMismatch) { try transaction.put(name.span.bytes, name.span.bytes, in: records) }
+                expectFailure(.keyKindMismatch) { try transaction.put(1, name.span.bytes, in: keys) }
+            }
+            let transaction = try environment.beginRead()
+            expectFailure(.keyKindMismatch) { _ = try transaction.get(1, in: keys).copied }
+            var cursor = try transaction.cursor(in: keys)
+            expectFailure(.keyKindMismatch) { _ = try cursor.value(at: 1).copied }
+        }
+    }
+
+    @Test("Values of no bytes and of many pages are kept")
+    func valueSizes() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            let sizes = [0, 1, 2_000, 2_030, 2_040, 4_080, 4_081, 100_000, 3_000_000]
+            try environment.write { transaction in
+                for (id, size) in sizes.enumerated() {
+                    try transaction.put(UInt64(id), Array(repeating: UInt8(id), count: size).span.bytes, in: records)
+                }
+            }
+            let transaction = try environment.beginRead()
+            for (id, size) in sizes.enumerated() {
+                #expect(try transaction.get(UInt64(id), in: records).copied == Array(repeating: UInt8(id), count: size))
+            }
+        }
+    }
+
+    @Test("A full map is a typed error, the transaction is over, and the environment works on")
+    func mapFull() async throws {
+        var options = Environment.Options.fast
+        options.mapSize = 1 << 20
+        try await withEnvironment(options) { environment in
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("kept").span.bytes, in: records) }
+            let big = [UInt8](repeating: 1, count: 100_000)
+            let error = try failure {
+                try environment.write { transaction in
+                    let first = try failure {
+                        for id in 2..<100 as Range<UInt64> { try transaction.put(id, big.span.bytes, in: records) }
+                    }
+                    expectFailure(.transactionUnusable) { try transaction.put(1, big.span.bytes, in: records) }
+                    if let first { throw first }
+                }
+            }
+            #expect(error?.code == .mapFull)
+            let transaction = try environment.beginRead()
+            #expect(try transaction.get(1, in: records).copied == bytes("kept"))
+            try environment.write { try $0.put(2, bytes("small").span.bytes, in: records) }
+        }
+    }
+
+    @Test("Every transaction kind reads through the same protocol")
+    func generic() async throws {
+        func read(_ transaction: borrowing some Transaction & ~Copyable, _ table: Table) throws -> [UInt8]? {
+            var cursor = try transaction.cursor(in: table)
+            let one = try cursor.value(at: 1).copied
+            #expect(try transaction.get(1, in: table).copied == one)
+            return one
+        }
+        try await withEnvironment { environment in
+            let records = try environment.records
+            try environment.write { transaction in
+                try transaction.put(1, bytes("one").span.bytes, in: records)
+                #expect(try read(transaction, records) == bytes("one"))
+            }
+            #expect(try read(try environment.beginRead(), records) == bytes("one"))
+        }
+    }
+}
