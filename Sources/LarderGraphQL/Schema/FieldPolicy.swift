@@ -1,0 +1,27 @@
+/// How the arguments of a field name the object, or the objects, that it returns.
+///
+/// With `keyArgs` of `["id"]`, `recipe(id: 7)` is the object whose key field is 7, whichever query brought it.
+package struct FieldPolicy: Sendable, Hashable {
+    /// One for each key field of the returned type, in their order.
+    package var keyArgs: [ArgumentPath]
+    /// The arguments that choose a page of a list.
+    package var paginationArgs: [String]
+
+    package init(keyArgs: [ArgumentPath], paginationArgs: [String] = []) {
+        self.keyArgs = keyArgs
+        self.paginationArgs = paginationArgs
+    }
+}
+
+/// An argument, or a field inside an argument that is an input object: `id`, `input.id`.
+package struct ArgumentPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    package var components: [String]
+
+    package init(_ path: String) {
+        components = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    package init(stringLiteral path: String) { self.init(path) }
+
+    package var description: String { components.joined(separator: ".") }
+}

@@ -1,0 +1,73 @@
+extension SchemaBuilder {
+    /// Reads `@typePolicy` and `@fieldPolicy` of definitions and extensions; what comes later overrides.
+    func applyPolicies(to schema: SchemaIndex) throws(SchemaError) -> SchemaIndex {
+        var schema = schema
+        for (id, collected) in types.enumerated() {
+            for part in collected.parts {
+                for directive in part.type.directives {
+                    switch directive.name {
+                    case "typePolicy":
+                        let names = try names(of: "keyFields", in: directive, part: part)
+                        try located(directive, part) { () throws(SchemaError) in
+                            guard let names else {
+                                throw SchemaError(.policy, "@typePolicy of \(collected.name) has no keyFields")
+                            }
+                            try schema.declareKeyFields(names, for: id)
+                        }
+                    case "fieldPolicy":
+                        let keyArgs = try names(of: "keyArgs", in: directive, part: part) ?? []
+                        let paginationArgs = try names(of: "paginationArgs", in: directive, part: part) ?? []
+                        try located(directive, part) { () throws(SchemaError) in
+                            let name = directive.arguments.first { $0.name == "forField" }?.value
+                            guard case .string(let field)? = name else {
+                                throw SchemaError(.policy, "@fieldPolicy of \(collected.name) has no forField")
+                            }
+                            let policy = FieldPolicy(
+                                keyArgs: keyArgs.map { ArgumentPath($0) }, paginationArgs: paginationArgs)
+                            try schema.declareFieldPolicy(policy, for: field, of: id)
+                        }
+                    default:
+                        break
+                    }
+                }
+            }
+        }
+        try schema.derivePolicies()
+        return schema
+    }
+
+    /// Gives an error without a place the directive's.
+    private func located(
+        _ directive: Directive, _ part: Part, _ body: () throws(SchemaError) -> Void
+    ) throws(SchemaError) {
+        do {
+            try body()
+        } catch {
+            throw self.error(error.code, error.message, directive.location, part.source)
+        }
+    }
+
+    /// The names in an argument that is a string, with spaces between names, or a list of strings.
+    private func names(
+        of argument: String, in directive: Directive, part: Part
+    ) throws(SchemaError) -> [String]? {
+        guard let value = directive.arguments.first(where: { $0.name == argument })?.value else { return nil }
+        switch value {
+        case .string(let text):
+            return text.split(whereSeparator: \.isWhitespace).map(String.init)
+        case .list(let elements):
+            var names: [String] = []
+            for element in elements {
+                guard case .string(let name) = element else { break }
+                names.append(name)
+            }
+            if names.count == elements.count { return names }
+        case .null:
+            return nil
+        default:
+            break
+        }
+        let message = "\(argument) of @\(directive.name) is neither a string nor a list of strings"
+        throw error(.policy, message, directive.location, part.source)
+    }
+}

@@ -1,0 +1,141 @@
+extension SchemaIndex {
+    /// Says which fields identify an object of a type, in place of what the schema says.
+    ///
+    /// On an interface it is said of all types that implement it and say nothing of their own.
+    /// - Parameter keyFields: None: objects of the type have no identity.
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
+    package mutating func setKeyFields(_ keyFields: [String], for type: String) throws(SchemaError) {
+        var changed = self
+        try changed.declareKeyFields(keyFields, for: try knownType(type))
+        try changed.derivePolicies()
+        self = changed
+    }
+
+    /// Says how the arguments of a field name what it returns, in place of what the schema says.
+    ///
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
+    package mutating func setFieldPolicy(
+        _ policy: FieldPolicy, forField field: String, of type: String
+    ) throws(SchemaError) {
+        var changed = self
+        try changed.declareFieldPolicy(policy, for: field, of: try knownType(type))
+        try changed.derivePolicies()
+        self = changed
+    }
+
+    private func knownType(_ name: String) throws(SchemaError) -> TypeID {
+        guard let id = type(named: name) else { throw SchemaError(.unknownType, "Unknown type \(name)") }
+        return id
+    }
+
+    // MARK: - Declaring
+
+    mutating func declareKeyFields(_ keyFields: [String], for id: TypeID) throws(SchemaError) {
+        let type = types[id]
+        guard type.kind == .object || type.kind == .interface else {
+            throw SchemaError(.policy, "\(type.name) is \(type.kind.noun) and cannot have key fields")
+        }
+        for (index, name) in keyFields.enumerated() {
+            guard let field = type.field(named: name) else {
+                throw SchemaError(.policy, "Key field \(name) is no field of \(type.name)")
+            }
+            guard !keyFields[..<index].contains(name) else {
+                throw SchemaError(.policy, "Key field \(name) of \(type.name) is named twice")
+            }
+            guard isKeyField(field) else {
+                throw SchemaError(.policy, "Key field \(type.name).\(name) is no scalar or enum, or is a list")
+            }
+        }
+        types[id].declaredKeyFields = keyFields
+    }
+
+    mutating func declareFieldPolicy(
+        _ policy: FieldPolicy, for name: String, of id: TypeID
+    ) throws(SchemaError) {
+        let type = types[id]
+        guard let index = type.fieldIndex(named: name) else {
+            throw SchemaError(.policy, "Field policy for \(name), which is no field of \(type.name)")
+        }
+        let field = type.fields[index]
+        let place = "\(type.name).\(name)"
+        if !policy.keyArgs.isEmpty, !types[field.type.named].kind.isComposite {
+            throw SchemaError(.policy, "\(place) has a field policy with keyArgs and returns no objects")
+        }
+        for path in policy.keyArgs { try check(path, of: field, place: place) }
+        for name in policy.paginationArgs where field.argument(named: name) == nil {
+            throw SchemaError(.policy, "Pagination argument \(name) is no argument of \(place)")
+        }
+        types[id].fields[index].declaredPolicy = policy
+    }
+
+    private func isKeyField(_ field: FieldDefinition) -> Bool {
+        let kind = types[field.type.named].kind
+        return !field.type.isList && (kind == .scalar || kind == .enumeration)
+    }
+
+    private func check(_ path: ArgumentPath, of field: FieldDefinition, place: String) throws(SchemaError) {
+        var input = path.components.first.flatMap { field.argument(named: $0) }
+        for component in path.components.dropFirst() {
+            guard let outer = input else { break }
+            guard !outer.type.isList else {
+                throw SchemaError(.policy, "Key argument \(path) of \(place) leads through a list")
+            }
+            input = types[outer.type.named].inputField(named: component)
+        }
+        guard let input else {
+            throw SchemaError(.policy, "Key argument \(path) is no argument of \(place)")
+        }
+        guard types[input.type.named].kind != .inputObject, input.type.listDepth <= 1 else {
+            throw SchemaError(.policy, "Key argument \(path) of \(place) is no scalar, enum or list of those")
+        }
+    }
+
+    // MARK: - Deriving
+
+    /// Works out what each type and field is given by its own declarations, its interfaces' and the defaults.
+    mutating func derivePolicies() throws(SchemaError) {
+        for id in types.indices where types[id].kind == .object || types[id].kind == .interface {
+            types[id].keyFields = try derivedKeyFields(of: id)
+            for index in types[id].fields.indices {
+                let policy = try derivedPolicy(ofField: index, of: id)
+                if types[id].fields[index].policy != policy { types[id].fields[index].policy = policy }
+            }
+        }
+    }
+
+    private func derivedKeyFields(of id: TypeID) throws(SchemaError) -> [String]? {
+        let type = types[id]
+        var declared = type.declaredKeyFields
+        if declared == nil {
+            var giver: String?
+            for interface in type.interfaces {
+                guard let inherited = types[interface].declaredKeyFields else { continue }
+                if let other = declared, other != inherited {
+                    throw SchemaError(
+                        .policy, "\(type.name) needs key fields of its own: those of \(giver ?? "") and "
+                            + "\(types[interface].name) differ")
+                }
+                declared = inherited
+                giver = types[interface].name
+            }
+        }
+        if let declared { return declared.isEmpty ? nil : declared }
+        return type.field(named: "id").map(isKeyField) == true ? ["id"] : nil
+    }
+
+    private func derivedPolicy(ofField index: Int, of id: TypeID) throws(SchemaError) -> FieldPolicy? {
+        let type = types[id]
+        let field = type.fields[index]
+        if let own = field.declaredPolicy { return own }
+        var policy: FieldPolicy?
+        for interface in type.interfaces {
+            guard let inherited = types[interface].field(named: field.name)?.declaredPolicy else { continue }
+            if let other = policy, other != inherited {
+                throw SchemaError(
+                    .policy, "\(type.name).\(field.name) needs a field policy of its own: its interfaces' differ")
+            }
+            policy = inherited
+        }
+        return policy
+    }
+}
