@@ -1,0 +1,27 @@
+/// Random numbers that are the same on every machine for the same seed (SplitMix64).
+struct SplitMix: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    // The standard library does not promise that its own methods draw the same numbers in every version.
+
+    /// A number from 0 up to but not including `bound`, which is at least 1.
+    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(max(1, bound))) }
+
+    mutating func within(_ range: ClosedRange<Int>) -> Int { range.lowerBound + below(range.count) }
+
+    /// An element of a list that has one.
+    mutating func pick<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
+
+    /// Whether something happens that does so `percent` times in a hundred.
+    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+}
