@@ -1,4 +1,5 @@
 internal import LarderLMDB
+internal import Synchronization
 
 /// One LMDB environment of a record cache: the folder `records/<partition>/<generation>`.
 ///
@@ -12,11 +13,36 @@ package final class Generation: Sendable {
     let environment: Environment
     let tables: Tables
     let names = NameTable()
+    /// True after an unclean close, until a commit has started a new epoch: power loss can take back commits whose
+    /// numbers somebody may have noted.
+    let mayHaveLostCommits = Atomic<Bool>(false)
+    /// The last snapshot that was found not to be superseded.
+    private let lastCurrent = Atomic<UInt64>(.max)
 
     init(number: Int, environment: Environment, tables: Tables) {
         self.number = number
         self.environment = environment
         self.tables = tables
+    }
+
+    /// Whether the snapshot is of the current generation. Looks once for each commit.
+    @inline(__always)
+    func isCurrent(_ transaction: borrowing ReadTransaction) throws -> Bool {
+        let id = transaction.id
+        if lastCurrent.load(ordering: .relaxed) == id { return true }
+        guard let state = try GenerationState.read(transaction, tables), !state.isSuperseded else { return false }
+        lastCurrent.store(id, ordering: .relaxed)
+        return true
+    }
+
+    /// Answers an operation from one snapshot.
+    func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> CacheAnswer {
+        let plan = try operation.resolved(in: self, transaction)
+        let record = try tables.record(of: root.key, transaction)
+        let reader = ResponseReader(operation, plan)
+        return try reader.read(record, key: root.key, transaction)
     }
 
     /// The stored record; nil if there is none. Valid until the transaction changes or ends.

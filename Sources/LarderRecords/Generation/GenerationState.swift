@@ -26,6 +26,12 @@ struct GenerationState: Equatable {
 
     init(epoch: UInt64) { self.epoch = epoch }
 
+    /// Makes all positions that were noted so far tell nothing any more.
+    mutating func startEpoch() {
+        epoch = .random(in: .min ... .max)
+        firstChange = lastChange + 1
+    }
+
     init(_ bytes: UnsafeRawBufferPointer) throws(RecordError) {
         guard bytes.count >= 4 else { throw .damagedState }
         let format = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))

@@ -40,10 +40,13 @@ struct ResponseReader: ~Copyable {
         builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed))
     }
 
-    /// - Parameter root: Nil if the cache does not have the record.
+    /// - Parameters:
+    ///   - root: Nil if the cache does not have the record.
+    ///   - key: The root's cache key.
     consuming func read<Snapshot: Transaction & ~Copyable>(
-        _ root: RecordID?, _ transaction: borrowing Snapshot
+        _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
+        if root == nil { absentKeys.append(key) }
         var cursor = try transaction.cursor(in: plan.generation.tables.records)
         let outcome: Outcome = if let root {
             try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)

@@ -1,0 +1,37 @@
+internal import LarderLMDB
+
+extension RecordCache {
+    /// What a commit survives besides a killed process, which every commit survives.
+    package enum Durability: Sendable, Hashable {
+        /// Power loss too, every commit.
+        case full
+        /// Power loss may take back the last commits, never damage the rest. What a cache needs.
+        case withoutMetaSync
+    }
+
+    package struct Options: Sendable {
+        /// The greatest size in bytes; address space is reserved for it, disk is not.
+        package var maximumSize = 64 << 30
+        package var durability = Durability.withoutMetaSync
+        package var isReadOnly = false
+        /// Whether every page is looked at when the cache is opened, and not only after an unclean close.
+        package var verifiesAlways = false
+        /// How long a write may wait for writers of other processes.
+        package var lockDeadline = Duration.seconds(5)
+        /// Who this is, for the errors of others who wait.
+        package var label = "larder"
+
+        package init() {}
+
+        var environment: Environment.Options {
+            var options = Environment.Options()
+            options.mapSize = maximumSize
+            options.durability = durability == .full ? .full : .withoutMetaSync
+            options.isReadOnly = isReadOnly
+            options.verification = verifiesAlways ? .always : .unlessCleanlyClosed
+            options.lockDeadline = lockDeadline
+            options.lockLabel = label
+            return options
+        }
+    }
+}

@@ -1,0 +1,117 @@
+internal import LarderGraphQL
+internal import LarderLMDB
+
+extension RecordCache {
+    /// Stores a response to an operation.
+    ///
+    /// The same response again changes nothing and publishes nothing. A response without data changes nothing.
+    ///
+    /// - Parameter root: What the response's root is; for mutations and subscriptions it is not stored.
+    package func write(
+        _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> Commit {
+        try await write(deadline: deadline) { (generation, transaction, state) throws in
+            let writer = ResponseWriter(parsed, of: operation, in: generation, RecordChanges(state))
+            return try writer.run(.init(root, operation), transaction)
+        }
+    }
+
+    /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.
+    ///
+    /// If `body` throws, nothing is changed. It runs on the writer's thread and must not wait for another write; it may
+    /// run again where the transaction has to be made again.
+    ///
+    /// - Parameter body: Answers the new data, or nil to leave everything as it is.
+    package func update(
+        _ operation: BoundOperation, at root: Root = .query, deadline: ContinuousClock.Instant? = nil,
+        _ body: @escaping @Sendable (CacheAnswer) throws -> ParsedResponse?
+    ) async throws(RecordError) -> Commit {
+        try await write(deadline: deadline) { (generation, transaction, state) throws in
+            let answer = try generation.answer(operation, from: root, transaction)
+            guard let parsed = try body(answer) else { return RecordChanges(state) }
+            let writer = ResponseWriter(parsed, of: operation, in: generation, RecordChanges(state))
+            return try writer.run(.init(root, operation), transaction)
+        }
+    }
+
+    /// How an object goes.
+    package enum Removal: Sendable, Hashable {
+        /// It is known to be no more: lists go without it, and references to it read null.
+        case deleted
+        /// Nothing is known of it any more: reading it is a miss until it comes again.
+        case evicted
+    }
+
+    /// Removes objects by their cache keys; keys that are not in the cache are passed over.
+    package func remove(
+        keys: [String], as removal: Removal, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> Commit {
+        try await write(deadline: deadline) { (generation, transaction, state) throws in
+            var changes = RecordChanges(state)
+            for key in keys {
+                guard let id = try generation.tables.record(of: key, transaction) else { continue }
+                _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
+            }
+            return changes
+        }
+    }
+
+    /// Removes all objects of a type.
+    ///
+    /// - Complexity: O(n) in the objects of the type.
+    package func remove(
+        type: String, as removal: Removal, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> Commit {
+        try await write(deadline: deadline) { (generation, transaction, state) throws in
+            var changes = RecordChanges(state)
+            for id in try generation.records(ofType: type, transaction) {
+                _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
+            }
+            return changes
+        }
+    }
+
+    /// Removes a field of an object with whatever arguments it was stored, or of the root of all queries.
+    ///
+    /// - Parameter field: The field's name, or a whole field key to remove one set of arguments.
+    package func remove(
+        field: String, of key: String, deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> Commit {
+        try await write(deadline: deadline) { (generation, transaction, state) throws in
+            var changes = RecordChanges(state)
+            guard let id = try generation.tables.record(of: key, transaction) else { return changes }
+            _ = try changes.removeFields(
+                of: id, where: { $0 == field || $0.hasPrefix(field + "(") }, generation, transaction)
+            return changes
+        }
+    }
+}
+
+extension ResponseWriter.Root {
+    init(_ root: RecordCache.Root, _ operation: BoundOperation) {
+        self = operation.layout.plan.kind == .query ? .record(key: root.key) : .unstored
+    }
+}
+
+extension Generation {
+    /// The entities of a type that are in the cache: their keys all begin with the type's name.
+    func records(
+        ofType type: String, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> [RecordID] {
+        let prefix = Array("\(type):".utf8)
+        var found: [RecordID] = []
+        var cursor = try transaction.cursor(in: tables.keys)
+        var entry = try cursor.seek(atLeast: prefix.span.bytes)
+        while let current = entry {
+            let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
+            guard isOfType else { break }
+            guard current.value.byteCount == 8 else {
+                throw RecordError(.damaged, "a number in the cache's index is damaged")
+            }
+            found.append(UInt64(littleEndian: current.value.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }))
+            entry = try cursor.next()
+        }
+        return found
+    }
+}

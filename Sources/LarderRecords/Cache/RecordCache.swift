@@ -1,0 +1,103 @@
+internal import LarderLMDB
+internal import Synchronization
+
+/// A normalized cache of records: what a server said, by object and field.
+///
+/// Reads are synchronous, take a snapshot and never wait for a writer. Writes are made one after the other on one thread
+/// and durable when they return.
+package final class RecordCache: Sendable {
+    package let options: Options
+    let folder: GenerationFolder
+    private let current: Mutex<Generation>
+    private let writer: RecordWriterQueue
+    private let isClosed = Atomic<Bool>(false)
+
+    /// Opens the cache in a folder, which is made unless `options` says read-only.
+    ///
+    /// - Parameter stamp: Names what the cache belongs to; one with another stamp is not opened.
+    package init(folder path: String, stamp: String, options: Options = Options()) throws(RecordError) {
+        self.options = options
+        folder = GenerationFolder(path: path, stamp: stamp, options: options)
+        current = Mutex(try translated { [folder] in try folder.openCurrent() })
+        writer = RecordWriterQueue(label: options.label)
+    }
+
+    /// Closes cleanly, so that the next opening is quick. Reads and writes that are under way end first.
+    package func close() throws(RecordError) {
+        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        try translated { try current.withLock { $0 }.environment.close() }
+    }
+
+    var generation: Generation { current.withLock { $0 } }
+
+    // MARK: Reading
+
+    /// Where an answer starts.
+    package enum Root: Sendable, Hashable {
+        case query
+        /// An object, by its cache key.
+        case object(key: String)
+
+        var key: String {
+            switch self {
+            case .query: queryRootKey
+            case .object(let key): key
+            }
+        }
+    }
+
+    /// Answers an operation from one snapshot.
+    package func read(_ operation: BoundOperation, from root: Root = .query) throws(RecordError) -> CacheAnswer {
+        try translated {
+            try withSnapshot { generation, transaction in
+                try generation.answer(operation, from: root, transaction)
+            }
+        }
+    }
+
+    /// Runs `body` with a snapshot of the current generation.
+    func withSnapshot<Result>(
+        _ body: (Generation, borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        while true {
+            let generation = self.generation
+            let transaction: ReadTransaction
+            do {
+                transaction = try generation.environment.beginRead()
+            } catch let error where error.code == .closed && !isClosed.load(ordering: .relaxed) {
+                // Superseded and closed by this process in between.
+                try reopen(after: generation)
+                continue
+            }
+            if try generation.isCurrent(transaction) { return try body(generation, transaction) }
+            try reopen(after: generation)
+        }
+    }
+
+    /// Goes on with the generation that superseded this one.
+    func reopen(after old: Generation) throws {
+        guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
+        try current.withLock { current in
+            guard current === old else { return }
+            current = try folder.openCurrent()
+        }
+    }
+
+    // MARK: Writing
+
+    /// Runs `work` on the writer's thread, and makes what it worked out durable.
+    ///
+    /// - Parameter deadline: For the wait for other writers; the options' own where nil.
+    func write(
+        deadline: ContinuousClock.Instant?, _ work: @escaping WriteWork
+    ) async throws(RecordError) -> Commit {
+        let deadline = deadline ?? .now + options.lockDeadline
+        let result = await withCheckedContinuation { continuation in
+            writer.enqueue(WriteJob(deadline: deadline, work: work) { continuation.resume(returning: $0) }, for: self)
+        }
+        return try result.get()
+    }
+
+    /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread.
+    package func observe(_ observer: @escaping @Sendable (Commit) -> Void) { writer.observe(observer) }
+}

@@ -1,0 +1,136 @@
+internal import Dispatch
+internal import LarderLMDB
+internal import Synchronization
+
+/// Works out what a write changes, from the transaction in which it will be written.
+typealias WriteWork = @Sendable (Generation, borrowing WriteTransaction, GenerationState) throws -> RecordChanges
+
+/// What a write did.
+package struct Commit: Sendable {
+    /// The generation whose numbers `changes` holds.
+    package let generation: UInt64
+    /// Empty where nothing was different.
+    package let changes: ChangeSet
+    package let position: ChangePosition
+}
+
+struct WriteJob: Sendable {
+    let deadline: ContinuousClock.Instant
+    let work: WriteWork
+    let completion: @Sendable (Result<Commit, RecordError>) -> Void
+}
+
+/// Makes writes one after the other, those that wait together in one commit.
+///
+/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. Work that fails does so alone:
+/// each has a transaction of its own inside the one that is committed.
+final class RecordWriterQueue: Sendable {
+    /// One block runs at a time, and each from begin to commit on one thread, as LMDB's write transactions must.
+    private let queue: DispatchQueue
+    private let waiting = Mutex<[WriteJob]>([])
+    private let observers = Mutex<[@Sendable (Commit) -> Void]>([])
+
+    init(label: String) {
+        queue = DispatchQueue(label: "\(label).records.writer")
+    }
+
+    func observe(_ observer: @escaping @Sendable (Commit) -> Void) { observers.withLock { $0.append(observer) } }
+
+    func enqueue(_ job: WriteJob, for cache: RecordCache) {
+        waiting.withLock { $0.append(job) }
+        queue.async {
+            let jobs = self.waiting.withLock { waiting in
+                defer { waiting = [] }
+                return waiting
+            }
+            // An earlier block has taken all.
+            if !jobs.isEmpty { self.run(jobs, cache) }
+        }
+    }
+
+    private func run(_ jobs: [WriteJob], _ cache: RecordCache) {
+        if jobs.count > 1, let outcomes = try? commit(jobs, cache) {
+            for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
+            return
+        }
+        // Alone, or the shared commit failed: then each stands for itself.
+        for job in jobs {
+            do {
+                for outcome in try commit([job], cache) { job.completion(outcome) }
+            } catch {
+                job.completion(.failure(RecordError.translated(error)))
+            }
+        }
+    }
+
+    /// Makes one commit of the jobs. Throws if nothing could be committed.
+    private func commit(_ jobs: [WriteJob], _ cache: RecordCache) throws -> [Result<Commit, RecordError>] {
+        let deadline = jobs.map(\.deadline).min() ?? .now
+        // A generation can be superseded while the lock is waited for, again and again only by design.
+        for _ in 0..<8 {
+            let generation = cache.generation
+            let outcomes: [Result<RecordChanges, RecordError>]?
+            do {
+                outcomes = try write(jobs, generation, deadline)
+            } catch let error as LMDBError where error.isWorthRepeating {
+                outcomes = try write(jobs, generation, deadline)
+            }
+            if let outcomes { return outcomes.map { outcome in outcome.map { publish($0, generation) } } }
+            try cache.reopen(after: generation)
+        }
+        throw RecordError(.busy, "the record cache was compacted or cleared again and again during a write")
+    }
+
+    /// Nil if the generation is superseded.
+    private func write(
+        _ jobs: [WriteJob], _ generation: Generation, _ deadline: ContinuousClock.Instant
+    ) throws -> [Result<RecordChanges, RecordError>]? {
+        var transaction = try generation.environment.beginWrite(deadline: deadline)
+        guard var state = try GenerationState.read(transaction, generation.tables) else { throw RecordError.damagedState }
+        guard !state.isSuperseded else { return nil }
+        let startsEpoch = generation.mayHaveLostCommits.load(ordering: .relaxed)
+        if startsEpoch { state.startEpoch() }
+        var outcomes: [Result<RecordChanges, RecordError>] = []
+        for job in jobs {
+            if jobs.count == 1 {
+                outcomes.append(.success(try perform(job, generation, &transaction, state)))
+                break
+            }
+            do {
+                let changes = try transaction.nested { child in try perform(job, generation, &child, state) }
+                state = changes.state
+                outcomes.append(.success(changes))
+            } catch {
+                let failure = RecordError.translated(error)
+                // The next would fail as well, and the whole may yet fit without this one.
+                if failure.code == .full { throw failure }
+                outcomes.append(.failure(failure))
+            }
+        }
+        // What changes nothing costs no commit.
+        let changed = outcomes.compactMap { try? $0.get() }.filter { !$0.isEmpty }
+        guard !changed.isEmpty else { return outcomes }
+        try transaction.commit()
+        if startsEpoch { generation.mayHaveLostCommits.store(false, ordering: .relaxed) }
+        for changes in changed { generation.names.learn(changes.newNames) }
+        return outcomes
+    }
+
+    private func perform(
+        _ job: WriteJob, _ generation: Generation, _ transaction: inout WriteTransaction, _ state: GenerationState
+    ) throws -> RecordChanges {
+        var changes = try job.work(generation, transaction, state)
+        try changes.apply(generation, &transaction)
+        return changes
+    }
+
+    private func publish(_ changes: RecordChanges, _ generation: Generation) -> Commit {
+        let commit = Commit(
+            generation: generation.identity, changes: changes.changes,
+            position: ChangePosition(epoch: changes.state.epoch, number: changes.state.lastChange))
+        if !commit.changes.isEmpty {
+            for observer in observers.withLock({ $0 }) { observer(commit) }
+        }
+        return commit
+    }
+}

@@ -1,0 +1,36 @@
+internal import LarderLMDB
+
+/// Runs `body` and turns whatever it throws into this layer's error.
+func translated<Result>(_ body: () throws -> Result) throws(RecordError) -> Result {
+    do { return try body() } catch { throw RecordError.translated(error) }
+}
+
+extension RecordError {
+    /// The one place where errors of the layers below become this layer's.
+    static func translated(_ error: any Error) -> RecordError {
+        switch error {
+        case let error as RecordError: error
+        case let error as LMDBError:
+            RecordError(Code(error.code), error.message, cause: error)
+        case let error as DamagedRecord:
+            RecordError(.damaged, "a record of the cache is damaged: \(error.what); remove the cache and fetch again")
+        default: RecordError(.storage, "the record cache failed", cause: error)
+        }
+    }
+}
+
+extension RecordError.Code {
+    fileprivate init(_ code: LMDBError.Code) {
+        self = switch code {
+        case .mapFull, .diskFull, .transactionFull: .full
+        case .damaged, .truncated, .foreign, .unsupported, .tableMismatch: .damaged
+        case .futureVersion: .futureFormat
+        case .readOnly, .permissionDenied: .notWritable
+        case .lockTimedOut: .busy
+        case .closed: .closed
+        case .alreadyOpen: .alreadyOpen
+        case .missing, .tableMissing: .missing
+        default: .storage
+        }
+    }
+}

@@ -1,0 +1,127 @@
+internal import Crypto
+package import LarderGraphQL
+internal import Synchronization
+
+/// An operation or a fragment of a document, checked against a schema, from which plans are made as its variables ask.
+///
+/// Compile it once and keep it: everything that does not depend on variables is worked out here.
+package final class CompiledOperation: Sendable {
+    package enum Subject: Sendable {
+        case operation(OperationDefinition)
+        case fragment(FragmentDefinition)
+    }
+
+    package let subject: Subject
+    package let schema: SchemaIndex
+    /// What is sent to a server: the operation with the fields that the cache adds; empty for a fragment.
+    package let sentText: String
+    /// SHA-256 of `sentText` as 64 lowercase hexadecimal digits.
+    package let sentHash: String
+    private let document: Document
+    private let conditionVariables: [String]
+    /// Plans by the values of the condition variables.
+    private let layouts = Mutex<[[Bool]: PlanLayout]>([:])
+
+    /// - Parameter name: Which operation; may be nil where the document has only one.
+    package convenience init(
+        operation name: String?, in document: Document, _ schema: SchemaIndex
+    ) throws(PlanError) {
+        let candidates = document.operations.filter { name == nil || $0.name == name }
+        guard let operation = candidates.first else {
+            let known = document.operations.compactMap(\.name).joined(separator: ", ")
+            throw PlanError(
+                .notFound, name.map { "The document has no operation \($0); it has: \(known)" }
+                    ?? "The document has no operation")
+        }
+        guard candidates.count == 1 else {
+            let known = candidates.compactMap(\.name).joined(separator: ", ")
+            throw PlanError(.notFound, "The document has several operations, and one must be named: \(known)")
+        }
+        try self.init(.operation(operation), in: document, schema)
+    }
+
+    /// - Parameter name: Which fragment; may be nil where the document has only one.
+    package convenience init(
+        fragment name: String?, in document: Document, _ schema: SchemaIndex
+    ) throws(PlanError) {
+        let candidates = document.fragments.filter { name == nil || $0.name == name }
+        guard candidates.count == 1, let fragment = candidates.first else {
+            let known = document.fragments.map(\.name).joined(separator: ", ")
+            throw PlanError(.notFound, "The document has no fragment \(name ?? "that is its only one"); it has: \(known)")
+        }
+        try self.init(.fragment(fragment), in: document, schema)
+    }
+
+    private init(_ subject: Subject, in document: Document, _ schema: SchemaIndex) throws(PlanError) {
+        self.subject = subject
+        self.document = document
+        self.schema = schema
+        let needed: Document
+        switch subject {
+        case .operation(let operation):
+            // What other operations of the document do wrong is not this one's matter.
+            needed = Document(operations: [operation], fragments: document.reachable(from: operation.selections))
+            sentText = needed.forSending(operation, schema).printed()
+        case .fragment(let fragment):
+            needed = Document(operations: [], fragments: document.reachable(from: fragment.selections) + [fragment])
+            sentText = ""
+        }
+        sentHash = SHA256.hash(data: Array(sentText.utf8)).map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0" + digits : digits
+        }.joined()
+        conditionVariables = needed.conditionVariables.sorted()
+        let problems = validate(needed, against: schema).filter { problem in
+            // A fragment that is read for itself is used by nobody, and has no definitions for its variables.
+            if case .fragment = subject { problem.rule != .fragmentsUsed && problem.rule != .variableDefinitions } else { true }
+        }
+        if let problem = problems.first {
+            let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
+            throw PlanError(.invalid, problem.message + others, location: problem.location)
+        }
+        // What depends on the outcome of conditions is compiled when it is asked for, with all of them met now: a fault
+        // that only one outcome has is found by validation.
+        layouts.withLock { $0 = [:] }
+        _ = try layout(for: Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) }))
+    }
+
+    package var kind: OperationKind {
+        if case .operation(let operation) = subject { operation.kind } else { .query }
+    }
+
+    package var name: String? {
+        switch subject {
+        case .operation(let operation): operation.name
+        case .fragment(let fragment): fragment.name
+        }
+    }
+
+    /// The operation with its variables, checked and with defaults filled in.
+    package func bound(_ variables: [String: Value] = [:]) throws(PlanError) -> BoundOperation {
+        var coerced = variables
+        if case .operation(let operation) = subject { coerced = try operation.coerce(variables, in: schema) }
+        var conditions: [String: Bool] = [:]
+        for name in conditionVariables {
+            guard case .boolean(let value)? = coerced[name] else {
+                throw PlanError(.variable, "The variable $\(name) decides about @include or @skip and needs a value")
+            }
+            conditions[name] = value
+        }
+        let layout = try layout(for: conditions)
+        return BoundOperation(
+            layout: layout, binding: OperationBinding(layout.plan, variables: coerced, schema: schema))
+    }
+
+    private func layout(for conditions: [String: Bool]) throws(PlanError) -> PlanLayout {
+        let key = conditionVariables.map { conditions[$0] ?? false }
+        if let known = layouts.withLock({ $0[key] }) { return known }
+        let plan = switch subject {
+        case .operation(let operation): try Plan.compile(operation, of: document, schema, conditions: conditions)
+        case .fragment(let fragment): try Plan.compile(fragment, of: document, schema, conditions: conditions)
+        }
+        let layout = PlanLayout(plan)
+        // Outcomes are few in practice; a program that tries thousands does not fill the memory.
+        layouts.withLock { if $0.count < 256 { $0[key] = layout } }
+        return layout
+    }
+}
