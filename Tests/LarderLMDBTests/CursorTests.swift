@@ -59,7 +59,10 @@ struct CursorTests {
         }
     }
 
-    @Test("Exact reads through one cursor agree with reads by key, in any order of asking", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "Exact reads through one cursor agree with reads by key, in any order of asking",
+        arguments: 1...20 as ClosedRange<UInt64>
+    )
     func exact(seed: UInt64) async throws {
         try await withEnvironment { environment in
             let records = try environment.records

@@ -9,8 +9,11 @@ struct EnvironmentTests {
     @Test("Opening the same file twice in a process names the first opener")
     func alreadyOpen() async throws {
         try await withTemporaryFolder { folder in
-            let first = try Environment(folder: folder.path, tables: sampleTables, options: .fast, openedBy: "the first")
-            let error = try failure { _ = try Environment(folder: folder.path + "/.", tables: sampleTables, options: .fast) }
+            let first = try Environment(
+                folder: folder.path, tables: sampleTables, options: .fast, openedBy: "the first")
+            let error = try failure {
+                _ = try Environment(folder: folder.path + "/.", tables: sampleTables, options: .fast)
+            }
             #expect(error?.code == .alreadyOpen)
             #expect(error?.message.contains("the first") == true)
             try first.close()
@@ -88,7 +91,9 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables)
             try environment.write { transaction in
-                for id in 0..<5_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records) }
+                for id in 0..<5_000 as Range<UInt64> {
+                    try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records)
+                }
             }
             try environment.close()
             // Damage in a leaf, and a stamp that vouches for it.
@@ -171,7 +176,8 @@ struct EnvironmentTests {
             try environment.write { transaction in
                 let error = try failure { try environment.write(deadline: .now + .milliseconds(30)) { _ in } }
                 #expect(error?.code == .lockTimedOut)
-                #expect(error?.message.contains("pid \(ProcessInfo.processInfo.processIdentifier), sync service") == true)
+                let holder = "pid \(ProcessInfo.processInfo.processIdentifier), sync service"
+                #expect(error?.message.contains(holder) == true)
                 try transaction.put(1, bytes("x").span.bytes, in: try environment.records)
             }
         }
@@ -180,10 +186,13 @@ struct EnvironmentTests {
     @Test("A compacted copy holds the same, in fewer pages, and opens")
     func compactingCopy() async throws {
         try await withTemporaryFolder { folder in
-            let environment = try Environment(folder: folder.appending(path: "a").path, tables: sampleTables, options: .fast)
+            let environment = try Environment(
+                folder: folder.appending(path: "a").path, tables: sampleTables, options: .fast)
             let records = try environment.records
             try environment.write { transaction in
-                for id in 0..<5_000 as Range<UInt64> { try transaction.put(id, bytes("value \(id)").span.bytes, in: records) }
+                for id in 0..<5_000 as Range<UInt64> {
+                    try transaction.put(id, bytes("value \(id)").span.bytes, in: records)
+                }
             }
             try environment.write { transaction in
                 for id in 100..<5_000 as Range<UInt64> { try transaction.delete(id, in: records) }
@@ -191,7 +200,7 @@ struct EnvironmentTests {
             for (name, compacting) in [("b", true), ("c", false)] {
                 let target = folder.appending(path: name)
                 try environment.copy(to: target.path, compacting: compacting)
-                expectFailure(.io) { try environment.copy(to: target.path, compacting: compacting) }
+                expectFailure(.invalidArgument) { try environment.copy(to: target.path, compacting: compacting) }
                 let summary = try requireSound(target)
                 #expect(compacting == (summary.freePages == 0))
                 let copy = try Environment(folder: target.path, tables: sampleTables, options: .fast)
@@ -208,7 +217,9 @@ struct EnvironmentTests {
     func statistics() async throws {
         try await withEnvironment { environment in
             try environment.write { transaction in
-                for id in 0..<1_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records) }
+                for id in 0..<1_000 as Range<UInt64> {
+                    try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records)
+                }
             }
             let statistics = try environment.statistics()
             #expect(statistics.tables["records"]?.entries == 1_000)

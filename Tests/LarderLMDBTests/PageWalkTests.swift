@@ -17,7 +17,8 @@ struct PageWalkTests {
                     let id = numbers.next() % 800
                     let size = numbers.next() % 40 == 0 ? 9_000 : Int(numbers.next() % 150)
                     try transaction.put(id, [UInt8](repeating: UInt8(id & 0xFF), count: size).span.bytes, in: records)
-                    try transaction.put(bytes("Type:\(numbers.next() % 500)").span.bytes, bytes("\(id)").span.bytes, in: keys)
+                    let name = bytes("Type:\(numbers.next() % 500)")
+                    try transaction.put(name.span.bytes, bytes("\(id)").span.bytes, in: keys)
                     try transaction.delete(numbers.next() % 800, in: records)
                 }
             }
@@ -77,7 +78,8 @@ struct PageWalkTests {
                     for _ in 0..<numbers.next() % 600 {
                         let size = numbers.next() % 30 == 0 ? Int(numbers.next() % 30_000) : Int(numbers.next() % 400)
                         let value = [UInt8](repeating: 3, count: size)
-                        let name = bytes(String(repeating: "n", count: Int(numbers.next() % 300)) + "\(numbers.next() % range)")
+                        let prefix = String(repeating: "n", count: Int(numbers.next() % 300))
+                        let name = bytes(prefix + "\(numbers.next() % range)")
                         switch numbers.next() % 6 {
                         case 0, 1: try transaction.put(numbers.next() % range, value.span.bytes, in: records)
                         case 2, 3: try transaction.put(name.span.bytes, value.span.bytes, in: keys)

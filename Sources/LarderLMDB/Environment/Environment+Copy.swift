@@ -24,7 +24,9 @@ extension Environment {
             guard status == MDB_SUCCESS else {
                 // A file that was there before is not ours to remove.
                 if status != EEXIST { unlink(path) }
-                throw .make(status, doing: "copying the environment", path: path)
+                // Compacting counts on every page being in use or free.
+                let meaning = compacting && status == MDB_INCOMPATIBLE ? MDB_CORRUPTED : status
+                throw .make(meaning, doing: "copying the environment", path: path)
             }
             try FileSystem.synchronize(path)
             try FileSystem.synchronize(target)

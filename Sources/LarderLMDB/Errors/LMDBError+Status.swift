@@ -63,6 +63,8 @@ extension LMDBError {
             (.readOnly, "Open read-only, or move the store to a writable volume.")
         case ENOENT, ENOTDIR:
             (.missing, "Check the path.")
+        case EEXIST:
+            (.invalidArgument, "Choose a place where there is none yet.")
         case EINVAL:
             (.invalidArgument, "Use tables and keys of this environment, and an open transaction.")
         default:
