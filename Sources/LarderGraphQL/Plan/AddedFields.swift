@@ -45,20 +45,7 @@ extension Document {
         if let root = schema.rootType(of: operation.kind) {
             sent.selections = completed(operation.selections, of: root, isRoot: true, schema, added)
         }
-        var used: Set<String> = []
-        var rest = [operation.selections]
-        while let selections = rest.popLast() {
-            for selection in selections {
-                switch selection {
-                case .field(let field): rest.append(field.selections)
-                case .inlineFragment(let fragment): rest.append(fragment.selections)
-                case .fragmentSpread(let spread):
-                    guard used.insert(spread.name).inserted else { continue }
-                    rest += fragments.filter { $0.name == spread.name }.map(\.selections)
-                }
-            }
-        }
-        let kept = fragments.filter { used.contains($0.name) }.map { fragment in
+        let kept = reachable(from: operation.selections).map { fragment in
             var complete = fragment
             if let type = schema.type(named: fragment.typeCondition) {
                 complete.selections = completed(fragment.selections, of: type, isRoot: false, schema, added)

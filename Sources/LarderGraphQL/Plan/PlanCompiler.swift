@@ -32,7 +32,7 @@ struct PlanCompiler {
 
     private let schema: SchemaIndex
     private let added: AddedFields
-    private var graph: SelectionGraph
+    private var graph: NumberedSelections
     private var selections: [SelectionPlan?] = []
     private var cases: [CasePlan] = []
     private var fields: [FieldPlan] = []
@@ -57,7 +57,7 @@ struct PlanCompiler {
     init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool]) {
         self.schema = schema
         added = AddedFields(document)
-        graph = SelectionGraph(document, schema, conditions: conditions)
+        graph = NumberedSelections(document, schema, conditions: conditions)
     }
 
     mutating func compile(

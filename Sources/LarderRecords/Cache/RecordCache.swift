@@ -1,3 +1,4 @@
+internal import LarderGraphQL
 internal import LarderLMDB
 internal import Synchronization
 
@@ -40,7 +41,7 @@ package final class RecordCache: Sendable {
 
         var key: String {
             switch self {
-            case .query: queryRootKey
+            case .query: CacheKey.queryRoot
             case .object(let key): key
             }
         }
@@ -62,10 +63,11 @@ package final class RecordCache: Sendable {
         while true {
             let generation = self.generation
             let transaction: ReadTransaction
-            do {
+            do throws(LMDBError) {
                 transaction = try generation.environment.beginRead()
-            } catch let error where error.code == .closed && !isClosed.load(ordering: .relaxed) {
-                // Superseded and closed by this process in between.
+            } catch {
+                // Superseded and closed by this process in between, or closed for good: `reopen` tells.
+                guard error.code == .closed else { throw error }
                 try reopen(after: generation)
                 continue
             }

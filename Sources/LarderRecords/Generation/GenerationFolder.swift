@@ -66,11 +66,12 @@ struct GenerationFolder: Sendable {
         let stampKey = Array("stamp".utf8)
         let reading = try generation.environment.beginRead()
         if try GenerationState.read(reading, generation.tables) != nil {
-            let stored = try reading.get(stampKey.span.bytes, in: generation.tables.meta)
-            let owner = stored.map { $0.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+            var owner = "nobody"
+            if let stored = try reading.get(stampKey.span.bytes, in: generation.tables.meta) {
+                owner = stored.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+            }
             guard owner == stamp else {
-                throw RecordError(
-                    .missing, "the record cache at \(path) belongs to \(owner ?? "nobody"), not to \(stamp)")
+                throw RecordError(.missing, "the record cache at \(path) belongs to \(owner), not to \(stamp)")
             }
             return
         }

@@ -72,8 +72,8 @@ package final class CompiledOperation: Sendable {
         }.joined()
         conditionVariables = needed.conditionVariables.sorted()
         let problems = validate(needed, against: schema).filter { problem in
-            // A fragment that is read for itself is used by nobody, and has no definitions for its variables.
-            if case .fragment = subject { problem.rule != .fragmentsUsed && problem.rule != .variableDefinitions } else { true }
+            // A fragment that is read for itself has nobody who defines its variables.
+            if case .fragment = subject { problem.rule != .allVariableUsesDefined } else { true }
         }
         if let problem = problems.first {
             let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""

@@ -2,7 +2,7 @@
 ///
 /// Each selection set and field of the document becomes one node however often it is reached, so that work on them
 /// can be remembered by number.
-struct SelectionGraph {
+struct NumberedSelections {
     enum Item {
         /// An index into `fields`.
         case field(Int)
@@ -122,5 +122,23 @@ extension Document {
             }
         }
         return names
+    }
+}
+
+extension Document {
+    /// The fragments that the selections spread, directly or through others, in the order of the document.
+    package func reachable(from selections: [Selection]) -> [FragmentDefinition] {
+        var used: Set<String> = []
+        var rest = selections
+        while let selection = rest.popLast() {
+            switch selection {
+            case .field(let field): rest += field.selections
+            case .inlineFragment(let fragment): rest += fragment.selections
+            case .fragmentSpread(let spread):
+                guard used.insert(spread.name).inserted else { continue }
+                for fragment in fragments where fragment.name == spread.name { rest += fragment.selections }
+            }
+        }
+        return fragments.filter { used.contains($0.name) }
     }
 }
