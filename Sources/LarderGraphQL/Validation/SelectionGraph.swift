@@ -58,7 +58,8 @@ struct SelectionGraph {
                 location: field.location))
     }
 
-    /// The fields of several sets and of all fragments that they spread, each once; nil where the budget ran out.
+    /// The fields of several sets and of all fragments that they spread, each once and in the order of the text;
+    /// nil where the budget ran out.
     ///
     /// - Parameter roots: The selection set of each fragment.
     func fields(of start: [Int], roots: [Int?], budget: inout WorkBudget) -> [Int]? {
@@ -73,7 +74,12 @@ struct SelectionGraph {
                 if let root = roots[fragment], seen.insert(root).inserted { waiting.append(root) }
             }
         }
-        return result.sorted()
+        return result.sorted(by: isBefore)
+    }
+
+    /// The order of the text, and where that says nothing, of the walk.
+    func isBefore(_ first: Int, _ second: Int) -> Bool {
+        (fields[first].location, first) < (fields[second].location, second)
     }
 
     private static func number(of text: String, in table: inout [String: Int]) -> Int {
