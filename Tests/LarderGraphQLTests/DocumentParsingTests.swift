@@ -57,7 +57,8 @@ struct DocumentParsingTests {
 
     @Test("Each part knows where it starts")
     func locations() throws {
-        let text = "query($a: Int\n  $b: Int @x) {\n  a(b: 1\n    c: 2) @d\n  ...F\n  ... on T { e }\n}\nfragment F on T { g }"
+        let text = "query($a: Int\n  $b: Int @x) {\n  a(b: 1\n    c: 2) @d\n  ...F\n"
+            + "  ... on T { e }\n}\nfragment F on T { g }"
         let document = try Document(parsing: text)
         let query = document.operations[0]
         #expect(query.location == Location(line: 1, column: 1))

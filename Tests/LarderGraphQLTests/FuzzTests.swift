@@ -121,7 +121,8 @@ struct FuzzTests {
         let schema = try SchemaIndex(parsing: Self.schemaText)
         var random = SeededGenerator(seed: seed)
         for round in 0..<4_000 {
-            let bytes = (0..<Int.random(in: 0...30, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let length = Int.random(in: 0...30, using: &random)
+            let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
             _ = try exercise(String(decoding: bytes, as: UTF8.self), schema, "seed \(seed), round \(round)")
             _ = try? SchemaIndex(serialized: bytes)
         }

@@ -37,8 +37,10 @@ struct LexicalTests {
 
     @Test("Strings mean what their escapes say", arguments: [
         (#""""#, ""), (#""plain""#, "plain"), (#""a\"b""#, "a\"b"), (#""\\\/\b\f\n\r\t""#, "\\/\u{8}\u{C}\n\r\t"),
-        (#""\u00e9\u00E9""#, "éé"), (#""\uD83D\uDE00""#, "😀"), (#""\u{1F600}\u{41}\u{0010FFFF}""#, "😀A\u{10FFFF}"),
-        (#""snow ☃ and 😀""#, "snow ☃ and 😀"), ("\"# no comment\"", "# no comment"), ("\"tab\there\"", "tab\there"),
+        (#""\u00e9\u00E9""#, "éé"), (#""\uD83D\uDE00""#, "😀"),
+        (#""\u{1F600}\u{41}\u{0010FFFF}""#, "😀A\u{10FFFF}"),
+        (#""snow ☃ and 😀""#, "snow ☃ and 😀"),
+        ("\"# no comment\"", "# no comment"), ("\"tab\there\"", "tab\there"),
     ])
     func strings(text: String, value: String) throws {
         #expect(try parsedLiteral(text) == .string(value))
@@ -68,7 +70,8 @@ struct LexicalTests {
         (#""""""""#, ""), (#""""simple""""#, "simple"), (#"""" white space """"#, " white space "),
         (#""""contains " and \""" quotes""""#, "contains \" and \"\"\" quotes"),
         (#""""raw \n \u00e9""""#, #"raw \n \u00e9"#),
-        ("\"\"\"\n    Hello,\n      World!\n\n    Yours,\n      GraphQL.\n  \"\"\"", "Hello,\n  World!\n\nYours,\n  GraphQL."),
+        ("\"\"\"\n    Hello,\n      World!\n\n    Yours,\n      GraphQL.\n  \"\"\"",
+            "Hello,\n  World!\n\nYours,\n  GraphQL."),
         ("\"\"\"\r\n  a\r  b\n\r\n  c\"\"\"", "a\nb\n\nc"),
         ("\"\"\"  first\n    second\"\"\"", "  first\nsecond"),
         ("\"\"\"\n\t\ttab\n\t\t\tdeeper\"\"\"", "tab\n\tdeeper"),

@@ -4,7 +4,9 @@ import Testing
 @Suite("Key fields and field policies")
 struct PolicyTests {
     static let base = """
-        type Query { recipe(id: ID, input: In, list: [In], at: [ID!]): Recipe recipes(ids: [ID!], first: Int): [Recipe] n: Int }
+        type Query {
+          recipe(id: ID, input: In, list: [In], at: [ID!]): Recipe recipes(ids: [ID!], first: Int): [Recipe] n: Int
+        }
         input In { id: ID deep: In } interface Node { id: ID! } interface Named { name: String slug: String }
         type Recipe implements Node & Named { id: ID! name: String slug: String by: Author tags: [String] }
         type Author implements Named { name: String slug: String } union Any = Recipe | Author
@@ -125,7 +127,9 @@ struct PolicyTests {
     func refusedFromCode() throws {
         let schema = try SchemaIndex(parsing: Self.base)
         var changed = schema
-        #expect(throws: SchemaError(.unknownType, "Unknown type Book")) { try changed.setKeyFields(["id"], for: "Book") }
+        #expect(throws: SchemaError(.unknownType, "Unknown type Book")) {
+            try changed.setKeyFields(["id"], for: "Book")
+        }
         #expect(throws: SchemaError(.policy, "Key field isbn is no field of Recipe")) {
             try changed.setKeyFields(["isbn"], for: "Recipe")
         }

@@ -163,7 +163,8 @@ struct SchemaLanguageTests {
 
     @Test("Root types have their default names, or those that the schema gives")
     func roots() throws {
-        let named = try SchemaIndex(parsing: "schema { query: A subscription: B } type A { a: Int } type B { a: Int } type Mutation { a: Int }")
+        let text = "schema { query: A subscription: B } type A { a: Int } type B { a: Int } type Mutation { a: Int }"
+        let named = try SchemaIndex(parsing: text)
         #expect(named.types[named.queryType].name == "A")
         #expect(named.mutationType == nil)
         #expect(named.rootType(of: .subscription) == named.type(named: "B"))
@@ -174,7 +175,8 @@ struct SchemaLanguageTests {
 
     @Test("Fields are found by name, the meta fields of introspection among them")
     func fields() throws {
-        let schema = try SchemaIndex(parsing: "type Query { a(b: [Int!] = [1]): [[U!]]! } union U = T type T { c: Int }")
+        let text = "type Query { a(b: [Int!] = [1]): [[U!]]! } union U = T type T { c: Int }"
+        let schema = try SchemaIndex(parsing: text)
         let query = schema.queryType
         let field = try #require(schema.field(named: "a", of: query))
         #expect(schema.description(of: field.type) == "[[U!]]!")

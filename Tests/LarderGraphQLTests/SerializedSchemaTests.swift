@@ -35,6 +35,17 @@ struct SerializedSchemaTests {
         }
     }
 
+    @Test("Strings that are equal only after normalization stay different")
+    func normalization() throws {
+        let text = "type Query { a(x: String = \"e\u{301}\", y: String = \"\u{E9}\"): Int }"
+        let schema = try SchemaIndex(serialized: SchemaIndex(parsing: text).serialized())
+        let arguments = try #require(schema.field(named: "a", of: schema.queryType)?.arguments)
+        let lengths = arguments.map { argument in
+            if case .string(let value)? = argument.defaultValue { value.utf8.count } else { 0 }
+        }
+        #expect(lengths == [3, 2])
+    }
+
     @Test("Other bytes and other versions are refused")
     func foreign() throws {
         #expect(code([]) == .serializedForm)

@@ -51,8 +51,10 @@ struct ValidationTests {
         "query($n: Int) { find(where: {name: \"\", size: $n}) { name } }",
         "query($a: Custom) { args(c: [$a, {b: $a}]) }", "query($a: Int @onVariable) { args(i: $a) }",
         "query($a: Int) @onQuery(a: 1) { args(i: $a) @many(n: 1) @many(n: 2) @skip(if: false) }",
-        "query A($i: Boolean!) { ...F } query B($i: Boolean = true) { ...F } fragment F on Query { dog @skip(if: $i) { name } }",
-        "subscription { message { name barks } }", "subscription { ...F } fragment F on Subscription { message { name } message { name } }",
+        "query A($i: Boolean!) { ...F } query B($i: Boolean = true) { ...F } "
+            + "fragment F on Query { dog @skip(if: $i) { name } }",
+        "subscription { message { name barks } }",
+        "subscription { ...F } fragment F on Subscription { message { name } message { name } }",
         "{ dog { name name a: name } dog { name } }", "{ dog { nick(n: 1) nick(n: 1) } }",
         "{ pet { ... on Dog { x: nick(n: 1) } ... on Cat { x: nick(n: 2) } } }",
         "{ pet { ... on Dog { x: name } ... on Cat { x: nick } } }",
@@ -64,8 +66,10 @@ struct ValidationTests {
     }
 
     @Test("Definitions have distinct names, and an anonymous operation stands alone", arguments: [
-        ("query A { dog { name } } query A { cat { name } }", ["operationNameUniqueness 1:26: Operation A is defined twice"]),
-        ("{ dog { name } } query A { dog { name } }", ["loneAnonymousOperation 1:1: An anonymous operation stands beside others"]),
+        ("query A { dog { name } } query A { cat { name } }",
+            ["operationNameUniqueness 1:26: Operation A is defined twice"]),
+        ("{ dog { name } } query A { dog { name } }",
+            ["loneAnonymousOperation 1:1: An anonymous operation stands beside others"]),
         ("{ dog { ...F } } fragment F on Dog { name } fragment F on Dog { size }",
             ["fragmentNameUniqueness 1:45: Fragment F is defined twice"]),
         ("subscription { message { name } other }",
@@ -95,7 +99,8 @@ struct ValidationTests {
         ("{ pet { barks } }", ["fieldSelections 1:9: interface Pet has no field barks"]),
         ("{ catOrDog { name } }", ["fieldSelections 1:14: union CatOrDog has no field name"]),
         ("{ dog { ... on Pet { barks } } }", ["fieldSelections 1:22: interface Pet has no field barks"]),
-        ("{ dog { ...F } } fragment F on Dog {\n  wings { feathers(x: 1) } }", ["fieldSelections 2:3: object type Dog has no field wings"]),
+        ("{ dog { ...F } } fragment F on Dog {\n  wings { feathers(x: 1) } }",
+            ["fieldSelections 2:3: object type Dog has no field wings"]),
         ("{ dog }", ["leafFieldSelections 1:3: Query.dog is Dog and needs a selection of fields"]),
         ("{ dog { name { x } } }", ["leafFieldSelections 1:9: Dog.name is String and has no fields to select"]),
         ("{ find }", ["leafFieldSelections 1:3: Query.find is [Pet] and needs a selection of fields"]),
@@ -109,10 +114,12 @@ struct ValidationTests {
         ("{ dog { ...Nope } }", ["fragmentSpreadTargetDefined 1:9: Unknown fragment Nope"]),
         ("{ dog { ... on Nope { x } } }", ["fragmentSpreadTypeExistence 1:9: Unknown type Nope"]),
         ("{ dog { ...F } } fragment F on Nope { x }", ["fragmentSpreadTypeExistence 1:18: Unknown type Nope"]),
-        ("{ dog { ... on Int { x } } }", ["fragmentsOnCompositeTypes 1:9: A fragment cannot be on Int, which is scalar"]),
+        ("{ dog { ... on Int { x } } }",
+            ["fragmentsOnCompositeTypes 1:9: A fragment cannot be on Int, which is scalar"]),
         ("{ dog { ...F } } fragment F on Filter { x }",
             ["fragmentsOnCompositeTypes 1:18: A fragment cannot be on Filter, which is input object"]),
-        ("{ dog { ... on Cat { meows } } }", ["fragmentSpreadIsPossible 1:9: A fragment is on Cat, which Dog can never be"]),
+        ("{ dog { ... on Cat { meows } } }",
+            ["fragmentSpreadIsPossible 1:9: A fragment is on Cat, which Dog can never be"]),
         ("{ human(id: 1) { ... on Pet { name } } }",
             ["fragmentSpreadIsPossible 1:18: A fragment is on Pet, which Human can never be"]),
         ("{ dog { ...F } } fragment F on CatOrDog { ... on Cat { meows } ... on Human { name } }",
@@ -165,9 +172,12 @@ struct ValidationTests {
     }
 
     @Test("Input objects have the fields of their type", arguments: [
-        ("{}", ["inputObjectRequiredFields 1:8: Filter requires field name of type String!, in argument where of Query.find"]),
+        ("{}",
+            ["inputObjectRequiredFields 1:8: Filter requires field name of type String!, "
+                + "in argument where of Query.find"]),
         ("{name: \"\", x: 1}", ["inputObjectFieldNames 1:8: Filter has no field x, in argument where of Query.find"]),
-        ("{name: \"\", name: \"\"}", ["inputObjectFieldUniqueness 1:8: Field name is given twice in argument where of Query.find"]),
+        ("{name: \"\", name: \"\"}",
+            ["inputObjectFieldUniqueness 1:8: Field name is given twice in argument where of Query.find"]),
         ("{name: null}", ["valuesOfCorrectType 1:8: null is no value of type String!, for Filter.name"]),
         ("{name: \"\", and: [{name: 1}]}", ["valuesOfCorrectType 1:8: 1 is no value of type String!, for Filter.name"]),
         ("{name: \"\", e: UP}", ["valuesOfCorrectType 1:8: UP is no value of type Command, for Filter.e"]),
@@ -179,15 +189,19 @@ struct ValidationTests {
 
     @Test("Variables are defined once, used, of input types, with defaults that fit", arguments: [
         ("query($a: Int, $a: Int) { args(i: $a) }", ["variableUniqueness 1:16: Variable $a is defined twice"]),
-        ("query($a: Dog) { args(c: $a) }", ["variablesAreInputTypes 1:7: Variable $a is of Dog, which is no input type"]),
-        ("query($a: [Nope!]) { args(c: $a) }", ["variablesAreInputTypes 1:7: Variable $a is of Nope, which is no input type"]),
+        ("query($a: Dog) { args(c: $a) }",
+            ["variablesAreInputTypes 1:7: Variable $a is of Dog, which is no input type"]),
+        ("query($a: [Nope!]) { args(c: $a) }",
+            ["variablesAreInputTypes 1:7: Variable $a is of Nope, which is no input type"]),
         ("query($a: Int) { dog { name } }", ["allVariablesUsed 1:7: Variable $a is never used"]),
         ("{ args(i: $a) }", ["allVariableUsesDefined 1:8: Variable $a is not defined by the operation"]),
         ("query Q { args(c: {x: [$a]}) }", ["allVariableUsesDefined 1:16: Variable $a is not defined by operation Q"]),
         ("query Q { ...F } query R($a: Int) { ...F } fragment F on Query { args(i: $a) }",
             ["allVariableUsesDefined 1:71: Variable $a is not defined by operation Q"]),
-        ("query($a: Int = \"1\") { args(i: $a) }", ["valuesOfCorrectType 1:7: \"1\" is no value of type Int, for the default of $a"]),
-        ("query($a: Int! = null) { args(i: $a) }", ["valuesOfCorrectType 1:7: null is no value of type Int!, for the default of $a"]),
+        ("query($a: Int = \"1\") { args(i: $a) }",
+            ["valuesOfCorrectType 1:7: \"1\" is no value of type Int, for the default of $a"]),
+        ("query($a: Int! = null) { args(i: $a) }",
+            ["valuesOfCorrectType 1:7: null is no value of type Int!, for the default of $a"]),
         ("query($f: Filter = {age: 1}) { find(where: $f) { name } }",
             ["inputObjectRequiredFields 1:7: Filter requires field name of type String!, in the default of $f"]),
     ])
@@ -199,7 +213,8 @@ struct ValidationTests {
         ("$a: String", "args(i: $a)", "String", "Int"), ("$a: Int", "need(a: $a, b: \"\")", "Int", "Int!"),
         ("$a: Int = null", "need(a: $a, b: \"\")", "Int", "Int!"), ("$a: Int", "args(l: $a)", "Int", "[Int]"),
         ("$a: [Int]", "args(i: $a)", "[Int]", "Int"), ("$a: [[Int]]", "args(ll: $a)", "[[Int]]", "[[Int!]]"),
-        ("$a: Int", "args(ll: [[$a]])", "Int", "Int!"), ("$a: Boolean", "dog { name @skip(if: $a) }", "Boolean", "Boolean!"),
+        ("$a: Int", "args(ll: [[$a]])", "Int", "Int!"), ("$a: Boolean", "dog { name @skip(if: $a) }", "Boolean",
+            "Boolean!"),
         ("$a: String", "find(where: {name: $a}) { name }", "String", "String!"),
         ("$a: ID", "args(s: $a)", "ID", "String"), ("$a: Int", "args(f: $a)", "Int", "Float"),
     ])
@@ -218,8 +233,10 @@ struct ValidationTests {
             ["directivesAreInValidLocations 1:36: @include cannot stand on FRAGMENT_DEFINITION"]),
         ("{ dog { ...F @many } } fragment F on Dog { name }",
             ["directivesAreInValidLocations 1:14: @many cannot stand on FRAGMENT_SPREAD"]),
-        ("{ dog { ... @many { name } } }", ["directivesAreInValidLocations 1:13: @many cannot stand on INLINE_FRAGMENT"]),
-        ("{ dog { name @skip(if: true) @skip(if: true) } }", ["directivesAreUniquePerLocation 1:30: @skip stands here twice"]),
+        ("{ dog { ... @many { name } } }",
+            ["directivesAreInValidLocations 1:13: @many cannot stand on INLINE_FRAGMENT"]),
+        ("{ dog { name @skip(if: true) @skip(if: true) } }",
+            ["directivesAreUniquePerLocation 1:30: @skip stands here twice"]),
     ])
     func directives(text: String, expected: [String]) throws {
         #expect(try faults(text) == expected)
@@ -229,6 +246,8 @@ struct ValidationTests {
         ("{ dog { x: name\nx: nick } }", ["2:1: nick has the response key of name, which is selected at 1:9"]),
         ("{ dog { nick(n: 1)\nnick(n: 2) } }",
             ["2:1: nick is also selected at 1:9 with other arguments and the same response key"]),
+        ("{ args(s: \"e\u{301}\")\nargs(s: \"\u{E9}\") }",
+            ["2:1: args is also selected at 1:3 with other arguments and the same response key"]),
         ("{ dog { nick\nnick(n: 2) } }",
             ["2:1: nick is also selected at 1:9 with other arguments and the same response key"]),
         ("{ pet { nick(n: 1) ... on Dog {\nnick(n: 2) } } }",

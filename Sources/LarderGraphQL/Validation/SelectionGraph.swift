@@ -26,8 +26,9 @@ struct SelectionGraph {
 
     private(set) var fields: [FieldNode] = []
     private(set) var sets: [SetNode] = []
-    private var keys: [String: Int] = [:]
-    private var signatures: [String: Int] = [:]
+    // By bytes: strings that are equal only after Unicode normalization are different arguments.
+    private var keys: [[UInt8]: Int] = [:]
+    private var signatures: [[UInt8]: Int] = [:]
     private var membership: Set<Membership> = []
 
     private struct Membership: Hashable {
@@ -82,9 +83,10 @@ struct SelectionGraph {
         (fields[first].location, first) < (fields[second].location, second)
     }
 
-    private static func number(of text: String, in table: inout [String: Int]) -> Int {
-        if let number = table[text] { return number }
-        table[text] = table.count
+    private static func number(of text: String, in table: inout [[UInt8]: Int]) -> Int {
+        let bytes = Array(text.utf8)
+        if let number = table[bytes] { return number }
+        table[bytes] = table.count
         return table.count - 1
     }
 

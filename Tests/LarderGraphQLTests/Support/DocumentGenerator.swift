@@ -3,7 +3,9 @@ import LarderGraphQL
 /// Makes random documents that follow the grammar and hardly ever a schema.
 struct DocumentGenerator {
     private static let names = ["a", "dog", "pet", "name", "id", "query", "on", "fragment", "_x1", "__typename", "F"]
-    private static let strings = ["", "s", "\"", "\\", "\n\r\t", "é☃😀", "\u{0}\u{1F}\u{7F}", "\"\"\"", "# no", "\u{FEFF}"]
+    private static let strings = [
+        "", "s", "\"", "\\", "\n\r\t", "é☃😀", "\u{0}\u{1F}\u{7F}", "\"\"\"", "# no", "\u{FEFF}",
+    ]
     private var random: SeededGenerator
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed) }
