@@ -46,7 +46,10 @@ struct RealDataTests {
 
     @Test("Real operations print to a text that parses to the same document")
     func roundTrip() throws {
-        let texts = [try RealData.starWarsOperations(), try RealData.text("github/IssuesAndCommentsForRepository.graphql")]
+        let texts = [
+            try RealData.starWarsOperations(),
+            try RealData.text("github/IssuesAndCommentsForRepository.graphql"),
+        ]
         for text in texts {
             let document = try Document(parsing: text)
             let printed = document.printed()

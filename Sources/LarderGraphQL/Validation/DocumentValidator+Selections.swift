@@ -4,7 +4,7 @@ extension DocumentValidator {
     ///   - set: The selection set of the graph that the fields belong to; nil where the parent is.
     ///   - depth: Documents that programs make may be deeper than any text; these are refused.
     mutating func walk(_ selections: [Selection], parent: SchemaIndex.TypeID?, set: Int?, depth: Int) {
-        guard depth <= ParserLimits.deepest else {
+        guard depth <= ParserLimits.deepest || selections.isEmpty else {
             report(.complexity, "Selections are nested too deep", at: location(of: selections))
             return
         }
@@ -27,6 +27,15 @@ extension DocumentValidator {
     }
 
     private mutating func walk(_ field: Field, parent: SchemaIndex.TypeID?, set: Int?, depth: Int) {
+        // What recurses stands apart from what does not, to keep the recursion's stack frames small.
+        let child = check(field, parent: parent, set: set)
+        walk(field.selections, parent: child.type, set: child.set, depth: depth + 1)
+    }
+
+    /// Checks a field without its selections; answers the type and the set that these belong to.
+    private mutating func check(
+        _ field: Field, parent: SchemaIndex.TypeID?, set: Int?
+    ) -> (type: SchemaIndex.TypeID?, set: Int?) {
         check(field.directives, at: .field)
         let definition = parent.flatMap { schema.field(named: field.name, of: $0) }
         if let parent, definition == nil {
@@ -49,7 +58,7 @@ extension DocumentValidator {
             let isConcrete = schema.types[parent].kind == .object
             graph.add(field, to: set, parent: parent, isConcrete: isConcrete, type: definition?.type, child: childSet)
         }
-        walk(field.selections, parent: childType, set: childSet, depth: depth + 1)
+        return (childType, childSet)
     }
 
     private mutating func checkLeaf(_ field: Field, _ definition: FieldDefinition, owner: SchemaIndex.TypeID) {
@@ -80,16 +89,18 @@ extension DocumentValidator {
 
     private mutating func walk(_ fragment: InlineFragment, parent: SchemaIndex.TypeID?, set: Int?, depth: Int) {
         check(fragment.directives, at: .inlineFragment)
-        guard let condition = fragment.typeCondition else {
-            walk(fragment.selections, parent: parent, set: set, depth: depth + 1)
-            return
-        }
+        let type = self.type(of: fragment, parent: parent)
+        // Its fields merge with those around it, each with the fragment's type as its parent.
+        walk(fragment.selections, parent: type, set: type == nil ? nil : set, depth: depth + 1)
+    }
+
+    private mutating func type(of fragment: InlineFragment, parent: SchemaIndex.TypeID?) -> SchemaIndex.TypeID? {
+        guard let condition = fragment.typeCondition else { return parent }
         let type = compositeType(named: condition, at: fragment.location)
         if let parent, let type, !canOverlap(parent, type) {
             let message = "A fragment is on \(condition), which \(typeName(parent)) can never be"
             report(.fragmentSpreadIsPossible, message, at: fragment.location)
         }
-        // Its fields merge with those around it, each with the fragment's type as its parent.
-        walk(fragment.selections, parent: type, set: type == nil ? nil : set, depth: depth + 1)
+        return type
     }
 }

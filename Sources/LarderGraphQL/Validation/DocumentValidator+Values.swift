@@ -129,21 +129,30 @@ extension DocumentValidator {
     private mutating func check(
         _ fields: [Literal.ObjectField], of type: SchemaType, place: String, at location: Location, depth: Int
     ) {
-        var names: Set<String> = []
+        checkNames(of: fields, of: type, place: place, at: location)
         for field in fields {
-            if !names.insert(field.name).inserted {
-                report(
-                    .inputObjectFieldUniqueness, "Field \(field.name) is given twice in \(place)", at: location)
-            }
             guard let definition = type.inputField(named: field.name) else {
-                report(
-                    .inputObjectFieldNames, "\(type.name) has no field \(field.name), in \(place)", at: location)
                 collectVariables(in: field.value, at: location, depth: depth + 1)
                 continue
             }
             check(
                 field.value, is: definition.type, placeHasDefault: definition.defaultValue != nil,
                 place: "\(type.name).\(field.name)", at: location, depth: depth + 1)
+        }
+    }
+
+    private mutating func checkNames(
+        of fields: [Literal.ObjectField], of type: SchemaType, place: String, at location: Location
+    ) {
+        var names: Set<String> = []
+        for field in fields {
+            if !names.insert(field.name).inserted {
+                report(
+                    .inputObjectFieldUniqueness, "Field \(field.name) is given twice in \(place)", at: location)
+            } else if type.inputField(named: field.name) == nil {
+                report(
+                    .inputObjectFieldNames, "\(type.name) has no field \(field.name), in \(place)", at: location)
+            }
         }
         for definition in type.inputFields where definition.isRequired && !names.contains(definition.name) {
             let message = "\(type.name) requires field \(definition.name) of type "

@@ -73,7 +73,9 @@ extension DocumentValidator {
             let place = operation.name.map { "operation \($0)" } ?? "the operation"
             return (.allVariableUsesDefined, "Variable $\(use.name) is not defined by \(place)")
         }
-        guard let expected = use.expected, let type = schema.resolve(definition.type) else { return nil }
+        guard let expected = use.expected, let type = schema.resolve(definition.type),
+            schema.types[type.named].kind.isInput
+        else { return nil }
         let hasDefault = definition.defaultValue.map { $0 != .null } ?? false
         let isSatisfied = hasDefault || use.placeHasDefault
         let wanted = expected.isNonNull && !type.isNonNull && isSatisfied ? expected.nullable : expected

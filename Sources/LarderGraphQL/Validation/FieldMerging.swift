@@ -75,7 +75,7 @@ struct FieldMerging {
     // MARK: - Comparing
 
     private mutating func compareSignatures(_ group: [Int]) {
-        guard let first = group.min() else { return }
+        guard let first = group.min(by: graph.isBefore) else { return }
         for field in group where graph.fields[field].signature != graph.fields[first].signature {
             let (one, other) = (graph.fields[first], graph.fields[field])
             report(field, one.name == other.name

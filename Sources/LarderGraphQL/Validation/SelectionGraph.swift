@@ -26,8 +26,9 @@ struct SelectionGraph {
 
     private(set) var fields: [FieldNode] = []
     private(set) var sets: [SetNode] = []
-    private var keys: [String: Int] = [:]
-    private var signatures: [String: Int] = [:]
+    // By bytes: strings that are equal only after Unicode normalization are different arguments.
+    private var keys: [[UInt8]: Int] = [:]
+    private var signatures: [[UInt8]: Int] = [:]
     private var membership: Set<Membership> = []
 
     private struct Membership: Hashable {
@@ -58,7 +59,8 @@ struct SelectionGraph {
                 location: field.location))
     }
 
-    /// The fields of several sets and of all fragments that they spread, each once; nil where the budget ran out.
+    /// The fields of several sets and of all fragments that they spread, each once and in the order of the text;
+    /// nil where the budget ran out.
     ///
     /// - Parameter roots: The selection set of each fragment.
     func fields(of start: [Int], roots: [Int?], budget: inout WorkBudget) -> [Int]? {
@@ -73,12 +75,18 @@ struct SelectionGraph {
                 if let root = roots[fragment], seen.insert(root).inserted { waiting.append(root) }
             }
         }
-        return result.sorted()
+        return result.sorted(by: isBefore)
     }
 
-    private static func number(of text: String, in table: inout [String: Int]) -> Int {
-        if let number = table[text] { return number }
-        table[text] = table.count
+    /// The order of the text, and where that says nothing, of the walk.
+    func isBefore(_ first: Int, _ second: Int) -> Bool {
+        (fields[first].location, first) < (fields[second].location, second)
+    }
+
+    private static func number(of text: String, in table: inout [[UInt8]: Int]) -> Int {
+        let bytes = Array(text.utf8)
+        if let number = table[bytes] { return number }
+        table[bytes] = table.count
         return table.count - 1
     }
 

@@ -4,6 +4,12 @@ package struct ValidationError: Error, Sendable, Hashable, CustomStringConvertib
     package var message: String
     package var location: Location
 
+    package init(rule: ValidationRule, message: String, location: Location) {
+        self.rule = rule
+        self.message = message
+        self.location = location
+    }
+
     package var description: String { "\(location): \(message)" }
 }
 
