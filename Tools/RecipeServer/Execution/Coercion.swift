@@ -12,7 +12,8 @@ struct Coercion {
         for definition in definitions {
             let place = "Variable $\(definition.name)"
             guard let type = schema.resolve(definition.type), schema.types[type.named].kind.isInput else {
-                throw ExecutionError("\(place) is of \(definition.type), which is no input type", at: definition.location)
+                let fault = "\(place) is of \(definition.type), which is no input type"
+                throw ExecutionError(fault, at: definition.location)
             }
             do throws(ExecutionError) {
                 if let value = given[definition.name] {
@@ -52,7 +53,9 @@ struct Coercion {
             }
             // A variable has been coerced to its own type already.
             if let value = variables[name] {
-                guard value != .null || !definition.type.isNonNull else { throw ExecutionError("\(place) must not be null") }
+                guard value != .null || !definition.type.isNonNull else {
+                    throw ExecutionError("\(place) must not be null")
+                }
                 return value
             }
         }

@@ -86,7 +86,9 @@ struct Run {
         }
     }
 
-    private mutating func leaf(_ value: Resolved, _ type: ResolvedType, _ fields: [Field], _ path: Path) -> ResponseValue {
+    private mutating func leaf(
+        _ value: Resolved, _ type: ResolvedType, _ fields: [Field], _ path: Path
+    ) -> ResponseValue {
         let named = schema.types[type.named]
         switch (named.name, value) {
         case ("Int", .int(let number)) where Int32(exactly: number) != nil: return .int(number)

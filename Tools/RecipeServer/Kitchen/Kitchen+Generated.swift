@@ -35,7 +35,7 @@ extension Kitchen {
         recipes.append(
             Recipe(
                 title: "\(random.pick(KitchenWords.manners)) \(main) \(random.pick(KitchenWords.dishes))",
-                summary: random.chance(80) ? "For \(random.within(1...3)) days of \(main)." : nil,
+                summary: random.chance(80) ? "For \(random.within(2...4)) days of \(main)." : nil,
                 cuisine: random.pick(KitchenWords.cuisines), minutes: random.within(2...36) * 5,
                 servings: random.within(1...8), stars: [], createdAt: latestTime, author: author,
                 portions: portions, steps: [], comments: []

@@ -51,12 +51,13 @@ extension Kitchen {
     /// Recipes, then authors, then ingredients in whose name the text occurs, whatever its case.
     func search(_ text: String, limit: Int) -> Resolved {
         let sought = text.lowercased()
-        let nodes = recipes.indices.lazy.filter { recipes[$0].title.lowercased().contains(sought) }.map { Node.recipe($0) }
-            .prefix(limit)
-            + authors.indices.lazy.filter { authors[$0].name.lowercased().contains(sought) }.map { Node.author($0) }
-            .prefix(limit)
-            + ingredients.indices.lazy.filter { ingredients[$0].name.lowercased().contains(sought) }
-            .map { Node.ingredient($0) }.prefix(limit)
+        func matches(_ count: Int, _ name: (Int) -> String, _ node: (Int) -> Node) -> [Node] {
+            (0..<count).filter { name($0).lowercased().contains(sought) }.map(node)
+        }
+        let nodes =
+            matches(recipes.count, { recipes[$0].title }, { .recipe($0) })
+            + matches(authors.count, { authors[$0].name }, { .author($0) })
+            + matches(ingredients.count, { ingredients[$0].name }, { .ingredient($0) })
         return .list(nodes.prefix(limit).map { .node($0) })
     }
 

@@ -34,6 +34,7 @@ package final class RecipeServer: Sendable {
     private let service: RecipeService
     private let listener: any Channel
     private let group: MultiThreadedEventLoopGroup
+    private let isStopped = Mutex(false)
 
     private init(url: URL, service: RecipeService, listener: any Channel, group: MultiThreadedEventLoopGroup) {
         self.url = url
@@ -80,11 +81,13 @@ package final class RecipeServer: Sendable {
 
     /// Stops listening and closes all connections. Stopping twice does nothing.
     package func stop() async throws {
-        try? await listener.close()
-        do {
-            try await group.shutdownGracefully()
-        } catch EventLoopError.shutdown {
-            // It has been stopped before.
+        // A loop that has been shut down would leave what is asked of it unanswered.
+        let isFirst = isStopped.withLock { isStopped in
+            defer { isStopped = true }
+            return !isStopped
         }
+        guard isFirst else { return }
+        try await listener.close()
+        try await group.shutdownGracefully()
     }
 }
