@@ -10,7 +10,7 @@ package final class RecordCache: Sendable {
     package let options: Options
     let folder: GenerationFolder
     private let current: Mutex<Generation>
-    private let writer: RecordWriterQueue
+    let writer: RecordWriterQueue
     private let isClosed = Atomic<Bool>(false)
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.

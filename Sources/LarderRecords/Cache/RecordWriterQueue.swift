@@ -29,6 +29,7 @@ final class RecordWriterQueue: Sendable {
     private let queue: DispatchQueue
     private let waiting = Mutex<[WriteJob]>([])
     private let observers = Mutex<[@Sendable (Commit) -> Void]>([])
+    private let others = OtherProcesses()
 
     init(label: String) {
         queue = DispatchQueue(label: "\(label).records.writer")
@@ -129,8 +130,28 @@ final class RecordWriterQueue: Sendable {
             generation: generation.identity, changes: changes.changes,
             position: ChangePosition(epoch: changes.state.epoch, number: changes.state.lastChange))
         if !commit.changes.isEmpty {
-            for observer in observers.withLock({ $0 }) { observer(commit) }
+            others.committed(commit)
+            tell(commit)
         }
         return commit
+    }
+
+    private func tell(_ commit: Commit) {
+        for observer in observers.withLock({ $0 }) { observer(commit) }
+    }
+
+    /// Tells the observers what other processes have committed, between commits of this one.
+    func notice(for cache: RecordCache, _ completion: @escaping @Sendable (Result<Void, RecordError>) -> Void) {
+        queue.async {
+            do throws(RecordError) {
+                let commits = try translated {
+                    try cache.withSnapshot { (generation, transaction) throws in
+                        try self.others.look(generation, transaction)
+                    }
+                }
+                for commit in commits { self.tell(commit) }
+                completion(.success(()))
+            } catch { completion(.failure(error)) }
+        }
     }
 }
