@@ -2,7 +2,7 @@
 public struct JSONError: Error, Sendable, Hashable {
     public enum Reason: String, Sendable {
         case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
-        case nestedTooDeep, trailingBytes, duplicateKey
+        case nestedTooDeep, trailingBytes, duplicateKey, tooLarge
     }
 
     public var reason: Reason
@@ -27,6 +27,7 @@ extension JSONError: CustomStringConvertible {
         case .nestedTooDeep: "values are nested deeper than \(JSONScanner.maximumDepth) levels"
         case .trailingBytes: "something follows the JSON value"
         case .duplicateKey: "an object has the same key twice"
+        case .tooLarge: "the JSON text has 2 GiB or more"
         }
         return "\(what), at byte \(offset)"
     }

@@ -72,7 +72,7 @@ private func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
 /// A decimal number as its significant digits and the power of ten of the last one, so that `1.50`, `15e-1`
 /// and `0.0150e2` are equal.
-private struct DecimalDigits: Equatable {
+struct DecimalDigits: Equatable {
     var significand: [UInt8] = []
     var exponent = 0
     var isNegative = false

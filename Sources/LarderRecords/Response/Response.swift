@@ -31,6 +31,9 @@ public struct Response: Sendable {
     /// A field of the root.
     public subscript(name: String) -> ResponseValue? { data?[name] }
 
+    /// The value at a path; nil where the way ends before. The empty path is the data itself.
+    public subscript(path: ResponsePath) -> ResponseValue? { data?[path] }
+
     public var isComplete: Bool { missing.isEmpty }
 
     /// The data as JSON in UTF-8; `null` where there is none.

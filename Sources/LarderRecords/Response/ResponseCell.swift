@@ -43,35 +43,3 @@ struct ResponseCell {
 
     var offset: Int { Int(truncatingIfNeeded: payload) }
 }
-
-/// The fields of one object, in the order in which they are answered.
-struct ObjectShape: Sendable {
-    let names: [String]
-    /// `"name":`, escaped, for each field.
-    let jsonNames: [[UInt8]]
-    private let index: [String: Int]
-
-    init(_ names: [String]) {
-        self.names = names
-        jsonNames = names.map { name in
-            var bytes: [UInt8] = []
-            appendJSONString(name, to: &bytes)
-            bytes.append(UInt8(ascii: ":"))
-            return bytes
-        }
-        index = names.count > 8 ? Dictionary(names.enumerated().map { ($1, $0) }, uniquingKeysWith: { a, _ in a }) : [:]
-    }
-
-    /// Where the field stands; `guess` is looked at first.
-    func position(of name: String, guess: Int = 0) -> Int? {
-        if guess < names.count, names[guess] == name { return guess }
-        return index.isEmpty ? names.firstIndex(of: name) : index[name]
-    }
-}
-
-/// The shapes that the objects of a response refer to by number. A plan's responses share one table.
-final class ShapeTable: Sendable {
-    let shapes: [ObjectShape]
-    init(_ shapes: [ObjectShape]) { self.shapes = shapes }
-    static let empty = ShapeTable([])
-}

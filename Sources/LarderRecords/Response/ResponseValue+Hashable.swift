@@ -5,7 +5,8 @@ import Glibc
 #endif
 
 /// Values are equal by what they hold: kinds, numbers, text, elements in order, fields by name in any order.
-/// An absent field equals only an absent field, or a field that the other does not have.
+/// An absent field equals only an absent field, or a field that the other does not have. A custom scalar equals what its
+/// text says, so that an answer from a cache equals the same data that was read as JSON.
 extension ResponseValue: Hashable {
     public static func == (left: ResponseValue, right: ResponseValue) -> Bool {
         left.buffer.equals(left.cell, right.cell, of: right.buffer)
@@ -17,14 +18,14 @@ extension ResponseValue: Hashable {
 extension ResponseBuffer {
     // Recursion is bounded: a response is as deep as its operation, or as `JSONScanner` allows.
     func equals(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
+        if mine.kind == .json || theirs.kind == .json { return equalOpened(mine, theirs, of: other) }
         guard mine.kind == theirs.kind else { return false }
         switch mine.kind {
         case .absent, .null, .no, .yes: return true
         case .int: return mine.payload == theirs.payload
         case .float: return Double(bitPattern: mine.payload) == Double(bitPattern: theirs.payload)
         case .number, .string, .json:
-            return mine.count == theirs.count
-                && memcmp(base + mine.offset, other.base + theirs.offset, Int(mine.count)) == 0
+            return equalText(mine, theirs, of: other)
         case .list:
             return mine.count == theirs.count && equalCells(mine, theirs, count: Int(mine.count), of: other)
         case .object:
@@ -33,6 +34,29 @@ extension ResponseBuffer {
             }
             return equalByName(mine, theirs, of: other)
         }
+    }
+
+    private func equalText(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
+        mine.count == theirs.count
+            && memcmp(base + mine.offset, other.base + theirs.offset, Int(mine.count)) == 0
+    }
+
+    /// Where either is the text of a custom scalar.
+    private func equalOpened(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
+        if mine.kind == theirs.kind, equalText(mine, theirs, of: other) { return true }
+        let (myContent, theirContent) = (opened(mine), other.opened(theirs))
+        // Text that cannot be looked into equals only itself.
+        guard myContent.cell.kind != .json, theirContent.cell.kind != .json else { return false }
+        return myContent.buffer.equals(myContent.cell, theirContent.cell, of: theirContent.buffer)
+    }
+
+    /// What the text of a custom scalar says; anything else, and text that cannot be looked into, as it is.
+    private func opened(_ cell: ResponseCell) -> (buffer: ResponseBuffer, cell: ResponseCell) {
+        guard cell.kind == .json, let buffer = try? ResponseBuffer.parsed(text(cell), .keepText) else {
+            return (self, cell)
+        }
+        let root = buffer.cell(at: 0)
+        return root.kind == .json ? (self, cell) : (buffer, root)
     }
 
     private func equalCells(_ mine: ResponseCell, _ theirs: ResponseCell, count: Int, of other: ResponseBuffer) -> Bool {
@@ -63,6 +87,10 @@ extension ResponseBuffer {
     }
 
     func hash(_ cell: ResponseCell, into hasher: inout Hasher) {
+        if cell.kind == .json {
+            let content = opened(cell)
+            if content.cell.kind != .json { return content.buffer.hash(content.cell, into: &hasher) }
+        }
         hasher.combine(cell.kind)
         switch cell.kind {
         case .absent, .null, .no, .yes: break

@@ -93,6 +93,20 @@ public struct ResponseValue: Sendable {
         return element(index)
     }
 
+    /// The value at a path that starts here; nil where the way ends before.
+    public subscript(path: ResponsePath) -> ResponseValue? {
+        var value = self
+        for component in path.components {
+            let next = switch component {
+            case .field(let name): value[name]
+            case .index(let index): value[index]
+            }
+            guard let next else { return nil }
+            value = next
+        }
+        return value
+    }
+
     /// The elements of a list; empty for anything else.
     public var elements: [ResponseValue] { (0..<(cell.kind == .list ? Int(cell.count) : 0)).compactMap(element) }
 

@@ -1,0 +1,77 @@
+import Foundation
+import LarderRecords
+import LarderTestSupport
+import Testing
+
+@Suite("A response from JSON text")
+struct JSONResponseTests {
+    @Test("What is not JSON is refused with its place", arguments: [
+        ("", JSONError.Reason.unexpectedEnd, 0), ("{", .unexpectedEnd, 1), ("[1,]", .unexpectedByte, 3),
+        ("{\"a\":1,}", .unexpectedByte, 7), ("01", .invalidNumber, 0), ("\"\u{1}\"", .controlCharacter, 1),
+        ("{} x", .trailingBytes, 3), ("{\"a\":1,\"b\":2,\"a\":3}", .duplicateKey, 13),
+        ("{\"a\":1,\"\\u0061\":3}", .duplicateKey, 7),
+    ])
+    func malformed(_ text: String, _ reason: JSONError.Reason, _ offset: Int) {
+        let error = #expect(throws: JSONError.self) { try Response(json: Array(text.utf8)) }
+        #expect(error?.reason == reason)
+        #expect(error?.offset == offset)
+    }
+
+    @Test("Every truncation of a text is refused")
+    func truncated() throws {
+        let text = Array(#"{"a": [1, -2.5, "x\u00e9", {"b": null, "c": [true, false]}], "d": {}}"#.utf8)
+        _ = try Response(json: text)
+        for count in 0..<text.count {
+            #expect(throws: JSONError.self, "\(count) bytes") { try Response(json: Array(text[..<count])) }
+        }
+    }
+
+    @Test("Text that is not UTF-8 is refused")
+    func invalidUTF8() {
+        let error = #expect(throws: JSONError.self) { try Response(json: Array("\"".utf8) + [0xFF] + Array("\"".utf8)) }
+        #expect(error?.reason == .invalidUTF8)
+    }
+
+    @Test("Nesting up to the limit is read, and deeper nesting refused")
+    func nesting() throws {
+        func nested(_ depth: Int) -> [UInt8] {
+            Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+        }
+        let deepest = try Response(json: nested(512))
+        #expect(deepest.json == nested(512))
+        #expect(deepest == (try Response(json: nested(512))))
+        for depth in [513, 10_000, 100_000] {
+            let error = #expect(throws: JSONError.self) { try Response(json: nested(depth)) }
+            #expect(error?.reason == .nestedTooDeep)
+        }
+    }
+
+    @Test("A long list is read whole")
+    func longList() throws {
+        let text = "[" + (0..<100_000).map(String.init).joined(separator: ",") + "]"
+        let response = try Response(json: Array(text.utf8))
+        #expect(response.data?.count == 100_000)
+        #expect(response.data?[99_999]?.int == 99_999)
+        #expect(response.json == Array(text.utf8))
+    }
+
+    @Test("Random text is written as it was read", arguments: 0..<200 as Range<UInt64>)
+    func roundTrip(seed: UInt64) throws {
+        var random = RandomJSON(seed: seed)
+        let text = random.text()
+        let response = try Response(json: Array(text.utf8))
+        let again = try Response(json: response.json)
+        #expect(again == response, "seed \(seed): \(text)")
+        #expect(again.hashValue == response.hashValue, "seed \(seed)")
+        #expect(again.json == response.json, "seed \(seed)")
+    }
+
+    @Test("A real response is the tree that JSONSerialization reads", .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+    func realResponse() throws {
+        let bytes = try SharedData.bytes("github/IssuesAndCommentsForRepository.json")
+        let ours = try JSONSerialization.jsonObject(with: Data(try Response(json: bytes).json)) as? NSDictionary
+        let theirs = try JSONSerialization.jsonObject(with: Data(bytes)) as? NSDictionary
+        #expect(ours != nil)
+        #expect(ours == theirs)
+    }
+}
