@@ -49,6 +49,9 @@ final class RecordWriterQueue: Sendable {
         }
     }
 
+    /// Runs `body` between two commits, where no other write is made meanwhile.
+    func perform(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
     private func run(_ jobs: [WriteJob], _ cache: RecordCache) {
         if jobs.count > 1, let outcomes = try? commit(jobs, cache) {
             for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
@@ -90,7 +93,10 @@ final class RecordWriterQueue: Sendable {
         guard var state = try GenerationState.read(transaction, generation.tables) else { throw RecordError.damagedState }
         guard !state.isSuperseded else { return nil }
         let startsEpoch = generation.mayHaveLostCommits.load(ordering: .relaxed)
-        if startsEpoch { state.startEpoch() }
+        if startsEpoch {
+            state.startEpoch()
+            try transaction.clear(generation.tables.changes)
+        }
         var outcomes: [Result<RecordChanges, RecordError>] = []
         for job in jobs {
             if jobs.count == 1 {
@@ -127,13 +133,16 @@ final class RecordWriterQueue: Sendable {
 
     private func publish(_ changes: RecordChanges, _ generation: Generation) -> Commit {
         let commit = Commit(
-            generation: generation.identity, changes: changes.changes,
-            position: ChangePosition(epoch: changes.state.epoch, number: changes.state.lastChange))
-        if !commit.changes.isEmpty {
-            others.committed(commit)
-            tell(commit)
-        }
+            generation: generation.identity, changes: changes.changes, position: changes.state.position)
+        publish(commit)
         return commit
+    }
+
+    /// Tells the observers of a commit of this process. On the writer's thread, in the order of the commits.
+    func publish(_ commit: Commit) {
+        guard !commit.changes.isEmpty else { return }
+        others.committed(commit)
+        tell(commit)
     }
 
     private func tell(_ commit: Commit) {
@@ -142,14 +151,9 @@ final class RecordWriterQueue: Sendable {
 
     /// Tells the observers what other processes have committed, between commits of this one.
     func notice(for cache: RecordCache, _ completion: @escaping @Sendable (Result<Void, RecordError>) -> Void) {
-        queue.async {
+        perform {
             do throws(RecordError) {
-                let commits = try translated {
-                    try cache.withSnapshot { (generation, transaction) throws in
-                        try self.others.look(generation, transaction)
-                    }
-                }
-                for commit in commits { self.tell(commit) }
+                for commit in try self.others.look(cache) { self.tell(commit) }
                 completion(.success(()))
             } catch { completion(.failure(error)) }
         }

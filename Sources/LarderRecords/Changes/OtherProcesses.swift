@@ -1,4 +1,3 @@
-internal import LarderLMDB
 internal import Synchronization
 
 /// What this process knows of the commits of others: the position up to which its observers have been told everything.
@@ -25,51 +24,49 @@ final class OtherProcesses: Sendable {
     }
 
     /// The commits of others since the last look, the oldest first; none at the first look.
-    func look(
-        _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
-    ) throws -> [Commit] {
-        guard let state = try GenerationState.read(transaction, generation.tables) else { throw RecordError.damagedState }
-        let position = ChangePosition(epoch: state.epoch, number: state.lastChange)
-        let known = known.withLock { known in
-            defer { known = Known(generation: generation.identity, position: position) }
-            return known
+    ///
+    /// One look at a time: the writer's thread makes them.
+    func look(_ cache: RecordCache) throws(RecordError) -> [Commit] {
+        let position = try cache.position
+        let generation = cache.generation.identity
+        guard let known = known.withLock({ $0 }) else {
+            known.withLock { $0 = Known(generation: generation, position: position) }
+            return []
         }
-        guard let known, known.position != position || known.generation != generation.identity else { return [] }
-        guard known.generation == generation.identity, known.position.epoch == state.epoch,
-            known.position.number < state.lastChange, known.position.number + 1 >= state.firstChange
-        else { return [everything(generation, position)] }
+        guard known.position != position || known.generation != generation else { return [] }
         var commits: [Commit] = []
-        for number in (known.position.number + 1)...state.lastChange where !known.own.contains(number) {
-            guard let stored = try transaction.get(number, in: generation.tables.changes) else {
-                return [everything(generation, position)]
+        // What is committed after `position` was read is told at the next look, if need be once more.
+        var end = position
+        if known.generation == generation, case .changes(let changes) = try cache.changes(since: known.position) {
+            for (number, set) in changes where !known.own.contains(number) {
+                var set = set
+                set.createdKeys = try cache.keys(of: set)
+                let position = ChangePosition(epoch: position.epoch, number: number)
+                commits.append(Commit(generation: generation, changes: set, position: position))
             }
-            var changes = try stored.withUnsafeBytes { bytes throws(RecordError) in try ChangeSet(encoded: bytes) }
-            changes.createdKeys = try keys(of: changes, generation, transaction)
-            commits.append(
-                Commit(
-                    generation: generation.identity, changes: changes,
-                    position: ChangePosition(epoch: state.epoch, number: number)))
+            end.number = changes.last?.number ?? known.position.number
+        } else {
+            commits.append(Commit(generation: generation, changes: .everything, position: position))
         }
+        self.known.withLock { $0 = Known(generation: generation, position: end) }
         return commits
     }
+}
 
-    private func everything(_ generation: Generation, _ position: ChangePosition) -> Commit {
-        var changes = ChangeSet()
-        changes.isEverything = true
-        return Commit(generation: generation.identity, changes: changes, position: position)
-    }
-
-    /// The keys of entities that may have come into being: the log does not hold them, but each of them is a record that
-    /// changed as a whole and is there now.
-    private func keys(
-        of changes: ChangeSet, _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
-    ) throws -> [String] {
-        var keys: [String] = []
-        for change in changes.fields where change.field == RecordField.any {
-            guard let record = try generation.record(change.record, transaction), record.isEntity else { continue }
-            keys.append(String(decoding: try record.key, as: UTF8.self))
+extension RecordCache {
+    /// The keys of entities that a commit may have brought into being: the log does not hold them, but each of them is a
+    /// record that changed as a whole and is there now.
+    fileprivate func keys(of changes: ChangeSet) throws(RecordError) -> [String] {
+        try translated {
+            try withSnapshot { (generation, transaction) throws in
+                var keys: [String] = []
+                for change in changes.fields where change.field == RecordField.any {
+                    guard let record = try generation.record(change.record, transaction), record.isEntity else { continue }
+                    keys.append(String(decoding: try record.key, as: UTF8.self))
+                }
+                return keys
+            }
         }
-        return keys
     }
 }
 

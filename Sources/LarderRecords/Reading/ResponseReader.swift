@@ -17,6 +17,7 @@ struct ResponseReader: ~Copyable {
     private var visits: [Visit] = []
     private var missing: [ResponsePath] = []
     private var absentKeys: [String] = []
+    private var heap = TextHeap()
     /// The way to the value that is being read.
     private var path: [PathEntry] = []
     /// The type name that was written last, and its cell.
@@ -189,7 +190,7 @@ struct ResponseReader: ~Copyable {
             try transaction.get(bytes, in: plan.generation.tables.fields)?.withUnsafeBytes { $0 }
         }
         guard read.id != 0, let stored else { return try absentField(field, into: place, &cursor, transaction) }
-        guard stored.count >= 4 else { throw DamagedRecord("one of its fields is too short") }
+        guard stored.count >= SplitFieldKey.header else { throw DamagedRecord("one of its fields is too short") }
         let payload = PayloadView(bytes: stored)
         return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
     }
@@ -270,6 +271,8 @@ struct ResponseReader: ~Copyable {
         case .yes: cell = ResponseCell(.yes)
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
+        case .farString: cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
+        case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
@@ -280,7 +283,11 @@ struct ResponseReader: ~Copyable {
     private mutating func text(
         _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
     ) throws -> ResponseCell {
-        let text = try payload.text(word)
+        text(kind, try payload.text(word))
+    }
+
+    @inline(__always)
+    private mutating func text(_ kind: CellKind, _ text: UnsafeRawBufferPointer) -> ResponseCell {
         guard let start = text.baseAddress else { return ResponseCell(kind) }
         return builder.appendText(kind, start, count: text.count)
     }
