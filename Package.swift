@@ -44,7 +44,11 @@ let package = Package(
         ),
         .target(
             name: "Larder",
-            dependencies: ["LarderRecords", "LarderGraphQL", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "LarderRecords", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict
         ),
         .target(

@@ -1,27 +1,32 @@
 extension Plan {
     /// Compiles an operation of a validated document.
     ///
-    /// - Parameter conditions: The values of `document.conditionVariables`.
+    /// - Parameters:
+    ///   - conditions: The values of `document.conditionVariables`.
+    ///   - exposesAdded: Whether what identifies objects is part of the answer, and required of what is stored: for
+    ///     data that is read to be changed and written back.
     package static func compile(
-        _ operation: OperationDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool]
+        _ operation: OperationDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool],
+        exposesAdded: Bool = false
     ) throws(PlanError) -> Plan {
         guard let root = schema.rootType(of: operation.kind) else {
             throw PlanError(.invalid, "The schema has no \(operation.kind.rawValue) root", location: operation.location)
         }
-        var compiler = PlanCompiler(document, schema, conditions)
+        var compiler = PlanCompiler(document, schema, conditions, exposesAdded: exposesAdded)
         return try compiler.compile(operation.selections, of: root, kind: operation.kind)
     }
 
     /// Compiles a fragment, to be read from or written to an object of its type.
     package static func compile(
-        _ fragment: FragmentDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool]
+        _ fragment: FragmentDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool],
+        exposesAdded: Bool = false
     ) throws(PlanError) -> Plan {
         guard let type = schema.type(named: fragment.typeCondition), schema.types[type].kind.isComposite else {
             throw PlanError(
                 .invalid, "The fragment \(fragment.name) is on \(fragment.typeCondition), which has no fields",
                 location: fragment.location)
         }
-        var compiler = PlanCompiler(document, schema, conditions)
+        var compiler = PlanCompiler(document, schema, conditions, exposesAdded: exposesAdded)
         return try compiler.compile(fragment.selections, of: type, kind: .query)
     }
 }
@@ -32,6 +37,7 @@ struct PlanCompiler {
 
     private let schema: SchemaIndex
     private let added: AddedFields
+    private let exposesAdded: Bool
     private var graph: NumberedSelections
     private var selections: [SelectionPlan?] = []
     private var cases: [CasePlan] = []
@@ -54,8 +60,9 @@ struct PlanCompiler {
         let keyFields: [String]?
     }
 
-    init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool]) {
+    init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool], exposesAdded: Bool) {
         self.schema = schema
+        self.exposesAdded = exposesAdded
         added = AddedFields(document)
         graph = NumberedSelections(document, schema, conditions: conditions)
     }
@@ -96,7 +103,7 @@ struct PlanCompiler {
                 keyFields: schema.types[concrete].keyFields)
             types.append(SelectionPlan.ConcreteType(
                 name: schema.types[concrete].name,
-                caseIndex: try caseNumber(signature, conditions, sets, concrete, &caseNumbers, depth)))
+                caseIndex: try caseNumber(signature, conditions, sets, concrete, at: type, &caseNumbers, depth)))
         }
         selections[number] = SelectionPlan(
             staticType: type, staticTypeName: static_.name, isConcrete: static_.kind == .object, types: types,
@@ -106,11 +113,12 @@ struct PlanCompiler {
 
     private mutating func caseNumber(
         _ signature: Signature, _ conditions: [SchemaIndex.TypeID], _ sets: [Int], _ type: SchemaIndex.TypeID,
-        _ known: inout [Signature: Int], _ depth: Int
+        at staticType: SchemaIndex.TypeID, _ known: inout [Signature: Int], _ depth: Int
     ) throws(PlanError) -> Int {
         if let number = known[signature] { return number }
         let applies = Set(zip(conditions, signature.applies).filter(\.1).map(\.0))
-        let number = try compileCase(sets, type, applies, keyFields: signature.keyFields, depth)
+        let number = try compileCase(
+            sets, type, at: staticType, applies, keyFields: signature.keyFields, depth)
         known[signature] = number
         return number
     }
@@ -134,7 +142,7 @@ struct PlanCompiler {
             }
         }
         let signature = Signature(applies: applies, keyFields: static_.keyFields)
-        return try caseNumber(signature, conditions, sets, type, &known, depth)
+        return try caseNumber(signature, conditions, sets, type, at: type, &known, depth)
     }
 
     /// The types on which fragments in the sets depend.
@@ -154,7 +162,8 @@ struct PlanCompiler {
     // MARK: Cases
 
     private mutating func compileCase(
-        _ sets: [Int], _ type: SchemaIndex.TypeID, _ applies: Set<SchemaIndex.TypeID>, keyFields: [String]?, _ depth: Int
+        _ sets: [Int], _ type: SchemaIndex.TypeID, at staticType: SchemaIndex.TypeID,
+        _ applies: Set<SchemaIndex.TypeID>, keyFields: [String]?, _ depth: Int
     ) throws(PlanError) -> Int {
         var order: [String] = []
         var nodes: [String: [Int]] = [:]
@@ -167,20 +176,9 @@ struct PlanCompiler {
         for (slot, responseKey) in order.enumerated() {
             planned.append(try field(nodes[responseKey] ?? [], slot: slot, of: type, depth))
         }
-        if !planned.contains(where: { $0.content == .typename && $0.responseKey == "__typename" }) {
-            planned.append(addedField("__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil))
-        }
-        var identity: [Int] = []
-        for name in keyFields ?? [] {
-            let responseKey = added.responseKey(of: name)
-            if let present = planned.firstIndex(where: { $0.responseKey == responseKey && $0.name == name }) {
-                identity.append(present)
-            } else if let definition = schema.field(named: name, of: type) {
-                identity.append(planned.count)
-                planned.append(addedField(
-                    name, .leaf(leaf(definition.type)), try shape(definition.type, nil),
-                    key: keyNumber(FieldKeyTemplate(Field(name: name), definition))))
-            }
+        planned += try addedFields(to: planned, names: &order, type, staticType, keyFields ?? [])
+        let identity = (keyFields ?? []).compactMap { name in
+            planned.firstIndex { $0.name == name && $0.responseKey == added.responseKey(of: name) }
         }
         guard fields.count + planned.count <= Self.fieldLimit else {
             throw PlanError(.tooComplex, "The operation selects more than \(Self.fieldLimit) fields once it is spread out")
@@ -210,11 +208,43 @@ struct PlanCompiler {
         }
     }
 
+    /// What the cache needs beside what is planned, those that are part of the answer first.
+    private mutating func addedFields(
+        to planned: [FieldPlan], names: inout [String], _ type: SchemaIndex.TypeID, _ staticType: SchemaIndex.TypeID,
+        _ keyFields: [String]
+    ) throws(PlanError) -> [FieldPlan] {
+        func isPlanned(_ name: String) -> Bool {
+            planned.contains { $0.name == name && $0.responseKey == added.responseKey(of: name) }
+        }
+        var shown: [FieldPlan] = []
+        var hidden: [FieldPlan] = []
+        func add(_ field: FieldPlan) {
+            if field.slot == nil { hidden.append(field) } else { shown.append(field) }
+        }
+        if !isPlanned("__typename") {
+            // An object of a concrete type need not say which.
+            let isShown = exposesAdded && schema.types[staticType].kind.isAbstract
+            add(addedField(
+                "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
+                slot: isShown ? names.count : nil))
+            if isShown { names.append("__typename") }
+        }
+        for name in keyFields where !isPlanned(name) {
+            guard let definition = schema.field(named: name, of: type) else { continue }
+            add(addedField(
+                name, .leaf(leaf(definition.type)), try shape(definition.type, nil),
+                key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
+                slot: exposesAdded ? names.count : nil))
+            if exposesAdded { names.append(added.responseKey(of: name)) }
+        }
+        return shown + hidden
+    }
+
     private func addedField(
-        _ name: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?
+        _ name: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?, slot: Int?
     ) -> FieldPlan {
         FieldPlan(
-            name: name, responseKey: added.responseKey(of: name), slot: nil, type: type, content: content, key: key,
+            name: name, responseKey: added.responseKey(of: name), slot: slot, type: type, content: content, key: key,
             policy: nil)
     }
 

@@ -19,8 +19,13 @@ package final class CompiledOperation: Sendable {
     package let sentHash: String
     private let document: Document
     private let conditionVariables: [String]
-    /// Plans by the values of the condition variables.
-    private let layouts = Mutex<[[Bool]: PlanLayout]>([:])
+    private let layouts = Mutex<[LayoutKey: PlanLayout]>([:])
+
+    private struct LayoutKey: Hashable {
+        /// The values of the condition variables.
+        let conditions: [Bool]
+        let exposesAdded: Bool
+    }
 
     /// - Parameter name: Which operation; may be nil where the document has only one.
     package convenience init(
@@ -79,10 +84,8 @@ package final class CompiledOperation: Sendable {
             let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
             throw PlanError(.invalid, problem.message + others, location: problem.location)
         }
-        // What depends on the outcome of conditions is compiled when it is asked for, with all of them met now: a fault
-        // that only one outcome has is found by validation.
-        layouts.withLock { $0 = [:] }
-        _ = try layout(for: Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) }))
+        // The other outcomes are compiled when they are asked for: what only one of them gets wrong, validation finds.
+        _ = try layout(for: Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) }), exposesAdded: false)
     }
 
     package var kind: OperationKind {
@@ -97,7 +100,11 @@ package final class CompiledOperation: Sendable {
     }
 
     /// The operation with its variables, checked and with defaults filled in.
-    package func bound(_ variables: [String: Value] = [:]) throws(PlanError) -> BoundOperation {
+    ///
+    /// - Parameter exposesAdded: Whether what identifies objects is part of the answer: see `Plan.compile`.
+    package func bound(
+        _ variables: [String: Value] = [:], exposesAdded: Bool = false
+    ) throws(PlanError) -> BoundOperation {
         var coerced = variables
         if case .operation(let operation) = subject { coerced = try operation.coerce(variables, in: schema) }
         var conditions: [String: Bool] = [:]
@@ -107,17 +114,20 @@ package final class CompiledOperation: Sendable {
             }
             conditions[name] = value
         }
-        let layout = try layout(for: conditions)
+        let layout = try layout(for: conditions, exposesAdded: exposesAdded)
         return BoundOperation(
             layout: layout, binding: OperationBinding(layout.plan, variables: coerced, schema: schema))
     }
 
-    private func layout(for conditions: [String: Bool]) throws(PlanError) -> PlanLayout {
-        let key = conditionVariables.map { conditions[$0] ?? false }
+    private func layout(for conditions: [String: Bool], exposesAdded: Bool) throws(PlanError) -> PlanLayout {
+        let key = LayoutKey(
+            conditions: conditionVariables.map { conditions[$0] ?? false }, exposesAdded: exposesAdded)
         if let known = layouts.withLock({ $0[key] }) { return known }
         let plan = switch subject {
-        case .operation(let operation): try Plan.compile(operation, of: document, schema, conditions: conditions)
-        case .fragment(let fragment): try Plan.compile(fragment, of: document, schema, conditions: conditions)
+        case .operation(let operation):
+            try Plan.compile(operation, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
+        case .fragment(let fragment):
+            try Plan.compile(fragment, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
         }
         let layout = PlanLayout(plan)
         // Outcomes are few in practice; a program that tries thousands does not fill the memory.

@@ -39,6 +39,9 @@ public struct Response: Sendable {
     /// The data as JSON in UTF-8; `null` where there is none.
     public var json: [UInt8] { data?.json ?? Array("null".utf8) }
 
+    /// The same data without the server's errors.
+    package var withoutErrors: Response { Response(buffer: buffer, missing: missing) }
+
     /// The bytes of memory that the data takes.
     public var byteCount: Int { buffer?.count ?? 0 }
 }

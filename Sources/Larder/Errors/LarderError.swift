@@ -1,0 +1,96 @@
+internal import LarderGraphQL
+internal import LarderRecords
+
+/// What went wrong, in whatever layer.
+public struct LarderError: Error, Sendable {
+    /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
+    ///
+    /// Failures of the record cache and of the transport keep their own codes, `records.…` and `transport.…`.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The cache does not know all that was asked; `missing` has the paths.
+        public static let miss = Code(rawValue: "larder.miss")
+        /// The object that was asked for by its cache key is known to be no more.
+        public static let deleted = Code(rawValue: "larder.deleted")
+        /// The server answered with errors; `errors` has them, and `response` what came beside.
+        public static let serverErrors = Code(rawValue: "larder.serverErrors")
+        /// The schema cannot be used.
+        public static let schema = Code(rawValue: "larder.schema")
+        /// The document is not GraphQL.
+        public static let syntax = Code(rawValue: "larder.syntax")
+        /// The operation does not fit the schema.
+        public static let operation = Code(rawValue: "larder.operation")
+        /// A variable is missing, unknown or not of its type.
+        public static let variables = Code(rawValue: "larder.variables")
+        /// The data does not fit the program's type, or the other way round.
+        public static let data = Code(rawValue: "larder.data")
+        /// There is no transport, and the network was needed.
+        public static let noTransport = Code(rawValue: "larder.noTransport")
+        /// The partition is not the current one any more, or the store was closed.
+        public static let parked = Code(rawValue: "larder.parked")
+        /// The task was cancelled.
+        public static let cancelled = Code(rawValue: "larder.cancelled")
+    }
+
+    public var code: Code
+    /// What happened and what would help, in English, for developers.
+    public var message: String
+    /// For `.miss`: what the cache does not know.
+    public var missing: [ResponsePath]
+    /// For `.serverErrors`: what the server reported.
+    public var errors: [GraphQLError]
+    /// For `.miss` and `.serverErrors`: what there is nevertheless.
+    public var response: Response?
+    /// The error of the layer below.
+    public var cause: (any Error)?
+
+    public init(
+        _ code: Code, _ message: String, missing: [ResponsePath] = [], errors: [GraphQLError] = [],
+        response: Response? = nil, cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.missing = missing
+        self.errors = errors
+        self.response = response
+        self.cause = cause
+    }
+}
+
+extension LarderError: CustomStringConvertible {
+    public var description: String {
+        var text = message
+        if !missing.isEmpty {
+            text += ": " + missing.prefix(5).map(\.description).joined(separator: ", ")
+            if missing.count > 5 { text += " and \(missing.count - 5) more" }
+        }
+        for error in errors.prefix(5) { text += "; \(error)" }
+        return text + " [\(code.rawValue)]"
+    }
+}
+
+extension LarderError {
+    init(_ error: RecordError) {
+        self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+        if let path = error.path, !path.components.isEmpty { message += ", at \(path)" }
+    }
+
+    init(_ error: TransportError) {
+        self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+    }
+
+    init(_ error: SchemaError) { self.init(.schema, error.description, cause: error) }
+
+    init(_ error: SyntaxError) { self.init(.syntax, error.description, cause: error) }
+
+    init(_ error: PlanError) {
+        self.init(error.code == .variable ? .variables : .operation, error.description, cause: error)
+    }
+
+    static func miss(_ response: Response) -> LarderError {
+        LarderError(
+            .miss, "the cache does not know all that the operation asks", missing: response.missing, response: response)
+    }
+}

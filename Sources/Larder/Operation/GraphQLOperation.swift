@@ -1,0 +1,49 @@
+/// A question, or a change, in the words of GraphQL.
+///
+/// ```swift
+/// let latest = GraphQLOperation("query Latest($n: Int) { movies(first: $n) { title } }", variables: ["n": 50])
+/// ```
+///
+/// The document is compiled when it is used first, and kept compiled by the partition.
+public struct GraphQLOperation: Sendable {
+    /// An executable document; it may hold several operations, and fragments.
+    public var document: String
+    /// Which operation of the document; may be nil where it has only one.
+    public var name: String?
+    public var variables: [String: Value]
+
+    public init(_ document: String, name: String? = nil, variables: [String: Value] = [:]) {
+        self.document = document
+        self.name = name
+        self.variables = variables
+    }
+}
+
+/// An operation whose answers are of a type of the program's own.
+///
+/// ```swift
+/// struct LatestMovies: TypedOperation {
+///     struct Data: Decodable, Sendable { var movies: [Movie] }
+///     var limit: Int
+///     var operation: GraphQLOperation { GraphQLOperation(Self.document, variables: ["n": .int(Int64(limit))]) }
+/// }
+/// ```
+public protocol TypedOperation: Sendable {
+    associatedtype Data: Decodable & Sendable
+    var operation: GraphQLOperation { get }
+}
+
+/// What is asked of one object: the fields of a fragment.
+public struct GraphQLFragment: Sendable {
+    /// A document with the fragment, and those that it spreads.
+    public var document: String
+    /// Which fragment of the document; may be nil where it has only one.
+    public var name: String?
+    public var variables: [String: Value]
+
+    public init(_ document: String, name: String? = nil, variables: [String: Value] = [:]) {
+        self.document = document
+        self.name = name
+        self.variables = variables
+    }
+}

@@ -1,0 +1,99 @@
+internal import LarderGraphQL
+internal import LarderRecords
+internal import Synchronization
+
+/// The operations that a partition has compiled, and those with variables that it has used lately.
+final class OperationCache: Sendable {
+    /// A document and the name of what is asked of it. Texts are compared byte by byte: Swift's own comparison takes
+    /// texts of different bytes for the same.
+    private struct DocumentKey: Hashable {
+        let document: String
+        let name: String?
+        let isFragment: Bool
+
+        static func == (left: DocumentKey, right: DocumentKey) -> Bool {
+            left.isFragment == right.isFragment && left.name == right.name
+                && left.document.utf8.elementsEqual(right.document.utf8)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            var document = document
+            document.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            hasher.combine(isFragment)
+        }
+    }
+
+    private struct BoundKey: Hashable {
+        let document: DocumentKey
+        /// The variables as JSON, keys ascending.
+        let variables: [UInt8]
+        let exposesAdded: Bool
+    }
+
+    private struct Known {
+        var compiled: [DocumentKey: CompiledOperation] = [:]
+        var bound: [BoundKey: BoundOperation] = [:]
+    }
+
+    /// Beyond these numbers everything is forgotten and compiled again when it is used again: a program has fewer
+    /// documents, and variables without number.
+    private static let compiledLimit = 1_000
+    private static let boundLimit = 4_000
+
+    let schema: SchemaIndex
+    private let known = Mutex(Known())
+
+    init(_ schema: SchemaIndex) { self.schema = schema }
+
+    func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
+        try compiled(DocumentKey(document: operation.document, name: operation.name, isFragment: false))
+    }
+
+    func bound(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+        try bound(
+            DocumentKey(document: operation.document, name: operation.name, isFragment: false), operation.variables,
+            exposesAdded)
+    }
+
+    func bound(_ fragment: GraphQLFragment, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+        try bound(
+            DocumentKey(document: fragment.document, name: fragment.name, isFragment: true), fragment.variables,
+            exposesAdded)
+    }
+
+    private func bound(
+        _ document: DocumentKey, _ variables: [String: Value], _ exposesAdded: Bool
+    ) throws(LarderError) -> BoundOperation {
+        let key = BoundKey(
+            document: document, variables: variables.isEmpty ? [] : Value.object(variables).json,
+            exposesAdded: exposesAdded)
+        if let bound = known.withLock({ $0.bound[key] }) { return bound }
+        let compiled = try compiled(document)
+        let bound: BoundOperation
+        do {
+            bound = try compiled.bound(variables, exposesAdded: exposesAdded)
+        } catch { throw LarderError(error) }
+        known.withLock { known in
+            if known.bound.count >= Self.boundLimit { known.bound = [:] }
+            known.bound[key] = bound
+        }
+        return bound
+    }
+
+    private func compiled(_ key: DocumentKey) throws(LarderError) -> CompiledOperation {
+        if let compiled = known.withLock({ $0.compiled[key] }) { return compiled }
+        let document: Document
+        do { document = try Document(parsing: key.document) } catch { throw LarderError(error) }
+        let compiled: CompiledOperation
+        do {
+            compiled = key.isFragment
+                ? try CompiledOperation(fragment: key.name, in: document, schema)
+                : try CompiledOperation(operation: key.name, in: document, schema)
+        } catch { throw LarderError(error) }
+        known.withLock { known in
+            if known.compiled.count >= Self.compiledLimit { known.compiled = [:] }
+            known.compiled[key] = compiled
+        }
+        return compiled
+    }
+}

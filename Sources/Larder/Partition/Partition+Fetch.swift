@@ -1,0 +1,144 @@
+internal import LarderGraphQL
+public import LarderRecords
+internal import Logging
+
+extension Partition {
+    /// Answers an operation from where the policy says.
+    ///
+    /// What a server answers is stored before it is returned, fields that have an error excepted, so that whoever watches
+    /// sees it too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
+    public func fetch(
+        _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
+    ) async throws(LarderError) -> Response {
+        let bound = try core.operations.bound(operation)
+        switch policy {
+        case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
+        case .cacheFirst:
+            if let cached = cached(bound) { return cached }
+            return try await fetchFromServer(operation, bound, options)
+        case .networkOnly, .cacheAndNetwork: return try await fetchFromServer(operation, bound, options)
+        case .networkFirst:
+            do throws(LarderError) { return try await fetchFromServer(operation, bound, options) } catch {
+                // Only an unreachable server is stood in for; what it answered stands.
+                guard error.cause is TransportError || error.code == .noTransport, error.code != .cancelled,
+                    let cached = cached(bound)
+                else { throw error }
+                core.logger.debug("answered from the cache, for the server cannot be reached", metadata: [
+                    "error": "\(error)",
+                ])
+                return cached
+            }
+        }
+    }
+
+    /// As `fetch`, in the program's own type.
+    public func fetch<Typed: TypedOperation>(
+        _ operation: Typed, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
+    ) async throws(LarderError) -> Typed.Data {
+        try decoded(await fetch(operation.operation, policy: policy, options: options))
+    }
+
+    /// All the answers that a policy gives: two for `.cacheAndNetwork` where the cache knows everything, else one.
+    public func fetches(
+        _ operation: GraphQLOperation, policy: FetchPolicy, options: FetchOptions = FetchOptions()
+    ) -> AsyncThrowingStream<Response, any Error> {
+        AsyncThrowingStream { continuation in
+            let task = Task {
+                do {
+                    if policy == .cacheAndNetwork, let cached = cached(try core.operations.bound(operation)) {
+                        continuation.yield(cached)
+                    }
+                    continuation.yield(try await fetch(operation, policy: policy, options: options))
+                    continuation.finish()
+                } catch { continuation.finish(throwing: error) }
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    /// Sends a mutation.
+    ///
+    /// Objects in the answer are stored like any other's; the mutation itself is not.
+    public func mutate(
+        _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
+    ) async throws(LarderError) -> Response {
+        let bound = try core.operations.bound(operation)
+        guard bound.layout.plan.kind == .mutation else {
+            throw LarderError(.operation, "only mutations are sent by mutate; use fetch")
+        }
+        var options = options
+        if case .immediate(let time) = delivery { options.timeout = time }
+        return try await exchange(operation, bound, options)
+    }
+
+    /// As `mutate`, in the program's own type.
+    public func mutate<Typed: TypedOperation>(
+        _ operation: Typed, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
+    ) async throws(LarderError) -> Typed.Data {
+        try decoded(await mutate(operation.operation, delivery: delivery, options: options))
+    }
+
+    /// A complete answer from the cache; nil also where the cache cannot be read, which is logged.
+    private func cached(_ operation: BoundOperation) -> Response? {
+        do throws(RecordError) {
+            let response = try core.cache.read(operation).response
+            return response.isComplete ? response : nil
+        } catch {
+            core.logger.warning("the cache could not be read", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    private func fetchFromServer(
+        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
+    ) async throws(LarderError) -> Response {
+        guard bound.layout.plan.kind == .query else {
+            throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
+        }
+        return try await exchange(operation, bound, options)
+    }
+
+    private func exchange(
+        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
+    ) async throws(LarderError) -> Response {
+        guard let transport else {
+            throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
+        }
+        let compiled = try core.operations.compiled(operation)
+        let request = GraphQLRequest(
+            kind: GraphQLRequest.OperationKind(compiled.kind), operationName: compiled.name,
+            document: compiled.sentText, documentHash: compiled.sentHash,
+            variables: Value.object(bound.binding.variables).json, headers: options.headers)
+        let answer: GraphQLAnswer
+        do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {
+            guard error.code != .cancelled else { throw LarderError(.cancelled, "the fetch was cancelled", cause: error) }
+            throw LarderError(error)
+        }
+        let parsed: ParsedResponse
+        do throws(RecordError) {
+            parsed = try ParsedResponse.parse(answer.body, along: bound.layout)
+            _ = try await core.cache.write(parsed, of: bound)
+        } catch { throw LarderError.parking(error) }
+        return try result(parsed, options.errorPolicy)
+    }
+
+    private func result(_ parsed: ParsedResponse, _ policy: ErrorPolicy) throws(LarderError) -> Response {
+        let response = parsed.assembled()
+        guard parsed.hasData, policy != .fail || parsed.errors.isEmpty else {
+            throw LarderError(
+                .serverErrors, "the server answered with errors", errors: parsed.errors,
+                response: parsed.hasData ? response : nil)
+        }
+        return policy == .ignore ? response.withoutErrors : response
+    }
+}
+
+extension GraphQLRequest.OperationKind {
+    init(_ kind: OperationKind) {
+        self = switch kind {
+        case .query: .query
+        case .mutation: .mutation
+        case .subscription: .subscription
+        }
+    }
+}

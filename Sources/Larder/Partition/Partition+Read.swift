@@ -1,0 +1,83 @@
+internal import LarderGraphQL
+public import LarderRecords
+
+extension Partition {
+    /// Answers an operation from the cache alone.
+    ///
+    /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may not
+    ///   be null makes absent what holds it. Otherwise that is a `.miss`.
+    /// - Complexity: O(n) in the size of the answer.
+    public func read(_ operation: GraphQLOperation, allowsPartial: Bool = false) throws(LarderError) -> Response {
+        try answer(try core.operations.bound(operation), from: .query, allowsPartial: allowsPartial).response
+    }
+
+    /// Answers an operation from the cache alone, in the program's own type.
+    public func read<Typed: TypedOperation>(_ operation: Typed) throws(LarderError) -> Typed.Data {
+        try decoded(read(operation.operation))
+    }
+
+    /// Answers what a fragment asks of one object, from the cache alone.
+    ///
+    /// - Parameter key: The object's cache key, such as `Movie:12345`.
+    /// - Throws: `.deleted` where the object is known to be no more.
+    public func read(_ key: String, _ fragment: GraphQLFragment, allowsPartial: Bool = false) throws(LarderError) -> Response {
+        try answer(try core.operations.bound(fragment), from: .object(key: key), allowsPartial: allowsPartial).response
+    }
+
+    /// An operation that is read again and again with the same variables: what must be looked up is looked up once.
+    public func prepare(_ operation: GraphQLOperation) throws(LarderError) -> PreparedRead {
+        PreparedRead(partition: self, operation: try core.operations.bound(operation), root: .query)
+    }
+
+    /// What a fragment asks of one object, to be read again and again.
+    public func prepare(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
+        PreparedRead(partition: self, operation: try core.operations.bound(fragment), root: .object(key: key))
+    }
+
+    func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, allowsPartial: Bool
+    ) throws(LarderError) -> CacheAnswer {
+        let answer: CacheAnswer
+        do { answer = try core.cache.read(operation, from: root) } catch { throw LarderError.parking(error) }
+        if answer.isDeleted {
+            throw LarderError(.deleted, "the object \(root.description) is known to be no more")
+        }
+        guard allowsPartial || answer.response.isComplete else { throw LarderError.miss(answer.response) }
+        return answer
+    }
+
+    func decoded<Data: Decodable>(_ response: Response) throws(LarderError) -> Data {
+        do { return try response.decode(Data.self) } catch {
+            throw LarderError(.data, "the answer does not fit \(Data.self)", response: response, cause: error)
+        }
+    }
+}
+
+/// A read that has been looked up and compiled.
+public struct PreparedRead: Sendable {
+    let partition: Partition
+    let operation: BoundOperation
+    let root: RecordCache.Root
+
+    /// As `Partition.read`.
+    public func read(allowsPartial: Bool = false) throws(LarderError) -> Response {
+        try partition.answer(operation, from: root, allowsPartial: allowsPartial).response
+    }
+}
+
+extension RecordCache.Root {
+    var description: String {
+        switch self {
+        case .query: CacheKey.queryRoot
+        case .object(let key): key
+        }
+    }
+}
+
+extension LarderError {
+    /// A cache that was closed is a partition that was parked.
+    static func parking(_ error: RecordError) -> LarderError {
+        guard error.code == .closed else { return LarderError(error) }
+        return LarderError(.parked, "the partition was parked, or its store closed", cause: error)
+    }
+}

@@ -1,0 +1,157 @@
+internal import Foundation
+public import LarderGraphQL
+internal import LarderRecords
+internal import Synchronization
+
+extension Partition {
+    /// Stores data as if a server had answered the operation with it.
+    ///
+    /// The data must be complete: every field that is selected, and of every object that has an identity also its key
+    /// fields, and `__typename` where the schema allows several types.
+    /// - Parameter json: The data as a JSON object in UTF-8.
+    public func write(_ operation: GraphQLOperation, json: [UInt8]) async throws(LarderError) {
+        try await write(core.operations.bound(operation, exposesAdded: true), json, to: .query)
+    }
+
+    /// Stores data as if a server had answered the operation with it.
+    public func write<Typed: TypedOperation>(
+        _ operation: Typed, data: Typed.Data
+    ) async throws(LarderError) where Typed.Data: Encodable {
+        try await write(operation.operation, json: encoded(data))
+    }
+
+    /// Stores the fields of one object.
+    ///
+    /// - Parameters:
+    ///   - key: The object's cache key; the object is made if it is not there.
+    ///   - json: What the fragment asks for, as a JSON object in UTF-8.
+    public func write(_ key: String, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
+        try await write(core.operations.bound(fragment, exposesAdded: true), json, to: .object(key: key))
+    }
+
+    /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
+    ///
+    /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and may run
+    /// again where the transaction has to be made again.
+    ///
+    /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
+    /// - Throws: `.miss` where the cache does not know all of it.
+    public func update(
+        _ operation: GraphQLOperation, _ change: @escaping @Sendable (inout Value) throws -> Void
+    ) async throws {
+        try await update(core.operations.bound(operation, exposesAdded: true), at: .query) { response in
+            var value: Value
+            do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
+            try change(&value)
+            return value.json
+        }
+    }
+
+    /// As `update` of an operation, for one object.
+    public func update(
+        _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
+    ) async throws {
+        try await update(core.operations.bound(fragment, exposesAdded: true), at: .object(key: key)) { response in
+            var value: Value
+            do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
+            try change(&value)
+            return value.json
+        }
+    }
+
+    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity.
+    public func update<Typed: TypedOperation>(
+        _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
+    ) async throws where Typed.Data: Encodable {
+        try await update(core.operations.bound(operation.operation, exposesAdded: true), at: .query) { response in
+            var data: Typed.Data = try self.decoded(response)
+            try change(&data)
+            return try self.encoded(data)
+        }
+    }
+
+    /// How an object goes from the cache.
+    public enum Removal: String, Sendable, Hashable, CaseIterable {
+        /// It is known to be no more: lists go without it, and references to it read null.
+        case deleted
+        /// Nothing is known of it any more: asking for it is a miss until it comes again.
+        case evicted
+    }
+
+    /// Removes objects by their cache keys; keys that the cache does not have are passed over.
+    public func remove(_ keys: String..., as removal: Removal) async throws(LarderError) {
+        try await remove(keys: keys, as: removal)
+    }
+
+    public func remove(keys: [String], as removal: Removal) async throws(LarderError) {
+        do { _ = try await core.cache.remove(keys: keys, as: .init(removal)) } catch { throw LarderError.parking(error) }
+    }
+
+    /// Removes all objects of a type. O(n) in their number.
+    public func remove(type: String, as removal: Removal) async throws(LarderError) {
+        do { _ = try await core.cache.remove(type: type, as: .init(removal)) } catch { throw LarderError.parking(error) }
+    }
+
+    /// Removes a field of an object, with whatever arguments it was fetched.
+    ///
+    /// - Parameter key: The object's cache key; nil for the root of all queries.
+    public func remove(field: String, of key: String? = nil) async throws(LarderError) {
+        do {
+            _ = try await core.cache.remove(field: field, of: key ?? CacheKey.queryRoot)
+        } catch { throw LarderError.parking(error) }
+    }
+
+    private func write(
+        _ operation: BoundOperation, _ json: [UInt8], to root: RecordCache.Root
+    ) async throws(LarderError) {
+        do throws(RecordError) {
+            let parsed = try ParsedResponse.parse(enveloped(json), along: operation.layout)
+            _ = try await core.cache.write(parsed, of: operation, to: root)
+        } catch { throw LarderError.parking(error) }
+    }
+
+    private func update(
+        _ operation: BoundOperation, at root: RecordCache.Root,
+        _ change: @escaping @Sendable (Response) throws -> [UInt8]
+    ) async throws {
+        // What the program throws is not the cache's error, and comes back as it was.
+        let thrown = Mutex<(any Error)?>(nil)
+        let keep: @Sendable (any Error) -> Void = { error in thrown.withLock { $0 = error } }
+        do {
+            _ = try await core.cache.update(operation, at: root) { answer in
+                guard answer.response.isComplete, !answer.isDeleted else {
+                    let miss = LarderError.miss(answer.response)
+                    keep(miss)
+                    throw miss
+                }
+                let json: [UInt8]
+                do { json = try change(answer.response) } catch {
+                    keep(error)
+                    throw error
+                }
+                return try ParsedResponse.parse(enveloped(json), along: operation.layout)
+            }
+        } catch {
+            if let own = thrown.withLock({ $0 }) { throw own }
+            throw LarderError.parking(error)
+        }
+    }
+
+    private func encoded(_ data: some Encodable) throws(LarderError) -> [UInt8] {
+        do { return Array(try JSONEncoder().encode(data)) } catch {
+            throw LarderError(.data, "\(type(of: data)) cannot be encoded", cause: error)
+        }
+    }
+}
+
+/// Data as a response holds it.
+private func enveloped(_ json: [UInt8]) -> [UInt8] { Array(#"{"data":"#.utf8) + json + Array("}".utf8) }
+
+extension RecordCache.Removal {
+    fileprivate init(_ removal: Partition.Removal) {
+        self = switch removal {
+        case .deleted: .deleted
+        case .evicted: .evicted
+        }
+    }
+}

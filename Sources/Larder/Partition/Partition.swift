@@ -1,0 +1,50 @@
+internal import LarderGraphQL
+internal import LarderRecords
+internal import Logging
+
+/// Where a program works: the cache of one backend and user, and the way to its server.
+///
+/// All of it may be used from any task or thread. Reads are synchronous and take microseconds; a user interface may make
+/// them while it draws its first frame.
+public final class Partition: Sendable {
+    let core: PartitionCore
+    let transport: (any GraphQLTransport)?
+
+    convenience init(
+        cache: RecordCache, schema: Schema, transport: (any GraphQLTransport)?, logger: Logger
+    ) {
+        self.init(core: PartitionCore(cache: cache, schema: schema.index, logger: logger), transport: transport)
+    }
+
+    private init(core: PartitionCore, transport: (any GraphQLTransport)?) {
+        self.core = core
+        self.transport = transport
+    }
+
+    /// The same partition, with another way to the server.
+    func with(transport: any GraphQLTransport) -> Partition { Partition(core: core, transport: transport) }
+
+    func close() throws(LarderError) { try core.close() }
+}
+
+/// What all handles of a partition share.
+final class PartitionCore: Sendable {
+    let cache: RecordCache
+    let operations: OperationCache
+    let watchers: WatcherIndex
+    let logger: Logger
+
+    init(cache: RecordCache, schema: SchemaIndex, logger: Logger) {
+        self.cache = cache
+        self.logger = logger
+        operations = OperationCache(schema)
+        let watchers = WatcherIndex()
+        self.watchers = watchers
+        cache.observe { watchers.publish($0) }
+    }
+
+    func close() throws(LarderError) {
+        watchers.close()
+        do { try cache.close() } catch { throw LarderError(error) }
+    }
+}

@@ -1,0 +1,50 @@
+internal import LarderGraphQL
+
+/// A GraphQL schema, with what identifies its objects.
+///
+/// Which fields identify an object is said by the schema or by the program: `id` where a type has it, other fields by
+/// `@typePolicy(keyFields: "isbn")` on the type. `@fieldPolicy(forField: "book", keyArgs: ["isbn"])` on a type says
+/// that the field's arguments name the object it returns, so that it is found although this field was never fetched.
+///
+/// Parsing a large schema takes tens of milliseconds. `Store.open` keeps it compiled, so that it is done once.
+public struct Schema: Sendable, Hashable {
+    private(set) var index: SchemaIndex
+
+    /// - Parameter texts: In the schema definition language; any may extend the types of any other, so that policies can
+    ///   be kept apart from the server's own text.
+    /// - Throws: `.schema`, with line and column.
+    public init(parsing texts: String...) throws(LarderError) { try self.init(parsing: texts) }
+
+    /// As `init(parsing:)`, with the texts' names for errors.
+    public init(parsing texts: [String], names: [String] = []) throws(LarderError) {
+        do { index = try SchemaIndex(parsing: texts, sourceNames: names) } catch { throw LarderError(error) }
+    }
+
+    /// A schema that was compiled before.
+    ///
+    /// - Throws: `.schema` where the bytes are damaged or of another version of Larder.
+    public init(compiled bytes: [UInt8]) throws(LarderError) {
+        do { index = try SchemaIndex(serialized: bytes) } catch { throw LarderError(error) }
+    }
+
+    /// The schema in a form that loads several times faster than its text parses.
+    public var compiled: [UInt8] { index.serialized() }
+
+    /// Says which fields identify the objects of a type, in place of what the schema says.
+    ///
+    /// - Parameter keyFields: None for objects without identity, which belong to the field that holds them.
+    public mutating func setKeyFields(_ keyFields: [String], for type: String) throws(LarderError) {
+        do { try index.setKeyFields(keyFields, for: type) } catch { throw LarderError(error) }
+    }
+
+    /// Says that the arguments of a field name the object, or the objects, that it returns.
+    ///
+    /// - Parameter keyArguments: One for each key field of the returned type, in their order; `input.id` names a field of
+    ///   an input object. Where the field returns a list, one of them is a list.
+    public mutating func setKeyArguments(
+        _ keyArguments: [String], forField field: String, of type: String
+    ) throws(LarderError) {
+        let policy = FieldPolicy(keyArgs: keyArguments.map { ArgumentPath($0) })
+        do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
+    }
+}

@@ -1,0 +1,102 @@
+public import Foundation
+internal import LarderGraphQL
+internal import LarderRecords
+public import Logging
+internal import Synchronization
+
+/// A folder in which a program keeps what it needs of a server, and what it has to tell it.
+///
+/// ```swift
+/// let store = try Store.open(at: folder, schema: Schema(parsing: text))
+/// let app = try store.partition(transport: http)
+/// ```
+///
+/// Opening uses no network and waits for nobody longer than its options say. A store is open once in a process.
+public final class Store: Sendable {
+    public struct Options: Sendable {
+        /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
+        public var maximumSize = 64 << 30
+        /// Whether nothing may be written; the store must exist.
+        public var isReadOnly = false
+        /// Whether every page is looked at when the store is opened, and not only after an unclean close.
+        public var verifiesAlways = false
+        /// How long opening, and each write, may wait for other processes.
+        public var lockDeadline = Duration.seconds(5)
+        /// Who this is, for the errors of other processes that wait for this one.
+        public var label = "larder"
+        public var logger = Logger(label: "larder")
+
+        public init() {}
+    }
+
+    public let folder: URL
+    public let schema: Schema
+    public let options: Options
+    private let partitions = Mutex<[String: Partition]>([:])
+
+    private init(folder: URL, schema: Schema, options: Options) {
+        self.folder = folder
+        self.schema = schema
+        self.options = options
+    }
+
+    /// Opens the store in a folder, which is made unless it is to be read only.
+    public static func open(
+        at folder: URL, schema: Schema, options: Options = Options()
+    ) throws(LarderError) -> Store {
+        Store(folder: folder, schema: schema, options: options)
+    }
+
+    /// Opens the store with a schema whose text is parsed only if it has changed since: the compiled schema is kept in
+    /// the store.
+    public static func open(
+        at folder: URL, schemaText texts: [String], options: Options = Options()
+    ) throws(LarderError) -> Store {
+        let kept = KeptSchema(folder: folder, texts: texts)
+        let schema: Schema = if let compiled = kept.load() { compiled } else { try Schema(parsing: texts) }
+        if !options.isReadOnly { kept.save(schema, options.logger) }
+        return Store(folder: folder, schema: schema, options: options)
+    }
+
+    /// Where a program works. There is one for each backend and user; for now it is always the same.
+    ///
+    /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
+    public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
+        let name = "main"
+        let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
+            if let open = partitions[name] {
+                return .success(transport.map(open.with(transport:)) ?? open)
+            }
+            do throws(RecordError) {
+                let cache = try RecordCache(
+                    folder: folder.appending(path: "records/\(name)").path, stamp: name, options: options.records)
+                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: options.logger)
+                partitions[name] = partition
+                return .success(partition)
+            } catch { return .failure(LarderError(error)) }
+        }
+        return try opened.get()
+    }
+
+    /// Closes the store cleanly, so that opening it again is quick. Its partitions throw `.parked` from now on, and their
+    /// streams end.
+    public func close() throws(LarderError) {
+        let open = partitions.withLock { partitions in
+            defer { partitions = [:] }
+            return partitions
+        }
+        for partition in open.values { try partition.close() }
+    }
+}
+
+extension Store.Options {
+    fileprivate var records: RecordCache.Options {
+        var options = RecordCache.Options()
+        options.maximumSize = maximumSize
+        options.isReadOnly = isReadOnly
+        options.verifiesAlways = verifiesAlways
+        options.lockDeadline = lockDeadline
+        options.label = label
+        return options
+    }
+}

@@ -1,0 +1,46 @@
+internal import LarderRecords
+
+extension Partition {
+    /// The newest answer to an operation, whenever anything changes it.
+    ///
+    /// It depends on the fields it is made of, and not on having been fetched: it may be watched before its data exists, and
+    /// after a fetch that failed. A slow reader gets the newest state only, and equal states are not given twice. A watcher
+    /// whose answer another write made partial says so; it does not fetch again.
+    ///
+    /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not know.
+    public func watch(
+        _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
+    ) throws(LarderError) -> AsyncStream<WatchState> {
+        let bound = try core.operations.bound(operation)
+        guard policy != .cacheOnly else { return stream(bound, .query, fetch: nil, unlessComplete: false) }
+        let fetch: @Sendable () async throws(LarderError) -> Void = { () async throws(LarderError) in
+            _ = try await self.fetch(operation, policy: .networkOnly, options: options)
+        }
+        return stream(bound, .query, fetch: fetch, unlessComplete: policy == .cacheFirst)
+    }
+
+    /// The newest of what a fragment asks of one object, whenever anything changes it.
+    public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> AsyncStream<WatchState> {
+        stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
+    }
+
+    /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.
+    public func watch(_ key: String) -> AsyncStream<ObjectState> {
+        AsyncStream(bufferingPolicy: .unbounded) { continuation in
+            let watcher = ObjectWatcher(core, key, continuation)
+            continuation.onTermination = { _ in watcher.end() }
+            watcher.start()
+        }
+    }
+
+    private func stream(
+        _ operation: BoundOperation, _ root: RecordCache.Root,
+        fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool
+    ) -> AsyncStream<WatchState> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let watcher = Watcher(core, operation, root, continuation)
+            continuation.onTermination = { _ in watcher.end() }
+            watcher.start(fetch: fetch, unlessComplete: unlessComplete)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+public import LarderRecords
+
+/// What a watcher knows at one moment.
+public struct WatchState: Sendable {
+    /// The newest answer; what is missing in it, `response.missing` tells. Nil until anything is known.
+    public var response: Response?
+    /// Why the last fetch brought nothing, or the cache could not be read; the response stays.
+    public var error: LarderError?
+    /// Whether a fetch that this watcher began is under way.
+    public var isFetching: Bool
+    /// Whether the object that is watched is known to be no more.
+    public var isDeleted: Bool
+    /// Whether the response is older than it may be. Nothing expires yet.
+    public var isStale: Bool
+    /// Whether the response shows changes that the server has not confirmed. There are none yet.
+    public var isOptimistic: Bool
+
+    init(
+        response: Response? = nil, error: LarderError? = nil, isFetching: Bool = false, isDeleted: Bool = false
+    ) {
+        self.response = response
+        self.error = error
+        self.isFetching = isFetching
+        self.isDeleted = isDeleted
+        isStale = false
+        isOptimistic = false
+    }
+
+    /// The data, if it is complete.
+    public var complete: Response? { response.flatMap { $0.isComplete ? $0 : nil } }
+
+    func isSame(as other: WatchState) -> Bool {
+        response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
+            && error?.code == other.error?.code && error?.message == other.error?.message
+    }
+}

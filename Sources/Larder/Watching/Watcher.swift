@@ -1,0 +1,137 @@
+internal import LarderRecords
+internal import Synchronization
+
+/// Keeps one stream at the newest state of one answer.
+///
+/// A commit that concerns the answer only marks the watcher; it reads again in a task of its own, once however often it was
+/// marked meanwhile, and hands over what is different. Whoever is slow to take it gets the newest.
+final class Watcher: Sendable {
+    private struct Progress {
+        var id: WatcherIndex.WatcherID?
+        var state = WatchState()
+        var hasDelivered = false
+        /// Whether a read is under way, and whether it must be followed by another.
+        var isReading = false
+        var isMarked = false
+        var fetch: Task<Void, Never>?
+        var isEnded = false
+    }
+
+    private let core: PartitionCore
+    private let operation: BoundOperation
+    private let root: RecordCache.Root
+    private let continuation: AsyncStream<WatchState>.Continuation
+    private let progress = Mutex(Progress())
+
+    init(
+        _ core: PartitionCore, _ operation: BoundOperation, _ root: RecordCache.Root,
+        _ continuation: AsyncStream<WatchState>.Continuation
+    ) {
+        self.core = core
+        self.operation = operation
+        self.root = root
+        self.continuation = continuation
+    }
+
+    /// - Parameter fetch: What to fetch at first, if anything: told whether the cache has it all.
+    func start(fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool) {
+        let id = core.watchers.add { [weak self] commit in
+            guard let self else { return }
+            if commit == nil { self.end() } else { self.mark() }
+        }
+        guard let id else { return end() }
+        progress.withLock { progress in
+            progress.id = id
+            progress.isReading = true
+            progress.state.isFetching = fetch != nil && !unlessComplete
+        }
+        read()
+        guard let fetch else { return }
+        let isComplete = progress.withLock { $0.state.complete != nil }
+        guard !(unlessComplete && isComplete) else { return }
+        if unlessComplete { deliver { $0.isFetching = true } }
+        let task = Task { [weak self] in
+            var failure: LarderError?
+            do throws(LarderError) { try await fetch() } catch { failure = error }
+            self?.fetched(failure)
+        }
+        let isEnded = progress.withLock { progress in
+            progress.fetch = task
+            return progress.isEnded
+        }
+        if isEnded { task.cancel() }
+    }
+
+    /// Ends the stream and whatever it still does.
+    func end() {
+        let (id, fetch) = progress.withLock { progress in
+            defer { progress.isEnded = true }
+            return (progress.id, progress.fetch)
+        }
+        if let id { core.watchers.remove(id) }
+        fetch?.cancel()
+        continuation.finish()
+    }
+
+    private func mark() {
+        let mustRead = progress.withLock { progress in
+            progress.isMarked = true
+            guard !progress.isReading, !progress.isEnded else { return false }
+            progress.isReading = true
+            return true
+        }
+        if mustRead { Task { self.read() } }
+    }
+
+    private func fetched(_ failure: LarderError?) {
+        deliver { state in
+            state.isFetching = false
+            state.error = failure
+        }
+    }
+
+    /// Reads until nothing has changed since, and delivers.
+    private func read() {
+        repeat {
+            progress.withLock { $0.isMarked = false }
+            readOnce()
+        } while progress.withLock { progress in
+            guard progress.isMarked, !progress.isEnded else {
+                progress.isReading = false
+                return false
+            }
+            return true
+        }
+    }
+
+    private func readOnce() {
+        guard let id = progress.withLock({ $0.id }) else { return }
+        let moment = core.watchers.published
+        do throws(RecordError) {
+            let answer = try core.cache.read(operation, from: root)
+            if !core.watchers.set(answer.dependencies, of: id, readAt: moment) {
+                progress.withLock { $0.isMarked = true }
+            }
+            deliver { state in
+                state.response = answer.isDeleted ? nil : answer.response
+                state.isDeleted = answer.isDeleted
+                if state.error?.cause is RecordError { state.error = nil }
+            }
+        } catch {
+            deliver { $0.error = LarderError.parking(error) }
+        }
+    }
+
+    private func deliver(_ change: (inout WatchState) -> Void) {
+        progress.withLock { progress in
+            guard !progress.isEnded else { return }
+            var state = progress.state
+            change(&state)
+            guard !progress.hasDelivered || !state.isSame(as: progress.state) else { return }
+            progress.state = state
+            progress.hasDelivered = true
+            // Inside the lock, so that states come in their order.
+            continuation.yield(state)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+internal import LarderRecords
+internal import Synchronization
+
+/// Who waits for which fields: the inverted index by which a commit finds those it concerns.
+///
+/// A commit costs what it touches, and not how many watch. Finding is done on the writer's thread and only marks and wakes;
+/// whoever is woken reads on a thread of its own.
+final class WatcherIndex: Sendable {
+    typealias WatcherID = UInt64
+
+    fileprivate struct Entry {
+        var field: UInt32
+        var watcher: WatcherID
+    }
+
+    fileprivate struct State {
+        var nextID: WatcherID = 0
+        var wakes: [WatcherID: @Sendable (Commit?) -> Void] = [:]
+        var interests: [WatcherID: Dependencies] = [:]
+        var byRecord: [UInt64: [Entry]] = [:]
+        var byAbsentKey: [String: Set<WatcherID>] = [:]
+        /// Counts the commits that were published.
+        var published: UInt64 = 0
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter wake: Called for each commit that concerns the watcher, on the writer's thread; it must not wait. With
+    ///   nil, once, when there is nothing more to watch.
+    /// - Returns: Nil if the index is closed.
+    func add(_ wake: @escaping @Sendable (Commit?) -> Void) -> WatcherID? {
+        state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.nextID += 1
+            state.wakes[state.nextID] = wake
+            return state.nextID
+        }
+    }
+
+    func remove(_ watcher: WatcherID) {
+        state.withLock { state in
+            state.forget(watcher)
+            state.wakes[watcher] = nil
+        }
+    }
+
+    /// The number of commits so far, to be noted before a read whose dependencies will be set.
+    var published: UInt64 { state.withLock { $0.published } }
+
+    /// Says what a watcher depends on from now on.
+    ///
+    /// - Parameter moment: `published` before the answer was read.
+    /// - Returns: False if something was published since, so that the answer may be old already.
+    func set(_ dependencies: Dependencies, of watcher: WatcherID, readAt moment: UInt64) -> Bool {
+        state.withLock { state in
+            guard state.wakes[watcher] != nil else { return true }
+            state.forget(watcher)
+            state.interests[watcher] = dependencies
+            for field in dependencies.fields {
+                state.byRecord[field.record, default: []].append(Entry(field: field.field, watcher: watcher))
+            }
+            for key in dependencies.absentKeys { state.byAbsentKey[key, default: []].insert(watcher) }
+            return state.published == moment
+        }
+    }
+
+    /// Wakes those whom a commit concerns.
+    func publish(_ commit: Commit) {
+        let wakes = state.withLock { state -> [@Sendable (Commit?) -> Void] in
+            state.published += 1
+            return state.concerned(commit).compactMap { state.wakes[$0] }
+        }
+        for wake in wakes { wake(commit) }
+    }
+
+    func close() {
+        let wakes = state.withLock { state in
+            let wakes = Array(state.wakes.values)
+            state = State()
+            state.isClosed = true
+            return wakes
+        }
+        for wake in wakes { wake(nil) }
+    }
+}
+
+extension WatcherIndex.State {
+    fileprivate mutating func forget(_ watcher: WatcherIndex.WatcherID) {
+        guard let interests = interests.removeValue(forKey: watcher) else { return }
+        for record in Set(interests.fields.map(\.record)) {
+            byRecord[record]?.removeAll { $0.watcher == watcher }
+            if byRecord[record]?.isEmpty == true { byRecord[record] = nil }
+        }
+        for key in interests.absentKeys {
+            byAbsentKey[key]?.remove(watcher)
+            if byAbsentKey[key]?.isEmpty == true { byAbsentKey[key] = nil }
+        }
+    }
+
+    /// - Complexity: O(c) in the changes, and in the watchers of the records they touch.
+    fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
+        if commit.changes.isEverything { return Set(wakes.keys) }
+        var found: Set<WatcherIndex.WatcherID> = []
+        for change in commit.changes.fields {
+            for entry in byRecord[change.record] ?? []
+            where entry.field == change.field || entry.field == RecordField.any || change.field == RecordField.any {
+                if interests[entry.watcher]?.generation == commit.generation { found.insert(entry.watcher) }
+            }
+        }
+        for key in commit.changes.createdKeys { found.formUnion(byAbsentKey[key] ?? []) }
+        return found
+    }
+}
