@@ -78,6 +78,13 @@ extension Parser {
     }
 
     private mutating func parseField() throws(SyntaxError) -> Field {
+        // What recurses stands apart from what does not, to keep the recursion's stack frames small.
+        var field = try parseFieldHead()
+        if token.kind == .braceOpen { field.selections = try parseSelections() }
+        return field
+    }
+
+    private mutating func parseFieldHead() throws(SyntaxError) -> Field {
         let location = token.location
         var name = try parseName()
         var alias: String?
@@ -87,13 +94,18 @@ extension Parser {
         }
         let arguments = try parseArguments(isConstant: false)
         let directives = try parseDirectives(isConstant: false)
-        let selections = token.kind == .braceOpen ? try parseSelections() : []
-        return Field(
-            alias: alias, name: name, arguments: arguments, directives: directives,
-            selections: selections, location: location)
+        return Field(alias: alias, name: name, arguments: arguments, directives: directives, location: location)
     }
 
     private mutating func parseFragment() throws(SyntaxError) -> Selection {
+        let head = try parseFragmentHead()
+        guard case .inlineFragment(var fragment) = head else { return head }
+        fragment.selections = try parseSelections()
+        return .inlineFragment(fragment)
+    }
+
+    /// A spread, or an inline fragment up to its selections.
+    private mutating func parseFragmentHead() throws(SyntaxError) -> Selection {
         let location = token.location
         try expect(.spread)
         if token.kind == .name, !isKeyword("on") {
@@ -104,8 +116,6 @@ extension Parser {
         let typeCondition = try skipKeyword("on") ? try parseName() : nil
         let directives = try parseDirectives(isConstant: false)
         return .inlineFragment(
-            InlineFragment(
-                typeCondition: typeCondition, directives: directives,
-                selections: try parseSelections(), location: location))
+            InlineFragment(typeCondition: typeCondition, directives: directives, selections: [], location: location))
     }
 }

@@ -107,6 +107,15 @@ struct Parser {
 
     /// - Parameter isConstant: Whether variables are out of place here.
     mutating func parseLiteral(isConstant: Bool) throws(SyntaxError) -> Literal {
+        // What recurses stands apart from what does not, to keep the recursion's stack frames small.
+        switch token.kind {
+        case .bracketOpen: try parseList(isConstant: isConstant)
+        case .braceOpen: try parseObject(isConstant: isConstant)
+        default: try parseLeafLiteral(isConstant: isConstant)
+        }
+    }
+
+    private mutating func parseLeafLiteral(isConstant: Bool) throws(SyntaxError) -> Literal {
         switch token.kind {
         case .dollar where !isConstant:
             try advance()
@@ -128,10 +137,6 @@ struct Parser {
             if try skipKeyword("false") { return .boolean(false) }
             if try skipKeyword("null") { return .null }
             return .enumeration(try parseName())
-        case .bracketOpen:
-            return try parseList(isConstant: isConstant)
-        case .braceOpen:
-            return try parseObject(isConstant: isConstant)
         default:
             throw unexpected("a value")
         }

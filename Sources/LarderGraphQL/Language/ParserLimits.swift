@@ -7,13 +7,13 @@ package struct ParserLimits: Sendable, Hashable {
     /// How many tokens a text may have, comments not counted.
     package var tokens: Int
 
-    package init(nesting: Int = 200, tokens: Int = 1_000_000) {
+    package init(nesting: Int = deepest, tokens: Int = 1_000_000) {
         self.nesting = Self.clamped(nesting)
         self.tokens = tokens
     }
 
-    /// What fits the smallest stack a thread of ours runs on (512 KiB), in debug builds too.
-    package static let deepest = 250
+    /// What fits the smallest stack of any thread (512 KiB), in debug builds too, where a level takes 2 KiB.
+    package static let deepest = 200
 
     package static let `default` = ParserLimits()
     /// For schema definitions, which may be several times longer than any operation.

@@ -29,15 +29,9 @@ struct SchemaBuilder {
     private var schemas: [(definition: SchemaDocument.SchemaDefinition, source: String?)] = []
 
     init() throws(SchemaError) {
-        do {
-            try add(SchemaDocument(parsing: IntrospectionSchema.text), sourceName: "introspection", isBuiltIn: true)
-        } catch let error as SyntaxError {
-            throw SchemaError(error)
-        } catch let error as SchemaError {
-            throw error
-        } catch {
-            throw SchemaError(.syntax, "\(error)")
-        }
+        let builtIn: SchemaDocument
+        do { builtIn = try SchemaDocument(parsing: IntrospectionSchema.text) } catch { throw SchemaError(error) }
+        try add(builtIn, sourceName: "introspection", isBuiltIn: true)
     }
 
     /// Collects a document's definitions. What the language itself defines may be defined again, to no effect.
@@ -148,7 +142,8 @@ struct SchemaBuilder {
                     throw error(.root, message, root.type.location, source)
                 }
                 guard roots[root.kind] == nil || (definitions.isEmpty && roots[root.kind] == id) else {
-                    throw error(.duplicate, "The \(root.kind.rawValue) root is defined twice", root.type.location, source)
+                    let message = "The \(root.kind.rawValue) root is defined twice"
+                    throw error(.duplicate, message, root.type.location, source)
                 }
                 roots[root.kind] = id
             }

@@ -101,6 +101,29 @@ extension ByteReader {
         guard depth <= ParserLimits.deepest, let raw = UInt8(exactly: try readUInt64()),
             let tag = LiteralTag(rawValue: raw)
         else { throw Self.damaged }
+        // What recurses stands apart from what does not, to keep the recursion's stack frames small.
+        switch tag {
+        case .list: return .list(try readElements(depth: depth + 1))
+        case .object: return .object(try readObjectFields(depth: depth + 1))
+        default: return try readLeafLiteral(tag)
+        }
+    }
+
+    private mutating func readElements(depth: Int) throws(SchemaError) -> [Literal] {
+        let count = try readCount()
+        var elements: [Literal] = []
+        for _ in 0..<count { elements.append(try readLiteral(depth: depth)) }
+        return elements
+    }
+
+    private mutating func readObjectFields(depth: Int) throws(SchemaError) -> [Literal.ObjectField] {
+        let count = try readCount()
+        var fields: [Literal.ObjectField] = []
+        for _ in 0..<count { fields.append(.init(name: try readString(), value: try readLiteral(depth: depth))) }
+        return fields
+    }
+
+    private mutating func readLeafLiteral(_ tag: LiteralTag) throws(SchemaError) -> Literal {
         switch tag {
         case .variable: return .variable(try readString())
         case .int: return .int(try readString())
@@ -109,18 +132,7 @@ extension ByteReader {
         case .boolean: return .boolean(try readBool())
         case .null: return .null
         case .enumeration: return .enumeration(try readString())
-        case .list:
-            let count = try readCount()
-            var elements: [Literal] = []
-            for _ in 0..<count { elements.append(try readLiteral(depth: depth + 1)) }
-            return .list(elements)
-        case .object:
-            let count = try readCount()
-            var fields: [Literal.ObjectField] = []
-            for _ in 0..<count {
-                fields.append(.init(name: try readString(), value: try readLiteral(depth: depth + 1)))
-            }
-            return .object(fields)
+        case .list, .object: throw Self.damaged
         }
     }
 }

@@ -15,6 +15,11 @@ struct ByteReader {
     static var damaged: SchemaError { SchemaError(.serializedForm, "The serialized schema is damaged") }
 
     mutating func readUInt64() throws(SchemaError) -> UInt64 {
+        // Most numbers are small.
+        if position < bytes.count, bytes[position] < 0x80 {
+            position += 1
+            return UInt64(bytes[position - 1])
+        }
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while position < bytes.count, shift < 64 {

@@ -3,7 +3,8 @@
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []
     private(set) var strings: [String] = []
-    private var numbers: [String: Int] = [:]
+    /// By bytes: strings that are equal only after Unicode normalization are two strings here.
+    private var numbers: [[UInt8]: Int] = [:]
 
     mutating func write(_ value: UInt64) {
         var rest = value
@@ -22,10 +23,11 @@ struct ByteWriter {
     mutating func write(_ value: Bool) { write(value ? 1 : 0) }
 
     mutating func write(_ string: String) {
-        if let number = numbers[string] {
+        let bytes = Array(string.utf8)
+        if let number = numbers[bytes] {
             write(number)
         } else {
-            numbers[string] = strings.count
+            numbers[bytes] = strings.count
             write(strings.count)
             strings.append(string)
         }

@@ -1,13 +1,13 @@
 /// The serialized form: 8 bytes of magic, 4 of version, 8 of checksum (both little-endian), then in the primitives of
 /// ``ByteWriter``: the table of strings, roots, types, directives. The checksum is over all that follows it.
-enum SerializedSchema {
+package enum SerializedSchema {
     static let magic: [UInt8] = Array("LARDERSI".utf8)
     /// Raised with every change of the form. Other versions are refused; the schema is then parsed again.
     static let version: UInt32 = 1
-    static let headerLength = 20
+    package static let headerLength = 20
 
     /// 64-bit FNV-1a over words of eight bytes and then the rest: finds damage, and proves nothing about origin.
-    static func checksum(_ bytes: [UInt8], from start: Int) -> UInt64 {
+    package static func checksum(_ bytes: [UInt8], from start: Int) -> UInt64 {
         var sum: UInt64 = 0xcbf2_9ce4_8422_2325
         var index = start
         while index + 8 <= bytes.count {
@@ -24,7 +24,7 @@ enum SerializedSchema {
         return sum
     }
 
-    static func littleEndian<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
+    package static func littleEndian<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
         (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: value >> Number($0 * 8)) }
     }
 }

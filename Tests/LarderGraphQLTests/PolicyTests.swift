@@ -1,0 +1,157 @@
+import LarderGraphQL
+import Testing
+
+@Suite("Key fields and field policies")
+struct PolicyTests {
+    static let base = """
+        type Query {
+          recipe(id: ID, input: In, list: [In], at: [ID!]): Recipe recipes(ids: [ID!], first: Int): [Recipe] n: Int
+        }
+        input In { id: ID deep: In } interface Node { id: ID! } interface Named { name: String slug: String }
+        type Recipe implements Node & Named { id: ID! name: String slug: String by: Author tags: [String] }
+        type Author implements Named { name: String slug: String } union Any = Recipe | Author
+        """
+
+    private func keyFields(_ type: String, _ policies: String) throws -> [String]? {
+        let schema = try SchemaIndex(parsing: [Self.base, policies])
+        return schema.type(named: type).flatMap { schema.types[$0].keyFields }
+    }
+
+    @Test("A field named id identifies an object where nothing else is said")
+    func defaultKey() throws {
+        #expect(try keyFields("Recipe", "") == ["id"])
+        #expect(try keyFields("Node", "") == ["id"])
+        #expect(try keyFields("Author", "") == nil)
+        #expect(try keyFields("Any", "") == nil)
+    }
+
+    @Test("Key fields are a string, names with spaces between them, or a list", arguments: [
+        (#""slug""#, ["slug"]), (#""name slug""#, ["name", "slug"]), (#"["slug", "name"]"#, ["slug", "name"]),
+    ])
+    func forms(argument: String, names: [String]) throws {
+        #expect(try keyFields("Recipe", "extend type Recipe @typePolicy(keyFields: \(argument))") == names)
+    }
+
+    @Test("No key fields say that objects have no identity", arguments: ["[]", "\"\"", "\" \""])
+    func noIdentity(argument: String) throws {
+        #expect(try keyFields("Recipe", "extend type Recipe @typePolicy(keyFields: \(argument))") == nil)
+    }
+
+    @Test("An object type inherits its interfaces' key fields, unless it has its own")
+    func inheritance() throws {
+        let named = "extend interface Named @typePolicy(keyFields: \"slug\")"
+        #expect(try keyFields("Author", named) == ["slug"])
+        #expect(try keyFields("Recipe", named) == ["slug"])
+        #expect(try keyFields("Recipe", named + " extend type Recipe @typePolicy(keyFields: \"name\")") == ["name"])
+        let both = named + " extend interface Node @typePolicy(keyFields: \"id\")"
+        #expect(schemaFault(Self.base, both)
+            == "policy -: Recipe needs key fields of its own: those of Node and Named differ")
+    }
+
+    @Test("A field policy names arguments, paths into them, and pages")
+    func fieldPolicies() throws {
+        let schema = try SchemaIndex(parsing: [Self.base, """
+            extend type Query @fieldPolicy(forField: "recipe", keyArgs: ["input.deep.id"])
+              @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"])
+            """])
+        let policies = schema.types[schema.queryType].fieldPolicies
+        #expect(policies == [
+            "recipe": FieldPolicy(keyArgs: ["input.deep.id"]),
+            "recipes": FieldPolicy(keyArgs: ["ids"], paginationArgs: ["first"]),
+        ])
+        #expect(policies["recipe"]?.keyArgs.first?.components == ["input", "deep", "id"])
+        #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == policies["recipe"])
+    }
+
+    @Test("The greatest age of types and fields is kept")
+    func cacheControl() throws {
+        let schema = try SchemaIndex(parsing: """
+            type Query @cacheControl(maxAge: 60) { a: Int @cacheControl(maxAge: 5, scope: PRIVATE) b: Int
+            c: Int @cacheControl(maxAge: 99999999999999999999) }
+            """)
+        #expect(schema.types[schema.queryType].maxAge == 60)
+        #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
+    }
+
+    @Test("A policy that cannot work is refused with its name", arguments: [
+        ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has no keyFields"),
+        ("extend type Recipe @typePolicy(keyFields: 1)",
+            "1:20: keyFields of @typePolicy is neither a string nor a list of strings"),
+        ("extend type Recipe @typePolicy(keyFields: [\"id\", 1])",
+            "1:20: keyFields of @typePolicy is neither a string nor a list of strings"),
+        ("extend type Recipe @typePolicy(keyFields: \"isbn\")", "1:20: Key field isbn is no field of Recipe"),
+        ("extend type Recipe @typePolicy(keyFields: \"id id\")", "1:20: Key field id of Recipe is named twice"),
+        ("extend type Recipe @typePolicy(keyFields: \"by\")",
+            "1:20: Key field Recipe.by is no scalar or enum, or is a list"),
+        ("extend type Recipe @typePolicy(keyFields: \"tags\")",
+            "1:20: Key field Recipe.tags is no scalar or enum, or is a list"),
+        ("extend union Any @typePolicy(keyFields: \"id\")", "1:18: Any is union and cannot have key fields"),
+        ("extend type Query @fieldPolicy(keyArgs: \"id\")", "1:19: @fieldPolicy of Query has no forField"),
+        ("extend type Query @fieldPolicy(forField: \"x\", keyArgs: \"id\")",
+            "1:19: Field policy for x, which is no field of Query"),
+        ("extend type Query @fieldPolicy(forField: \"n\", keyArgs: \"id\")",
+            "1:19: Query.n has a field policy with keyArgs and returns no objects"),
+        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"isbn\")",
+            "1:19: Key argument isbn is no argument of Query.recipe"),
+        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input.isbn\")",
+            "1:19: Key argument input.isbn is no argument of Query.recipe"),
+        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input..id\")",
+            "1:19: Key argument input..id is no argument of Query.recipe"),
+        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input\")",
+            "1:19: Key argument input of Query.recipe is no scalar, enum or list of those"),
+        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"list.id\")",
+            "1:19: Key argument list.id of Query.recipe leads through a list"),
+        ("extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", paginationArgs: \"last\")",
+            "1:19: Pagination argument last is no argument of Query.recipes"),
+    ])
+    func faults(policies: String, fault: String) {
+        #expect(schemaFault(Self.base, policies) == "policy " + fault)
+    }
+
+    @Test("A program's policies take the place of the schema's")
+    func fromCode() throws {
+        var schema = try SchemaIndex(parsing: [Self.base, "extend type Recipe @typePolicy(keyFields: \"name\")"])
+        let recipe = try #require(schema.type(named: "Recipe"))
+        let author = try #require(schema.type(named: "Author"))
+        try schema.setKeyFields(["slug", "name"], for: "Recipe")
+        try schema.setKeyFields(["slug"], for: "Named")
+        try schema.setFieldPolicy(FieldPolicy(keyArgs: ["id"]), forField: "recipe", of: "Query")
+        #expect(schema.types[recipe].keyFields == ["slug", "name"])
+        #expect(schema.types[author].keyFields == ["slug"])
+        #expect(schema.types[schema.queryType].fieldPolicies == ["recipe": FieldPolicy(keyArgs: ["id"])])
+        try schema.setKeyFields([], for: "Recipe")
+        #expect(schema.types[recipe].keyFields == nil)
+    }
+
+    @Test("A refused policy leaves the schema as it was")
+    func refusedFromCode() throws {
+        let schema = try SchemaIndex(parsing: Self.base)
+        var changed = schema
+        #expect(throws: SchemaError(.unknownType, "Unknown type Book")) {
+            try changed.setKeyFields(["id"], for: "Book")
+        }
+        #expect(throws: SchemaError(.policy, "Key field isbn is no field of Recipe")) {
+            try changed.setKeyFields(["isbn"], for: "Recipe")
+        }
+        #expect(throws: SchemaError(.policy, "Key argument isbn is no argument of Query.recipe")) {
+            try changed.setFieldPolicy(FieldPolicy(keyArgs: ["isbn"]), forField: "recipe", of: "Query")
+        }
+        #expect(changed == schema)
+    }
+
+    @Test("Policies, defaults and ages survive the serialized form")
+    func serialized() throws {
+        var schema = try SchemaIndex(parsing: [Self.base, """
+            extend type Query @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"])
+            extend interface Named @typePolicy(keyFields: "slug")
+            extend type Author @typePolicy(keyFields: []) @cacheControl(maxAge: 7)
+            extend input In { d: In = {id: "é", deep: {id: null}} e: [Float] = [1, -2.5e3] f: Boolean = true g: E = A }
+            enum E { A B } directive @x(a: Int = 1) repeatable on FIELD | QUERY
+            """])
+        try schema.setKeyFields(["name"], for: "Recipe")
+        let back = try SchemaIndex(serialized: schema.serialized())
+        #expect(back == schema)
+        #expect(back.serialized() == schema.serialized())
+        #expect(back.directive(named: "x")?.isRepeatable == true)
+    }
+}
