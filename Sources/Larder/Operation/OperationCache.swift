@@ -45,17 +45,17 @@ final class OperationCache: Sendable {
 
     init(_ schema: SchemaIndex) { self.schema = schema }
 
-    func compiled(_ operation: Operation) throws(LarderError) -> CompiledOperation {
+    func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
         try compiled(DocumentKey(document: operation.document, name: operation.name, isFragment: false))
     }
 
-    func bound(_ operation: Operation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+    func bound(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
         try bound(
             DocumentKey(document: operation.document, name: operation.name, isFragment: false), operation.variables,
             exposesAdded)
     }
 
-    func bound(_ fragment: Fragment, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+    func bound(_ fragment: GraphQLFragment, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
         try bound(
             DocumentKey(document: fragment.document, name: fragment.name, isFragment: true), fragment.variables,
             exposesAdded)

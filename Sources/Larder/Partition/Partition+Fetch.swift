@@ -8,7 +8,7 @@ extension Partition {
     /// What a server answers is stored before it is returned, fields that have an error excepted, so that whoever watches
     /// sees it too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
     public func fetch(
-        _ operation: Operation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
+        _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
         let bound = try core.operations.bound(operation)
         switch policy {
@@ -40,7 +40,7 @@ extension Partition {
 
     /// All the answers that a policy gives: two for `.cacheAndNetwork` where the cache knows everything, else one.
     public func fetches(
-        _ operation: Operation, policy: FetchPolicy, options: FetchOptions = FetchOptions()
+        _ operation: GraphQLOperation, policy: FetchPolicy, options: FetchOptions = FetchOptions()
     ) -> AsyncThrowingStream<Response, any Error> {
         AsyncThrowingStream { continuation in
             let task = Task {
@@ -60,7 +60,7 @@ extension Partition {
     ///
     /// Objects in the answer are stored like any other's; the mutation itself is not.
     public func mutate(
-        _ operation: Operation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
+        _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
         let bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .mutation else {
@@ -90,7 +90,7 @@ extension Partition {
     }
 
     private func fetchFromServer(
-        _ operation: Operation, _ bound: BoundOperation, _ options: FetchOptions
+        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
     ) async throws(LarderError) -> Response {
         guard bound.layout.plan.kind == .query else {
             throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
@@ -99,7 +99,7 @@ extension Partition {
     }
 
     private func exchange(
-        _ operation: Operation, _ bound: BoundOperation, _ options: FetchOptions
+        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
     ) async throws(LarderError) -> Response {
         guard let transport else {
             throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")

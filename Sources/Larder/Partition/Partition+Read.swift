@@ -7,7 +7,7 @@ extension Partition {
     /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may not
     ///   be null makes absent what holds it. Otherwise that is a `.miss`.
     /// - Complexity: O(n) in the size of the answer.
-    public func read(_ operation: Operation, allowsPartial: Bool = false) throws(LarderError) -> Response {
+    public func read(_ operation: GraphQLOperation, allowsPartial: Bool = false) throws(LarderError) -> Response {
         try answer(try core.operations.bound(operation), from: .query, allowsPartial: allowsPartial).response
     }
 
@@ -20,17 +20,17 @@ extension Partition {
     ///
     /// - Parameter key: The object's cache key, such as `Movie:12345`.
     /// - Throws: `.deleted` where the object is known to be no more.
-    public func read(_ key: String, _ fragment: Fragment, allowsPartial: Bool = false) throws(LarderError) -> Response {
+    public func read(_ key: String, _ fragment: GraphQLFragment, allowsPartial: Bool = false) throws(LarderError) -> Response {
         try answer(try core.operations.bound(fragment), from: .object(key: key), allowsPartial: allowsPartial).response
     }
 
     /// An operation that is read again and again with the same variables: what must be looked up is looked up once.
-    public func prepare(_ operation: Operation) throws(LarderError) -> PreparedRead {
+    public func prepare(_ operation: GraphQLOperation) throws(LarderError) -> PreparedRead {
         PreparedRead(partition: self, operation: try core.operations.bound(operation), root: .query)
     }
 
     /// What a fragment asks of one object, to be read again and again.
-    public func prepare(_ key: String, _ fragment: Fragment) throws(LarderError) -> PreparedRead {
+    public func prepare(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> PreparedRead {
         PreparedRead(partition: self, operation: try core.operations.bound(fragment), root: .object(key: key))
     }
 

@@ -9,7 +9,7 @@ extension Partition {
     /// The data must be complete: every field that is selected, and of every object that has an identity also its key
     /// fields, and `__typename` where the schema allows several types.
     /// - Parameter json: The data as a JSON object in UTF-8.
-    public func write(_ operation: Operation, json: [UInt8]) async throws(LarderError) {
+    public func write(_ operation: GraphQLOperation, json: [UInt8]) async throws(LarderError) {
         try await write(core.operations.bound(operation, exposesAdded: true), json, to: .query)
     }
 
@@ -25,7 +25,7 @@ extension Partition {
     /// - Parameters:
     ///   - key: The object's cache key; the object is made if it is not there.
     ///   - json: What the fragment asks for, as a JSON object in UTF-8.
-    public func write(_ key: String, _ fragment: Fragment, json: [UInt8]) async throws(LarderError) {
+    public func write(_ key: String, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
         try await write(core.operations.bound(fragment, exposesAdded: true), json, to: .object(key: key))
     }
 
@@ -37,7 +37,7 @@ extension Partition {
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it.
     public func update(
-        _ operation: Operation, _ change: @escaping @Sendable (inout Value) throws -> Void
+        _ operation: GraphQLOperation, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         try await update(core.operations.bound(operation, exposesAdded: true), at: .query) { response in
             var value: Value
@@ -49,7 +49,7 @@ extension Partition {
 
     /// As `update` of an operation, for one object.
     public func update(
-        _ key: String, _ fragment: Fragment, _ change: @escaping @Sendable (inout Value) throws -> Void
+        _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         try await update(core.operations.bound(fragment, exposesAdded: true), at: .object(key: key)) { response in
             var value: Value

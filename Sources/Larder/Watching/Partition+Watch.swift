@@ -9,7 +9,7 @@ extension Partition {
     ///
     /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not know.
     public func watch(
-        _ operation: Operation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
+        _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
     ) throws(LarderError) -> AsyncStream<WatchState> {
         let bound = try core.operations.bound(operation)
         guard policy != .cacheOnly else { return stream(bound, .query, fetch: nil, unlessComplete: false) }
@@ -20,7 +20,7 @@ extension Partition {
     }
 
     /// The newest of what a fragment asks of one object, whenever anything changes it.
-    public func watch(_ key: String, _ fragment: Fragment) throws(LarderError) -> AsyncStream<WatchState> {
+    public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> AsyncStream<WatchState> {
         stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
     }
 

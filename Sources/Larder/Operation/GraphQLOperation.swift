@@ -1,11 +1,11 @@
 /// A question, or a change, in the words of GraphQL.
 ///
 /// ```swift
-/// let latest = Operation("query Latest($n: Int) { movies(first: $n) { title } }", variables: ["n": 50])
+/// let latest = GraphQLOperation("query Latest($n: Int) { movies(first: $n) { title } }", variables: ["n": 50])
 /// ```
 ///
 /// The document is compiled when it is used first, and kept compiled by the partition.
-public struct Operation: Sendable {
+public struct GraphQLOperation: Sendable {
     /// An executable document; it may hold several operations, and fragments.
     public var document: String
     /// Which operation of the document; may be nil where it has only one.
@@ -25,16 +25,16 @@ public struct Operation: Sendable {
 /// struct LatestMovies: TypedOperation {
 ///     struct Data: Decodable, Sendable { var movies: [Movie] }
 ///     var limit: Int
-///     var operation: Operation { Operation(Self.document, variables: ["n": .int(Int64(limit))]) }
+///     var operation: GraphQLOperation { GraphQLOperation(Self.document, variables: ["n": .int(Int64(limit))]) }
 /// }
 /// ```
 public protocol TypedOperation: Sendable {
     associatedtype Data: Decodable & Sendable
-    var operation: Operation { get }
+    var operation: GraphQLOperation { get }
 }
 
 /// What is asked of one object: the fields of a fragment.
-public struct Fragment: Sendable {
+public struct GraphQLFragment: Sendable {
     /// A document with the fragment, and those that it spreads.
     public var document: String
     /// Which fragment of the document; may be nil where it has only one.

@@ -1,0 +1,214 @@
+import LarderTestSupport
+import Larder
+import Testing
+
+@Suite("Fetching")
+struct FetchTests {
+    @Test("cacheFirst asks the server once, and then the cache")
+    func cacheFirst() async throws {
+        let server = ScriptedTransport { _ in recipeListAnswer }
+        try await withKitchen(server) { app in
+            let first = try await app.fetch(recipeList)
+            let second = try await app.fetch(recipeList)
+            #expect(first == second)
+            #expect(second["recipes"]?[1]?["title"]?.string == "Bread")
+            #expect(second["recipes"]?[0]?["id"] == nil, "what the cache added is not shown")
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("What is sent asks for types and key fields")
+    func sentDocument() async throws {
+        let server = ScriptedTransport { _ in recipeListAnswer }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList)
+            let request = try #require(server.requests.first)
+            #expect(request.operationName == "List")
+            #expect(request.variables == Array("{}".utf8))
+            #expect(request.documentHash.count == 64)
+            #expect(request.document.components("__typename") == 2)
+            #expect(request.document.components("id") >= 2)
+        }
+    }
+
+    @Test("getMovie(id:) hits although the movie is in the cache only from a list")
+    func fieldPolicy() async throws {
+        let server = ScriptedTransport { _ in recipeListAnswer }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList)
+            let soup = try app.read(recipe(1))
+            #expect(soup["recipe"]?["title"]?.string == "Soup")
+            #expect(soup["recipe"]?["author"]?["name"]?.string == "Ada")
+            let several = try app.read(GraphQLOperation("{ recipesByID(ids: [2, 1]) { title } }"))
+            #expect(several["recipesByID"]?.elements.compactMap { $0["title"]?.string } == ["Bread", "Soup"])
+        }
+    }
+
+    @Test("cacheOnly throws a miss that names the paths")
+    func cacheOnly() async throws {
+        try await withKitchen { app in
+            let error = await #expect(throws: LarderError.self) { try await app.fetch(recipe(9), policy: .cacheOnly) }
+            #expect(error?.code == .miss)
+            #expect(error?.missing.map(\.description) == ["recipe"])
+        }
+    }
+
+    @Test("networkFirst answers from the cache when the server is away, and only then")
+    func networkFirst() async throws {
+        let isAway = Flag()
+        let server = ScriptedTransport { _ in
+            if isAway.isSet { throw TransportError.away }
+            return recipeListAnswer
+        }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            isAway.set()
+            let cached = try await app.fetch(recipeList, policy: .networkFirst)
+            #expect(cached["recipes"]?.count == 2)
+            let error = await #expect(throws: LarderError.self) { try await app.fetch(recipe(9), policy: .networkFirst) }
+            #expect(error?.code.rawValue == "transport.unreachable")
+            let strict = await #expect(throws: LarderError.self) { try await app.fetch(recipeList, policy: .networkOnly) }
+            #expect(strict?.code.rawValue == "transport.unreachable")
+        }
+    }
+
+    @Test("cacheAndNetwork gives the cached answer and then the server's")
+    func cacheAndNetwork() async throws {
+        let server = ScriptedTransport { _ in recipeListAnswer }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList)
+            var answers: [Response] = []
+            for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) { answers.append(answer) }
+            #expect(answers.count == 2)
+            #expect(answers.first == answers.last)
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("Data and errors together: the error policy decides, and the cache keeps what it knew of the field")
+    func dataAndErrors() async throws {
+        let broken = """
+            {"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup!","author":null}},
+             "errors":[{"message":"no author","path":["recipe","author"],"errorType":"Lookup"}]}
+            """
+        let server = ScriptedTransport { $0.operationName == "One" ? broken : recipeListAnswer }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList)
+            let failed = await #expect(throws: LarderError.self) { try await app.fetch(recipe(1), policy: .networkOnly) }
+            #expect(failed?.code == .serverErrors)
+            #expect(failed?.errors.first?.errorType == "Lookup")
+            #expect(failed?.response?["recipe"]?["title"]?.string == "Soup!")
+
+            let partial = try await app.fetch(
+                recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .partial))
+            #expect(partial["recipe"]?["author"]?.isNull == true)
+            #expect(partial.errors.first?.path?.description == "recipe.author")
+            let ignored = try await app.fetch(recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .ignore))
+            #expect(ignored.errors.isEmpty)
+
+            let cached = try app.read(recipe(1))
+            #expect(cached["recipe"]?["title"]?.string == "Soup!")
+            #expect(cached["recipe"]?["author"]?["name"]?.string == "Ada")
+        }
+    }
+
+    @Test("data: null writes nothing and is thrown")
+    func nullData() async throws {
+        let server = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"down"}]}"# }
+        try await withKitchen(server) { app in
+            for policy in ErrorPolicy.allCases {
+                let error = await #expect(throws: LarderError.self) {
+                    try await app.fetch(recipeList, options: FetchOptions(errorPolicy: policy))
+                }
+                #expect(error?.code == .serverErrors)
+            }
+            #expect(throws: LarderError.self) { try app.read(recipeList) }
+        }
+    }
+
+    @Test("A mutation is sent at once; its objects are stored and itself is not")
+    func mutation() async throws {
+        let server = ScriptedTransport { request in
+            request.kind == .mutation
+                ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Best soup"}}}"# : recipeListAnswer
+        }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList)
+            let rate = GraphQLOperation(
+                "mutation Rate($input: Rating!) { rate(input: $input) { title } }",
+                variables: ["input": ["recipe": "1", "stars": 5]])
+            let answer = try await app.mutate(rate, delivery: .immediate(within: .seconds(5)))
+            #expect(answer["rate"]?["title"]?.string == "Best soup")
+            #expect(try app.read(recipeList)["recipes"]?[0]?["title"]?.string == "Best soup")
+            #expect(String(decoding: try #require(server.requests.last).variables, as: UTF8.self)
+                == #"{"input":{"recipe":"1","stars":5}}"#)
+            await #expect(throws: LarderError.self) { try await app.fetch(rate) }
+        }
+    }
+
+    @Test("An answer comes back in the program's own type")
+    func typed() async throws {
+        struct List: TypedOperation {
+            struct Data: Decodable, Sendable, Equatable {
+                struct Recipe: Decodable, Sendable, Equatable { var title: String }
+                var recipes: [Recipe]
+            }
+            var operation: GraphQLOperation { GraphQLOperation("{ recipes(first: 2) { title } }") }
+        }
+        let server = ScriptedTransport { _ in recipeListAnswer }
+        try await withKitchen(server) { app in
+            let fetched = try await app.fetch(List())
+            #expect(fetched.recipes.map(\.title) == ["Soup", "Bread"])
+            #expect(try app.read(List()) == fetched)
+        }
+    }
+
+    @Test("Documents that do not parse, fit the schema or have their variables are typed errors")
+    func badOperations() async throws {
+        try await withKitchen { app in
+            func code(_ operation: GraphQLOperation) -> LarderError.Code? {
+                do throws(LarderError) {
+                    _ = try app.read(operation)
+                    return nil
+                } catch { return error.code }
+            }
+            #expect(code(GraphQLOperation("query {")) == .syntax)
+            #expect(code(GraphQLOperation("{ nothing }")) == .operation)
+            #expect(code(GraphQLOperation("query A { latest { id } } query B { latest { id } }")) == .operation)
+            #expect(code(GraphQLOperation("query A { latest { id } }", name: "B")) == .operation)
+            #expect(code(GraphQLOperation("query($id: ID!) { recipe(id: $id) { title } }")) == .variables)
+            #expect(code(GraphQLOperation("{ latest { id } }", variables: ["x": 1])) == .variables)
+        }
+    }
+
+    @Test("Without a transport the network is refused at once")
+    func noTransport() async throws {
+        try await withKitchen { app in
+            let error = await #expect(throws: LarderError.self) { try await app.fetch(recipeList) }
+            #expect(error?.code == .noTransport)
+        }
+    }
+
+    @Test("What was fetched is there after the store was closed and opened again")
+    func reopening() async throws {
+        try await withTemporaryFolder { folder in
+            for round in 0..<2 {
+                let store = try Store.open(at: folder, schemaText: [kitchenSchema])
+                let server = ScriptedTransport { _ in recipeListAnswer }
+                let app = try store.partition(transport: server)
+                #expect(try await app.fetch(recipeList)["recipes"]?.count == 2)
+                #expect(server.requests.count == 1 - round)
+                try store.close()
+                let error = #expect(throws: LarderError.self) { try app.read(recipeList) }
+                #expect(error?.code == .parked)
+            }
+        }
+    }
+}
+
+extension String {
+    /// How often a name occurs as a word.
+    fileprivate func components(_ name: String) -> Int {
+        split { !($0.isLetter || $0 == "_" || $0.isNumber) }.count { $0 == name }
+    }
+}

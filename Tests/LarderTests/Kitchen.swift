@@ -1,0 +1,94 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+
+/// A small schema with what the tests need: entities, parts, an interface, a list, a custom scalar, policies.
+let kitchenSchema = """
+    scalar Note
+    interface Contribution { id: ID! author: Cook }
+    type Cook @typePolicy(keyFields: "id") { id: ID! name: String! specialty: String }
+    type Recipe implements Contribution {
+      id: ID! title: String! rating: Float author: Cook steps: [Step!]! timing: Timing note: Note comments: [Comment!]
+    }
+    type Comment implements Contribution { id: ID! author: Cook text: String! }
+    type Step { text: String! minutes: Int }
+    type Timing { prepare: Int cook: Int }
+    input Rating { recipe: ID! stars: Int! }
+    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"]) @fieldPolicy(forField: "recipesByID", keyArgs: ["ids"]) {
+      recipe(id: ID!): Recipe
+      recipesByID(ids: [ID!]!): [Recipe]
+      recipes(first: Int = 10): [Recipe!]!
+      latest: [Contribution!]!
+      cook(id: ID!): Cook
+    }
+    type Mutation { rate(input: Rating!): Recipe! }
+    """
+
+/// Answers requests by a function, and counts them.
+final class ScriptedTransport: GraphQLTransport {
+    private let answer: @Sendable (GraphQLRequest) async throws -> String
+    private let sent = Mutex<[GraphQLRequest]>([])
+
+    init(_ answer: @escaping @Sendable (GraphQLRequest) async throws -> String) { self.answer = answer }
+
+    var requests: [GraphQLRequest] { sent.withLock { $0 } }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        sent.withLock { $0.append(request) }
+        do { return GraphQLAnswer(body: Array(try await answer(request).utf8), status: 200) } catch {
+            if let error = error as? TransportError { throw error }
+            if error is CancellationError { throw TransportError(.cancelled, "cancelled") }
+            throw TransportError(.unreachable, "the test's transport failed", cause: error)
+        }
+    }
+}
+
+extension TransportError {
+    static let away = TransportError(.unreachable, "the server is away")
+}
+
+/// Runs `body` in a new store, which is closed afterwards.
+func withKitchen(
+    _ transport: (any GraphQLTransport)? = nil, _ body: (Partition) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        try await body(try store.partition(transport: transport))
+        try store.close()
+    }
+}
+
+let recipeList = GraphQLOperation("query List { recipes(first: 2) { title author { name } } }")
+let recipeListAnswer = """
+    {"data":{"recipes":[
+      {"__typename":"Recipe","id":"1","title":"Soup","author":{"__typename":"Cook","id":"a","name":"Ada"}},
+      {"__typename":"Recipe","id":"2","title":"Bread","author":{"__typename":"Cook","id":"a","name":"Ada"}}]}}
+    """
+
+func recipe(_ id: Int) -> GraphQLOperation {
+    GraphQLOperation("query One($id: ID!) { recipe(id: $id) { title author { name } } }", variables: ["id": .int(Int64(id))])
+}
+
+/// The next element, or an error when none comes in time: a stream that stays silent must not hang the tests.
+func next<Element: Sendable>(
+    _ iterator: inout AsyncStream<Element>.Iterator, within time: Duration = .seconds(10)
+) async throws -> Element? {
+    // The iterator is handed to one child at a time.
+    nonisolated(unsafe) var moved = iterator
+    let element = try await withThrowingTaskGroup(of: Element?.self) { group in
+        group.addTask { await moved.next() }
+        group.addTask {
+            try await Task.sleep(for: time)
+            throw Silence()
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+    }
+    iterator = moved
+    return element
+}
+
+struct Silence: Error {}

@@ -1,0 +1,100 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Writing and updating")
+struct UpdateTests {
+    struct Refusal: Error {}
+
+    @Test("An update reads, edits and writes in one transaction")
+    func update() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            try await app.update(recipeList) { data in
+                guard case .object(var root) = data, case .list(var recipes)? = root["recipes"] else { throw Refusal() }
+                recipes.swapAt(0, 1)
+                root["recipes"] = .list(recipes)
+                data = .object(root)
+            }
+            #expect(try app.read(recipeList)["recipes"]?.elements.compactMap { $0["title"]?.string } == ["Bread", "Soup"])
+        }
+    }
+
+    @Test("An update that throws changes nothing, and its error comes back as it was")
+    func rollback() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let before = try app.read(recipeList)
+            await #expect(throws: Refusal.self) { try await app.update(recipeList) { _ in throw Refusal() } }
+            #expect(try app.read(recipeList) == before)
+        }
+    }
+
+    @Test("An update of what the cache does not know is a miss")
+    func missing() async throws {
+        try await withKitchen { app in
+            let error = await #expect(throws: LarderError.self) { try await app.update(recipeList) { _ in } }
+            #expect(error?.code == .miss)
+        }
+    }
+
+    @Test("Updates made at the same time all count")
+    func concurrent() async throws {
+        try await withKitchen { app in
+            let card = GraphQLFragment("fragment Card on Cook { specialty }")
+            try await app.write("Cook:a", card, json: Array(#"{"id":"a","specialty":"0"}"#.utf8))
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<40 {
+                    group.addTask {
+                        try await app.update("Cook:a", card) { data in
+                            guard case .object(var cook) = data, case .string(let text)? = cook["specialty"],
+                                let number = Int(text)
+                            else { throw Refusal() }
+                            cook["specialty"] = .string(String(number + 1))
+                            data = .object(cook)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try app.read("Cook:a", card)["specialty"]?.string == "40")
+        }
+    }
+
+    @Test("Data without the key fields of its objects is refused, and nothing is stored")
+    func withoutKeys() async throws {
+        try await withKitchen { app in
+            let error = await #expect(throws: LarderError.self) {
+                try await app.write(recipeList, json: Array(#"{"recipes":[{"title":"Soup","author":null}]}"#.utf8))
+            }
+            #expect(error?.code.rawValue == "records.responseMismatch")
+            #expect(error?.message.contains("recipes[0]") == true)
+            #expect(throws: LarderError.self) { try app.read(recipeList) }
+        }
+    }
+
+    @Test("A field is removed with whatever arguments it was fetched")
+    func removeField() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            try await app.remove(field: "recipes")
+            let error = #expect(throws: LarderError.self) { try app.read(recipeList) }
+            #expect(error?.missing.map(\.description) == ["recipes"])
+            #expect(try app.read(recipe(1))["recipe"]?["title"]?.string == "Soup", "the objects stay")
+            try await app.remove(type: "Recipe", as: .evicted)
+            #expect(throws: LarderError.self) { try app.read(recipe(1)) }
+        }
+    }
+
+    @Test("A custom scalar keeps its JSON")
+    func customScalar() async throws {
+        try await withKitchen { app in
+            let noted = GraphQLOperation("{ recipe(id: 1) { note } }")
+            for note in [#"{"a":[1,{"b":null}]}"#, "[1,2.5]", "\"text\"", "7", "true", "null"] {
+                try await app.write(noted, json: Array(#"{"recipe":{"id":1,"note":\#(note)}}"#.utf8))
+                let stored = try app.read(noted)["recipe"]?["note"]
+                #expect(stored.map { String(decoding: $0.json, as: UTF8.self) } == note)
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import LarderTestSupport
+import Larder
+import Testing
+
+@Suite("Watching")
+struct WatchTests {
+    @Test("A watcher hears of another query's write")
+    func otherQuery() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(recipe(1)).makeAsyncIterator()
+            #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Soup")
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Stew")
+        }
+    }
+
+    @Test("A cacheOnly watcher that began before its data exists hears of it when it comes")
+    func beforeData() async throws {
+        try await withKitchen { app in
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            let empty = try #require(try await next(&states))
+            #expect(empty.complete == nil)
+            #expect(empty.response?.missing.isEmpty == false)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.complete?["recipes"]?.count == 2)
+        }
+    }
+
+    @Test("An object that a field policy names is waited for by its key")
+    func absentKey() async throws {
+        try await withKitchen { app in
+            var states = try app.watch(recipe(2)).makeAsyncIterator()
+            #expect(try await next(&states)?.complete == nil)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.complete?["recipe"]?["title"]?.string == "Bread")
+        }
+    }
+
+    @Test("A watcher whose first fetch failed hears of what comes later")
+    func failedFetch() async throws {
+        let server = ScriptedTransport { _ in throw TransportError.away }
+        try await withKitchen(server) { app in
+            var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
+            var state = try #require(try await next(&states))
+            while state.isFetching { state = try #require(try await next(&states)) }
+            #expect(state.error?.code.rawValue == "transport.unreachable")
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.complete != nil)
+        }
+    }
+
+    @Test("Writing the same again, or something else, wakes nobody")
+    func unconcerned() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(recipe(1)).makeAsyncIterator()
+            _ = try await next(&states)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let other = GraphQLOperation("{ cook(id: 7) { name } }")
+            try await app.write(other, json: Array(#"{"cook":{"id":"7","name":"Eve"}}"#.utf8))
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Stew")
+        }
+    }
+
+    @Test("Removing wakes watchers: deleted from lists, null in references; evicted is missing")
+    func removing() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(recipeList).makeAsyncIterator()
+            _ = try await next(&states)
+            try await app.remove("Recipe:1", as: .deleted)
+            #expect(try await next(&states)?.complete?["recipes"]?.elements.count == 1)
+            try await app.remove("Cook:a", as: .deleted)
+            #expect(try await next(&states)?.complete?["recipes"]?[0]?["author"]?.isNull == true)
+            try await app.remove("Recipe:2", as: .evicted)
+            let partial = try #require(try await next(&states))
+            #expect(partial.complete == nil)
+            #expect(partial.response?.missing.map(\.description) == ["recipes[0]"])
+        }
+    }
+
+    @Test("A fragment of one object is watched by its key")
+    func fragment() async throws {
+        try await withKitchen { app in
+            let card = GraphQLFragment("fragment Card on Recipe { title rating }")
+            var states = try app.watch("Recipe:5", card).makeAsyncIterator()
+            #expect(try await next(&states)?.complete == nil)
+            try await app.write("Recipe:5", card, json: Array(#"{"id":5,"title":"Pie","rating":4.5}"#.utf8))
+            let state = try #require(try await next(&states))
+            #expect(state.complete?["rating"]?.double == 4.5)
+            try await app.remove("Recipe:5", as: .deleted)
+            #expect(try await next(&states)?.isDeleted == true)
+        }
+    }
+
+    @Test("An object is watched by its key, with the fields that changed")
+    func object() async throws {
+        try await withKitchen { app in
+            var states = app.watch("Recipe:1").makeAsyncIterator()
+            #expect(try await next(&states)?.presence == .absent)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.presence == .present)
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            #expect(try await next(&states)?.changedFields == ["title"])
+            try await app.remove("Recipe:1", as: .deleted)
+            #expect(try await next(&states)?.presence == .deleted)
+        }
+    }
+
+    @Test("A cancelled watcher stops fetching")
+    func cancelled() async throws {
+        let isCancelled = Flag()
+        let server = ScriptedTransport { _ in
+            do { try await Task.sleep(for: .seconds(60)) } catch {
+                isCancelled.set()
+                throw error
+            }
+            return recipeListAnswer
+        }
+        try await withKitchen(server) { app in
+            let task = Task { for await _ in try app.watch(recipeList, policy: .networkOnly) {} }
+            while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            task.cancel()
+            while !isCancelled.isSet { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        #expect(isCancelled.isSet)
+    }
+
+    @Test("A slow reader gets the newest state and holds up no writer")
+    func slow() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup 0"))
+            var states = try app.watch(recipe(1)).makeAsyncIterator()
+            for round in 1...50 { try await app.write(recipeList, json: soupAndBread("Soup \(round)")) }
+            var seen = 0
+            var title: String?
+            while title != "Soup 50" {
+                title = try await next(&states)?.response?["recipe"]?["title"]?.string
+                seen += 1
+            }
+            #expect(seen < 50)
+        }
+    }
+
+    @Test("Streams end when the store is closed")
+    func closing() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let app = try store.partition()
+            var queries = try app.watch(recipeList).makeAsyncIterator()
+            var objects = app.watch("Recipe:1").makeAsyncIterator()
+            _ = try await next(&queries)
+            _ = try await next(&objects)
+            try store.close()
+            #expect(try await next(&queries) == nil)
+            #expect(try await next(&objects) == nil)
+        }
+    }
+}
+
+func soupAndBread(_ soup: String) -> [UInt8] {
+    Array("""
+        {"recipes":[{"id":"1","title":"\(soup)","author":{"id":"a","name":"Ada"}},
+                    {"id":"2","title":"Bread","author":{"id":"a","name":"Ada"}}]}
+        """.utf8)
+}
