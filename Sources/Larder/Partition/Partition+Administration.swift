@@ -18,7 +18,7 @@ extension Partition {
     /// Stores a whole response, `data`, `errors` and all, as if a server had just answered the operation with it.
     ///
     /// - Parameter response: The response in JSON. Fields that have an error keep what the cache knew of them.
-    package func take(_ response: [UInt8], of operation: Operation) async throws(LarderError) -> TakenResponse {
+    package func take(_ response: [UInt8], of operation: GraphQLOperation) async throws(LarderError) -> TakenResponse {
         let bound = try core.operations.bound(operation)
         do throws(RecordError) {
             let parsed = try ParsedResponse.parse(response, along: bound.layout)

@@ -39,7 +39,7 @@ extension Failure {
         }
         if error.code == .miss {
             message += ": " + Self.list(error.missing.map(\.description))
-            details.append(("missing", .strings(error.missing.map(\.description))))
+            details.append(("missing", .array(error.missing.map(JSONText.init))))
         }
         if !error.errors.isEmpty {
             message += ": " + Self.list(error.errors.map(\.description))

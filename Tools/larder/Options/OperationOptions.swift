@@ -28,8 +28,8 @@ struct OperationOptions: ParsableArguments {
 
     @OptionGroup var document: DocumentOptions
 
-    func value() throws(Failure) -> Larder.Operation {
-        Larder.Operation(
+    func value() throws(Failure) -> GraphQLOperation {
+        GraphQLOperation(
             try InputFile(role: "the operation", path: operation).text(), name: document.name,
             variables: try document.values())
     }

@@ -2,7 +2,7 @@ import Larder
 import LarderRecords
 
 /// JSON as the tool prints it: members in the order in which they were put.
-indirect enum JSONText {
+indirect enum JSONText: Sendable {
     case null
     case boolean(Bool)
     case int(Int)

@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import Foundation
-import Larder
+public import Larder
 import LarderHTTP
 
 struct Fetch: Verb {

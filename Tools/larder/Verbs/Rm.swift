@@ -13,7 +13,7 @@ struct Rm: Verb {
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var permission: WritePermission
-    @Argument(help: ArgumentHelp("Cache keys of objects, such as Movie:12345.", valueName: "key"))
+    @ArgumentParser.Argument(help: ArgumentHelp("Cache keys of objects, such as Movie:12345.", valueName: "key"))
     var keys: [String] = []
     @Option(help: ArgumentHelp("Remove all objects of this type. Wants --write.", valueName: "type"))
     var type: String?

@@ -13,7 +13,7 @@ struct Watch: Verb {
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var schema: SchemaOptions
-    @Argument(help: ArgumentHelp("The cache key of an object.", valueName: "key"))
+    @ArgumentParser.Argument(help: ArgumentHelp("The cache key of an object.", valueName: "key"))
     var key: String?
     @Option(help: ArgumentHelp("A GraphQL document with the query to watch.", valueName: "file"))
     var operation: String?
@@ -35,11 +35,11 @@ struct Watch: Verb {
         let variables = try document.values()
         if let operation {
             let text = try InputFile(role: "the operation", path: operation).text()
-            let operation = Larder.Operation(text, name: document.name, variables: variables)
+            let operation = GraphQLOperation(text, name: document.name, variables: variables)
             try await watch(folder, try schema.texts(), output, Self.printer(output)) { try $0.watch(operation) }
         } else if let key, let fragment {
             let text = try InputFile(role: "the fragment", path: fragment).text()
-            let fragment = Fragment(text, name: document.name, variables: variables)
+            let fragment = GraphQLFragment(text, name: document.name, variables: variables)
             try await watch(folder, try schema.texts(), output, Self.printer(output)) { try $0.watch(key, fragment) }
         } else if let key {
             // Whether an object is there has nothing to do with the schema.
