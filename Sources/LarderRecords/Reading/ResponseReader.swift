@@ -14,11 +14,11 @@ struct ResponseReader: ~Copyable {
     private let layout: PlanLayout
     private let plan: ResolvedPlan
     private var builder: ResponseBuilder
-    private var visits: [Visit] = []
     private var missing: [ResponsePath] = []
     private var absentKeys: [String] = []
-    /// The way to the value that is being read.
-    private var path: [PathEntry] = []
+    /// The way to the value that is being read; as many entries as `depth` says.
+    private let path: UnsafeMutablePointer<PathEntry>
+    private var depth = 0
     /// The type name that was written last, and its cell.
     private var typename: (type: FieldID, cell: ResponseCell) = (0, ResponseCell(.absent))
 
@@ -33,7 +33,9 @@ struct ResponseReader: ~Copyable {
         case deleted
     }
 
-    init(_ operation: BoundOperation, _ plan: ResolvedPlan) {
+    /// - Parameter path: Room for `Plan.depth` entries, and as many fields; it must outlive the reader.
+    init(_ operation: BoundOperation, _ plan: ResolvedPlan, path: UnsafeMutablePointer<PathEntry>) {
+        self.path = path
         self.operation = operation
         self.plan = plan
         layout = operation.layout
@@ -58,8 +60,8 @@ struct ResponseReader: ~Copyable {
         case .null, .deleted: builder.store(ResponseCell(.null), at: 0)
         case .missing: builder.store(ResponseCell(.absent), at: 0)
         }
-        let buffer = builder.finish(shapes: layout.shapes, visits: visits)
-        operation.expectedSize.store(buffer.totalSize, ordering: .relaxed)
+        let buffer = builder.finish(shapes: layout.shapes)
+        operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
             response: Response(buffer: buffer, missing: missing), plan: plan, absentKeys: absentKeys,
             isDeleted: outcome == .deleted)
@@ -72,19 +74,19 @@ struct ResponseReader: ~Copyable {
         _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let stored = try cursor.value(at: id) else {
-            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            builder.appendVisit(id, caseIndex: Visit.anyField)
             return noteMissing()
         }
         // The bytes stay where they are until the transaction ends, which outlives this call.
         let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
         if record.isTombstone {
-            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
         }
         let caseIndex = try caseIndex(of: record, selection, transaction)
-        visits.append(Visit(record: id, caseIndex: UInt32(truncatingIfNeeded: caseIndex)))
+        builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
         let planned = layout.cases[caseIndex]
-        let block = builder.appendCells(Int(planned.visibleCount))
+        let block = builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
         var isMissing = false
         var position = 0
@@ -96,20 +98,25 @@ struct ResponseReader: ~Copyable {
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
             }
-            path.append(.field(read.field))
+            path[depth] = .field(read.field)
+            depth += 1
             let outcome: Outcome
             if record.isSplit {
                 outcome = try splitField(id, read, field, into: place, &cursor, transaction)
             } else {
                 while position < record.count, record.field(position) < read.id { position += 1 }
                 if position < record.count, record.field(position) == read.id {
-                    outcome = try value(
-                        record.value(position), record.payload, field, level: 0, into: place, &cursor, transaction)
+                    let word = record.value(position)
+                    outcome = if field.isLeaf {
+                        try leaf(word, record.payload, field, into: place)
+                    } else {
+                        try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
+                    }
                 } else {
                     outcome = try absentField(field, into: place, &cursor, transaction)
                 }
             }
-            path.removeLast()
+            depth -= 1
             switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
             case .read: break
             case .missing: isMissing = true
@@ -138,8 +145,10 @@ struct ResponseReader: ~Copyable {
         }
     }
 
+    private var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
+
     private mutating func noteMissing() -> Outcome {
-        missing.append(layout.path(path))
+        missing.append(layout.path(currentPath))
         return .missing
     }
 
@@ -260,8 +269,17 @@ struct ResponseReader: ~Copyable {
             return try object(
                 try payload.record(word), selection: Int(field.selection), into: place, &cursor, transaction)
         }
+        return try leaf(word, payload, field, into: place)
+    }
+
+    @inline(__always)
+    private mutating func leaf(
+        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int
+    ) throws -> Outcome {
         let cell: ResponseCell
-        switch tag {
+        switch word.tag {
+        case .null: return .null
+        case nil: throw DamagedRecord("a value has an unknown tag")
         case .string: cell = try text(.string, word, payload)
         case .smallInt: cell = .int(word.smallInt)
         case .int: cell = ResponseCell(.int, payload: try payload.eightBytes(word))
@@ -270,7 +288,7 @@ struct ResponseReader: ~Copyable {
         case .yes: cell = ResponseCell(.yes)
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
-        case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
+        case .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
         return .read
@@ -289,12 +307,12 @@ struct ResponseReader: ~Copyable {
         _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let block = builder.appendCells(elements.count)
+        let block = builder.appendUnsetCells(elements.count)
         var kept = 0
         var isMissing = false
-        path.append(.index(0))
+        depth += 1
         for index in 0..<elements.count {
-            path[path.count - 1] = .index(Int32(truncatingIfNeeded: kept))
+            path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
             let spot = block + kept * ResponseCell.size
             let outcome = try value(
                 elements[index], payload, field, level: level + 1, into: spot, &cursor, transaction)
@@ -305,11 +323,11 @@ struct ResponseReader: ~Copyable {
             case .read: break
             case .missing: isMissing = true
             case .null, .deleted:
-                path.removeLast()
+                depth -= 1
                 return .null
             }
         }
-        path.removeLast()
+        depth -= 1
         if isMissing { return .missing }
         builder.store(
             ResponseCell(.list, count: UInt32(truncatingIfNeeded: kept), payload: UInt64(block)), at: place)
@@ -318,7 +336,7 @@ struct ResponseReader: ~Copyable {
 
     private func misfit(_ field: FieldOp) -> RecordError {
         RecordError(
-            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(path))
+            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(currentPath))
     }
 }
 
