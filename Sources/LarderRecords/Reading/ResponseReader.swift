@@ -52,6 +52,8 @@ struct ResponseReader: ~Copyable {
         var cursor = try transaction.cursor(in: plan.generation.tables.records)
         let outcome: Outcome = if let root {
             try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+        } else if key == CacheKey.queryRoot {
+            try emptyRoot(&cursor, transaction)
         } else {
             noteMissing()
         }
@@ -129,6 +131,37 @@ struct ResponseReader: ~Copyable {
         return .read
     }
 
+    /// The root of all queries before anything was stored in it: it lacks every field, and policies may know some.
+    private mutating func emptyRoot<Snapshot: Transaction & ~Copyable>(
+        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        let type = layout.types[Int(layout.selections[layout.plan.root].typeStart)]
+        let planned = layout.cases[Int(type.caseIndex)]
+        let block = builder.appendCells(Int(planned.visibleCount))
+        var isMissing = false
+        for number in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
+            let field = layout.fields[Int(number)]
+            let place = block + Int(field.slot) * ResponseCell.size
+            if field.content == .typename {
+                builder.store(text(layout.typeNames[Int(type.number)]), at: place)
+                continue
+            }
+            path[depth] = .field(number)
+            depth += 1
+            let outcome = try absentField(field, into: place, &cursor, transaction)
+            depth -= 1
+            switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
+            case .read: break
+            case .missing: isMissing = true
+            case .null, .deleted: return .null
+            }
+        }
+        if isMissing { return .missing }
+        builder.store(
+            ResponseCell(.object, count: UInt32(bitPattern: type.caseIndex), payload: UInt64(block)), at: 0)
+        return .read
+    }
+
     /// Null propagation: what may not be null makes null what holds it; what is not known leaves unknown what holds it.
     @inline(__always)
     private mutating func settle(_ outcome: Outcome, isNonNull: Bool, at place: Int) -> Outcome {
@@ -175,15 +208,19 @@ struct ResponseReader: ~Copyable {
         _ type: FieldID, _ transaction: borrowing Snapshot
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
-        guard var name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
+        guard let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
             throw DamagedRecord("its type has no name")
         }
-        let cell = name.withUTF8 { text -> ResponseCell in
+        typename = (type, text(name))
+        return typename.cell
+    }
+
+    private mutating func text(_ name: String) -> ResponseCell {
+        var name = name
+        return name.withUTF8 { text -> ResponseCell in
             guard let start = text.baseAddress else { return ResponseCell(.string) }
             return builder.appendText(.string, start, count: text.count)
         }
-        typename = (type, cell)
-        return cell
     }
 
     // MARK: Fields
