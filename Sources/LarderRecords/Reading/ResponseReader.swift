@@ -13,6 +13,8 @@ struct ResponseReader: ~Copyable {
     private let operation: BoundOperation
     private let layout: PlanLayout
     private let plan: ResolvedPlan
+    /// Whether the snapshot is a commit, whose names may be kept.
+    private let isCommitted: Bool
     private var builder: ResponseBuilder
     private var visits: [Visit] = []
     private var missing: [ResponsePath] = []
@@ -33,7 +35,8 @@ struct ResponseReader: ~Copyable {
         case deleted
     }
 
-    init(_ operation: BoundOperation, _ plan: ResolvedPlan) {
+    init(_ operation: BoundOperation, _ plan: ResolvedPlan, isCommitted: Bool) {
+        self.isCommitted = isCommitted
         self.operation = operation
         self.plan = plan
         layout = operation.layout
@@ -87,6 +90,7 @@ struct ResponseReader: ~Copyable {
         let block = builder.appendCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
         var isMissing = false
+        let missingBefore = missing.count
         var position = 0
         for index in Int(reads.start)..<Int(reads.start + reads.count) {
             let read = plan.reads[index]
@@ -113,7 +117,9 @@ struct ResponseReader: ~Copyable {
             switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
             case .read: break
             case .missing: isMissing = true
-            case .null, .deleted: return .null
+            case .null, .deleted:
+                forgetMissing(from: missingBefore)
+                return .null
             }
         }
         if isMissing { return .missing }
@@ -138,6 +144,9 @@ struct ResponseReader: ~Copyable {
         }
     }
 
+    /// What is missing below a null makes no difference to the answer.
+    private mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
+
     private mutating func noteMissing() -> Outcome {
         missing.append(layout.path(path))
         return .missing
@@ -154,7 +163,7 @@ struct ResponseReader: ~Copyable {
             if plan.typeIDs[Int(candidate.number)] == type { return Int(candidate.caseIndex) }
         }
         guard selection.onlyType < 0, selection.unknownTypeCase >= 0 else {
-            let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables)
+            let name = try plan.generation.names.lookUpName(of: type, transaction, plan.generation.tables)
             throw RecordError(
                 .schemaMismatch,
                 "the cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
@@ -166,7 +175,10 @@ struct ResponseReader: ~Copyable {
         _ type: FieldID, _ transaction: borrowing Snapshot
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
-        guard var name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
+        let (names, tables) = (plan.generation.names, plan.generation.tables)
+        let found = isCommitted
+            ? try names.name(of: type, transaction, tables) : try names.lookUpName(of: type, transaction, tables)
+        guard var name = found else {
             throw DamagedRecord("its type has no name")
         }
         let cell = name.withUTF8 { text -> ResponseCell in
@@ -292,6 +304,7 @@ struct ResponseReader: ~Copyable {
         let block = builder.appendCells(elements.count)
         var kept = 0
         var isMissing = false
+        let missingBefore = missing.count
         path.append(.index(0))
         for index in 0..<elements.count {
             path[path.count - 1] = .index(Int32(truncatingIfNeeded: kept))
@@ -306,6 +319,7 @@ struct ResponseReader: ~Copyable {
             case .missing: isMissing = true
             case .null, .deleted:
                 path.removeLast()
+                forgetMissing(from: missingBefore)
                 return .null
             }
         }
