@@ -37,14 +37,28 @@ package final class Generation: Sendable {
 
     /// Answers an operation from one snapshot.
     func answer(
-        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing ReadTransaction
     ) throws -> CacheAnswer {
-        let plan = try operation.resolved(in: self, transaction)
+        try answer(operation, from: root, transaction, isCommitted: true)
+    }
+
+    /// Answers an operation from what a write transaction sees.
+    func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing WriteTransaction
+    ) throws -> CacheAnswer {
+        try answer(operation, from: root, transaction, isCommitted: false)
+    }
+
+    private func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable,
+        isCommitted: Bool
+    ) throws -> CacheAnswer {
+        let plan = try operation.resolved(in: self, transaction, isCommitted: isCommitted)
         let record = try tables.record(of: root.key, transaction)
         let depth = 2 * operation.layout.plan.depth + 2
         return try withUnsafeTemporaryAllocation(of: PathEntry.self, capacity: depth) { path in
             guard let path = path.baseAddress else { throw RecordError.damagedState }
-            let reader = ResponseReader(operation, plan, path: path)
+            let reader = ResponseReader(operation, plan, path: path, isCommitted: isCommitted)
             return try reader.read(record, key: root.key, transaction)
         }
     }

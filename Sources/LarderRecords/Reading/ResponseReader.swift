@@ -13,6 +13,8 @@ struct ResponseReader: ~Copyable {
     private let operation: BoundOperation
     private let layout: PlanLayout
     private let plan: ResolvedPlan
+    /// Whether the snapshot is a commit, whose names may be kept.
+    private let isCommitted: Bool
     private var builder: ResponseBuilder
     private var missing: [ResponsePath] = []
     private var absentKeys: [String] = []
@@ -34,8 +36,11 @@ struct ResponseReader: ~Copyable {
     }
 
     /// - Parameter path: Room for `Plan.depth` entries, and as many fields; it must outlive the reader.
-    init(_ operation: BoundOperation, _ plan: ResolvedPlan, path: UnsafeMutablePointer<PathEntry>) {
+    init(
+        _ operation: BoundOperation, _ plan: ResolvedPlan, path: UnsafeMutablePointer<PathEntry>, isCommitted: Bool
+    ) {
         self.path = path
+        self.isCommitted = isCommitted
         self.operation = operation
         self.plan = plan
         layout = operation.layout
@@ -91,6 +96,7 @@ struct ResponseReader: ~Copyable {
         let block = builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
         var isMissing = false
+        let missingBefore = missing.count
         var position = 0
         for index in Int(reads.start)..<Int(reads.start + reads.count) {
             let read = plan.reads[index]
@@ -122,7 +128,9 @@ struct ResponseReader: ~Copyable {
             switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
             case .read: break
             case .missing: isMissing = true
-            case .null, .deleted: return .null
+            case .null, .deleted:
+                forgetMissing(from: missingBefore)
+                return .null
             }
         }
         if isMissing { return .missing }
@@ -180,6 +188,9 @@ struct ResponseReader: ~Copyable {
 
     private var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
 
+    /// What is missing below a null makes no difference to the answer.
+    private mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
+
     private mutating func noteMissing() -> Outcome {
         missing.append(layout.path(currentPath))
         return .missing
@@ -196,7 +207,7 @@ struct ResponseReader: ~Copyable {
             if plan.typeIDs[Int(candidate.number)] == type { return Int(candidate.caseIndex) }
         }
         guard selection.onlyType < 0, selection.unknownTypeCase >= 0 else {
-            let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables)
+            let name = try plan.generation.names.lookUpName(of: type, transaction, plan.generation.tables)
             throw RecordError(
                 .schemaMismatch,
                 "the cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
@@ -208,7 +219,10 @@ struct ResponseReader: ~Copyable {
         _ type: FieldID, _ transaction: borrowing Snapshot
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
-        guard let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
+        let (names, tables) = (plan.generation.names, plan.generation.tables)
+        let found = isCommitted
+            ? try names.name(of: type, transaction, tables) : try names.lookUpName(of: type, transaction, tables)
+        guard let name = found else {
             throw DamagedRecord("its type has no name")
         }
         typename = (type, text(name))
@@ -348,6 +362,7 @@ struct ResponseReader: ~Copyable {
         var kept = 0
         var isMissing = false
         depth += 1
+        let missingBefore = missing.count
         for index in 0..<elements.count {
             path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
             let spot = block + kept * ResponseCell.size
@@ -361,6 +376,7 @@ struct ResponseReader: ~Copyable {
             case .missing: isMissing = true
             case .null, .deleted:
                 depth -= 1
+                forgetMissing(from: missingBefore)
                 return .null
             }
         }
