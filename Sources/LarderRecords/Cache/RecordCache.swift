@@ -81,7 +81,7 @@ package final class RecordCache: Sendable {
         guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
         try current.withLock { current in
             guard current === old else { return }
-            current = try folder.openCurrent()
+            current = try folder.openCurrent(above: old.number)
             // Reads that are under way end first.
             try old.environment.close()
         }
