@@ -1,5 +1,5 @@
 /// A value as it is written in a document, where a part of it may be a variable.
-package indirect enum Literal: Sendable, Hashable {
+package indirect enum Literal: Sendable {
     /// The name, without the dollar sign.
     case variable(String)
     /// The text of the number; it may be larger than any integer type.
@@ -15,7 +15,7 @@ package indirect enum Literal: Sendable, Hashable {
     /// The fields in the order of the text.
     case object([ObjectField])
 
-    package struct ObjectField: Sendable, Hashable {
+    package struct ObjectField: Sendable {
         package var name: String
         package var value: Literal
 

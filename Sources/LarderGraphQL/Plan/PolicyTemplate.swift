@@ -75,11 +75,32 @@ package struct PolicyTemplate: Sendable {
 }
 
 /// The cache keys to which a field policy leads.
-package enum PolicyTarget: Sendable, Hashable {
+package enum PolicyTarget: Sendable {
     /// The arguments do not tell.
     case none
     /// The object has one of these keys, one for each type that it could be of.
     case object([String])
     /// As `object`, for each element.
     case list([[String]])
+}
+
+extension PolicyTarget: Hashable {
+    /// Keys are compared by their bytes.
+    package static func == (left: PolicyTarget, right: PolicyTarget) -> Bool {
+        switch (left, right) {
+        case (.none, .none): true
+        case (.object(let left), .object(let right)): left.map(ExactText.init) == right.map(ExactText.init)
+        case (.list(let left), .list(let right)):
+            left.map { $0.map(ExactText.init) } == right.map { $0.map(ExactText.init) }
+        default: false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .none: hasher.combine(0 as UInt8)
+        case .object(let keys): hasher.combine(keys.map(ExactText.init))
+        case .list(let keys): hasher.combine(keys.map { $0.map(ExactText.init) })
+        }
+    }
 }

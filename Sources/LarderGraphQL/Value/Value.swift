@@ -1,7 +1,7 @@
 /// A GraphQL input value at run time: a variable, an argument, a part of either.
 ///
 /// Numbers keep their kind: `1` is `.int(1)`, `1.0` is `.float(1)`, and they are not equal.
-public enum Value: Sendable, Hashable {
+public enum Value: Sendable {
     case null
     case boolean(Bool)
     case int(Int64)

@@ -27,6 +27,8 @@ extension Environment {
         package var durability = Durability.full
         /// Reads only: makes nothing but LMDB's reader table, and that only where the folder lets it.
         package var isReadOnly = false
+        /// Opens only what is there: where the data file is missing the error is `.missing`, and nothing is made.
+        package var mustExist = false
         package var verification = Verification.unlessCleanlyClosed
         /// Who this is, for the error message of another who waits for the writer lock.
         package var lockLabel = "larder"

@@ -14,6 +14,10 @@ package final class Environment: @unchecked Sendable {
     let files: EnvironmentFiles
     let tables: [String: Table]
     private let pool: Mutex<ReaderPool>
+    /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
+    /// somebody changed it. What the walk does not see, flipped bits inside values, is then the caller's to look for.
+    package let wasVerified: Bool
+    private let isDistrusted = Atomic<Bool>(false)
     /// Write transactions begun.
     private let writes = Atomic<Int>(0)
 
@@ -45,6 +49,7 @@ package final class Environment: @unchecked Sendable {
             throw error
         }
         self.handle = handle
+        wasVerified = files.wasVerified
         var limit: UInt32 = 0
         _ = mdb_env_get_maxreaders(handle, &limit)
         pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
@@ -69,9 +74,22 @@ package final class Environment: @unchecked Sendable {
             mdb_env_close(handle)
             files.release()
         }
+        guard !isDistrusted.load(ordering: .relaxed) else { return }
         try files.stamp { () throws(LMDBError) in
             let status = mdb_env_sync(handle, 1)
             guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "closing") }
+        }
+    }
+
+    /// Says that the contents were found damaged: closing leaves no stamp, so that whoever opens the file next looks
+    /// at it again.
+    package func distrust() { isDistrusted.store(true, ordering: .relaxed) }
+
+    /// Makes every commit so far survive power loss, whatever the environment's durability.
+    package func synchronize() throws(LMDBError) {
+        try pinned { () throws(LMDBError) in
+            let status = mdb_env_sync(handle, 1)
+            guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "synchronizing") }
         }
     }
 

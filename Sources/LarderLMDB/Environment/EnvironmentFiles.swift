@@ -9,19 +9,21 @@ final class EnvironmentFiles: Sendable {
     private let registration: OpenFiles.Registration
     private let presence: PresenceLock?
     private let mustSettle: Bool
+    /// Whether the data file was walked because no stamp of a clean close fitted it.
+    let wasVerified: Bool
 
     /// Claims the files, and verifies the data file where that is due. Nothing is mapped yet.
     init(folder: String, options: Environment.Options, openedBy: String) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        if !options.isReadOnly { try FileSystem.makeFolder(folder) }
-        data = try DataFile(folder: folder, isReadOnly: options.isReadOnly)
+        if !options.isReadOnly, !options.mustExist { try FileSystem.makeFolder(folder) }
+        data = try DataFile(folder: folder, isReadOnly: options.isReadOnly, mustExist: options.mustExist)
         registration = try OpenFiles.register(data.identity, by: openedBy, path: data.path)
         writer = try Self.writerLock(folder: folder, options: options)
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
         let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
         mustSettle = isFirst
-        try verify(isFirst: isFirst)
+        wasVerified = try Self.verify(data, writer, folder: folder, options: options, isFirst: isFirst)
     }
 
     private static func writerLock(
@@ -35,11 +37,14 @@ final class EnvironmentFiles: Sendable {
         }
     }
 
-    private func verify(isFirst: Bool) throws(LMDBError) {
+    /// Answers whether the file was in need of it: not empty, nobody else's, and without a stamp that fits.
+    private static func verify(
+        _ data: DataFile, _ writer: WriterLock?, folder: String, options: Environment.Options, isFirst: Bool
+    ) throws(LMDBError) -> Bool {
         let file = PageFile(descriptor: data.descriptor, path: data.path)
         let status = try data.status()
         guard status.size > 0 else {
-            guard options.isReadOnly else { return }
+            guard options.isReadOnly else { return false }
             throw LMDBError(.missing, "The data file is empty. Open it for writing once.", path: data.path)
         }
         let meta = try MetaPage.newest(in: file)
@@ -47,18 +52,18 @@ final class EnvironmentFiles: Sendable {
             let text = "The file has \(meta.lastPage + 1) pages of \(meta.pageSize) bytes, which is more than the map."
             throw LMDBError(.mapFull, "\(text) Open it with a larger map.", path: data.path)
         }
+        // Where others have it open, the first of them verified it; it changes while they write.
+        let stamp = CleanCloseStamp(status, transaction: meta.transaction)
+        let isDue = isFirst && CleanCloseStamp(folder: folder) != stamp
         switch options.verification {
         case .unlessCleanlyClosed:
-            // Where others have it open, the first of them verified it; it changes while they write.
-            guard isFirst else { return }
-            let stamp = CleanCloseStamp(status, transaction: meta.transaction)
-            if CleanCloseStamp(folder: folder) == stamp { return }
-            _ = try PageWalk.run(file, size: status.size)
+            if isDue { _ = try PageWalk.run(file, size: status.size) }
         case .always:
             try writer?.acquire(deadline: .now + options.lockDeadline)
             defer { writer?.release() }
             _ = try PageWalk.run(file, size: try data.status().size)
         }
+        return isDue
     }
 
     /// Lets other processes in, once the environment is mapped.

@@ -12,10 +12,11 @@ final class DataFile: Sendable {
     let descriptor: Int32
     let identity: OpenFiles.Identity
 
-    /// Opens the file, and makes an empty one unless read-only.
-    init(folder: String, isReadOnly: Bool) throws(LMDBError) {
+    /// Opens the file, and makes an empty one unless read-only or told that it must exist.
+    init(folder: String, isReadOnly: Bool, mustExist: Bool = false) throws(LMDBError) {
         let path = folder + "/data.mdb"
-        let descriptor = try FileSystem.open(path, isReadOnly ? O_RDONLY | O_NONBLOCK : O_RDWR | O_CREAT | O_NONBLOCK)
+        let access = isReadOnly ? O_RDONLY : mustExist ? O_RDWR : O_RDWR | O_CREAT
+        let descriptor = try FileSystem.open(path, access | O_NONBLOCK)
         do throws(LMDBError) {
             let status = try FileSystem.status(descriptor, path: path)
             guard status.isRegularFile else {

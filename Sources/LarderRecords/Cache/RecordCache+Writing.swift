@@ -82,7 +82,7 @@ extension RecordCache {
             var changes = RecordChanges(state)
             guard let id = try generation.tables.record(of: key, transaction) else { return changes }
             _ = try changes.removeFields(
-                of: id, where: { $0 == field || $0.hasPrefix(field + "(") }, generation, transaction)
+                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) }, generation, transaction)
             return changes
         }
     }
@@ -106,10 +106,10 @@ extension Generation {
         while let current = entry {
             let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
             guard isOfType else { break }
-            guard current.value.byteCount == 8 else {
+            guard let id = current.value.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "a number in the cache's index is damaged")
             }
-            found.append(UInt64(littleEndian: current.value.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }))
+            found.append(id)
             entry = try cursor.next()
         }
         return found

@@ -10,7 +10,7 @@ package final class RecordCache: Sendable {
     package let options: Options
     let folder: GenerationFolder
     private let current: Mutex<Generation>
-    private let writer: RecordWriterQueue
+    let writer: RecordWriterQueue
     private let isClosed = Atomic<Bool>(false)
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.
@@ -34,7 +34,7 @@ package final class RecordCache: Sendable {
     // MARK: Reading
 
     /// Where an answer starts.
-    package enum Root: Sendable, Hashable {
+    package enum Root: Sendable {
         case query
         /// An object, by its cache key.
         case object(key: String)
@@ -81,8 +81,13 @@ package final class RecordCache: Sendable {
         guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
         try current.withLock { current in
             guard current === old else { return }
-            current = try folder.openCurrent()
+            current = try folder.openCurrent(above: old.number)
+            // Reads that are under way end first.
+            try old.environment.close()
         }
+        guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
+        // Closed meanwhile, when the old one was still current.
+        try generation.environment.close()
     }
 
     // MARK: Writing
@@ -102,4 +107,19 @@ package final class RecordCache: Sendable {
 
     /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread.
     package func observe(_ observer: @escaping @Sendable (Commit) -> Void) { writer.observe(observer) }
+}
+
+extension RecordCache.Root: Hashable {
+    /// Keys are compared by their bytes.
+    package static func == (left: RecordCache.Root, right: RecordCache.Root) -> Bool {
+        switch (left, right) {
+        case (.query, .query): true
+        case (.object(let left), .object(let right)): left.hasSameBytes(as: right)
+        default: false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        if case .object(let key) = self { hasher.combineBytes(of: key) }
+    }
 }

@@ -48,6 +48,9 @@ final class RecordWriterQueue: Sendable {
         }
     }
 
+    /// Runs `body` between two commits, where no other write is made meanwhile.
+    func perform(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
     private func run(_ jobs: [WriteJob], _ cache: RecordCache) {
         if jobs.count > 1, let outcomes = try? commit(jobs, cache) {
             for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
@@ -89,7 +92,10 @@ final class RecordWriterQueue: Sendable {
         guard var state = try GenerationState.read(transaction, generation.tables) else { throw RecordError.damagedState }
         guard !state.isSuperseded else { return nil }
         let startsEpoch = generation.mayHaveLostCommits.load(ordering: .relaxed)
-        if startsEpoch { state.startEpoch() }
+        if startsEpoch {
+            state.startEpoch()
+            try transaction.clear(generation.tables.changes)
+        }
         var outcomes: [Result<RecordChanges, RecordError>] = []
         for job in jobs {
             if jobs.count == 1 {
@@ -126,11 +132,14 @@ final class RecordWriterQueue: Sendable {
 
     private func publish(_ changes: RecordChanges, _ generation: Generation) -> Commit {
         let commit = Commit(
-            generation: generation.identity, changes: changes.changes,
-            position: ChangePosition(epoch: changes.state.epoch, number: changes.state.lastChange))
-        if !commit.changes.isEmpty {
-            for observer in observers.withLock({ $0 }) { observer(commit) }
-        }
+            generation: generation.identity, changes: changes.changes, position: changes.state.position)
+        publish(commit)
         return commit
+    }
+
+    /// Tells the observers. On the writer's thread, in the order of the commits.
+    func publish(_ commit: Commit) {
+        guard !commit.changes.isEmpty else { return }
+        for observer in observers.withLock({ $0 }) { observer(commit) }
     }
 }

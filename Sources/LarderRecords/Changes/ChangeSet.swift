@@ -12,6 +12,13 @@ package struct ChangeSet: Sendable, Hashable {
 
     package init() {}
 
+    /// Where it cannot be said what changed.
+    static var everything: ChangeSet {
+        var changes = ChangeSet()
+        changes.isEverything = true
+        return changes
+    }
+
     package var isEmpty: Bool { fields.isEmpty && !isEverything }
 
     /// Brings the fields into order, each once; a record that changed as a whole needs no fields of its own.
@@ -66,7 +73,7 @@ package struct ChangeSet: Sendable, Hashable {
         }
     }
 
-    private static var damaged: RecordError {
+    static var damaged: RecordError {
         RecordError(.damaged, "the cache's log of changes is damaged; remove the cache and fetch again")
     }
 

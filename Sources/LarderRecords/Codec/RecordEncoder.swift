@@ -3,6 +3,8 @@
 /// Offsets count from the start of the record or value that is being written.
 struct RecordEncoder {
     private(set) var bytes: [UInt8] = []
+    /// Takes in the long texts while a cache is compacted.
+    var heap: TextHeapDraft?
     /// Where the record or value that is being written starts.
     private var start = 0
 
@@ -28,21 +30,23 @@ struct RecordEncoder {
     ///
     /// - Parameter entries: In ascending order of FieldIDs, each once.
     mutating func encode(
-        _ flags: RecordFlags, type: FieldID, identity: Identity, entries: some RandomAccessCollection<Entry>,
-        _ values: ParsedValues?
+        _ id: RecordID, _ flags: RecordFlags, type: FieldID, identity: Identity,
+        entries: some RandomAccessCollection<Entry>, _ values: ParsedValues?
     ) throws -> Range<Int> {
         start = bytes.count
+        guard let count = UInt16(exactly: entries.count) else { throw RecordEncoder.tooLarge }
+        var flags = flags.subtracting(.wideOwner)
+        if case .part(let owner, _) = identity, owner > UInt64(UInt32.max) { flags.insert(.wideOwner) }
         bytes.append(RecordFormat.version)
         bytes.append(flags.rawValue)
-        bytes.append(contentsOf: [0, 0])
+        append(count)
         append(UInt32(0))
         append(type)
-        append(UInt32(entries.count))
         switch identity {
         case .entity(let key): append(UInt32(truncatingIfNeeded: key.count))
         case .part(let owner, let field):
             append(field)
-            append(owner)
+            if flags.contains(.wideOwner) { append(owner) } else { append(UInt32(truncatingIfNeeded: owner)) }
         }
         let table = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: entries.count * RecordFormat.entrySize))
@@ -56,27 +60,34 @@ struct RecordEncoder {
         }
         let range = start..<bytes.count
         guard range.count < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
-        let sum = bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[(range.lowerBound + 8)..<range.upperBound])) }
+        let sum = bytes.withUnsafeBytes { RecordView.checksum(UnsafeRawBufferPointer(rebasing: $0[range]), of: id) }
         store(sum, at: start + 4)
         return range
     }
 
     /// Appends one field of a split record and answers where it stands.
-    mutating func encodeSplitField(_ source: Source, _ values: ParsedValues?) throws -> Range<Int> {
+    mutating func encodeSplitField(
+        _ key: SplitFieldKey, _ source: Source, _ values: ParsedValues?
+    ) throws -> Range<Int> {
         start = bytes.count
-        append(UInt32(0))
+        append(UInt64(0))
         let word = try encode(source, values)
-        store(word.bits, at: start)
+        store(word.bits, at: start + 4)
         guard bytes.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
-        return start..<bytes.count
+        let range = start..<bytes.count
+        store(bytes.withUnsafeBytes { key.checksum(of: UnsafeRawBufferPointer(rebasing: $0[range])) }, at: start)
+        return range
     }
 
-    /// Appends a list of references in the form of a split field.
+    /// Forgets what was encoded, and keeps the memory.
+    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
+    /// Appends a list of references in the form of a split field, but without its checksum.
     mutating func encodeReferences(_ records: [RecordID]) {
         start = bytes.count
-        append(UInt32(0))
+        append(UInt64(0))
         let word = list(count: records.count) { encoder, index in encoder.reference(records[index], isPart: false) }
-        store(word.bits, at: start)
+        store(word.bits, at: start + 4)
     }
 
     private mutating func encode(_ source: Source, _ values: ParsedValues?) throws -> ValueWord {
@@ -123,6 +134,8 @@ struct RecordEncoder {
         case .json: return try text(.json, payload.text(word))
         case .wideReference: return try eightBytes(.wideReference, payload.eightBytes(word))
         case .widePart: return try eightBytes(.widePart, payload.eightBytes(word))
+        case .farString: return try farText(.farString, inline: .string, payload.place(word))
+        case .farJSON: return try farText(.farJSON, inline: .json, payload.place(word))
         case .list:
             guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
             let elements = try payload.list(word)
@@ -144,10 +157,27 @@ struct RecordEncoder {
     }
 
     private mutating func text(_ tag: ValueTag, _ text: UnsafeRawBufferPointer) throws -> ValueWord {
+        if text.count > RecordFormat.farThreshold, heap != nil, tag != .number, let place = heap?.append(text) {
+            return far(tag == .json ? .farJSON : .farString, place)
+        }
         let word = offset(tag)
         appendLength(text.count)
         bytes.append(contentsOf: text)
         guard bytes.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
+        return word
+    }
+
+    /// A text that is far already stays where it is, unless this is a compaction, which lays all of them out anew.
+    private mutating func farText(_ tag: ValueTag, inline: ValueTag, _ place: TextPlace) throws -> ValueWord {
+        guard let heap else { return far(tag, place) }
+        return try text(inline, heap.earlierText(at: place))
+    }
+
+    private mutating func far(_ tag: ValueTag, _ place: TextPlace) -> ValueWord {
+        let word = offset(tag)
+        append(place.segment)
+        append(place.offset)
+        append(place.count)
         return word
     }
 

@@ -10,13 +10,12 @@ typealias FieldID = UInt32
 /// | --- | --- | --- |
 /// | 0 | format | 1 |
 /// | 1 | flags | `RecordFlags` |
-/// | 2-3 | | 0 |
-/// | 4-7 | checksum | of everything from byte 8 on |
+/// | 2-3 | count | of the fields |
+/// | 4-7 | checksum | of all other bytes and of the RecordID |
 /// | 8-11 | type | FieldID of the type's name |
-/// | 12-15 | count | of the fields |
-/// | 16-19 | keyCount or ownerField | the length of an entity's cache key, or the FieldID that holds a part |
-/// | 20-27 | owner | of a part only: the RecordID that owns it |
-/// | 20 or 28 | fields | count x 8 bytes, ascending: FieldID, then a value word |
+/// | 12-15 | keyCount or ownerField | the length of an entity's cache key, or the FieldID that holds a part |
+/// | 16-19 or 16-23 | owner | of a part only: the RecordID that owns it, in four bytes or, by the flags, eight |
+/// | 16, 20 or 24 | fields | count x 8 bytes, ascending: FieldID, then a value word |
 /// | | key | the entity's cache key in UTF-8 |
 /// | | payload | what the value words refer to |
 ///
@@ -28,13 +27,16 @@ typealias FieldID = UInt32
 /// the offset of its payload from the record's first byte.
 enum RecordFormat {
     static let version: UInt8 = 1
-    static let entityHeader = 20
-    static let partHeader = 28
+    static let entityHeader = 16
+    static let partHeader = 20
+    static let widePartHeader = 24
     static let entrySize = 8
     /// The greatest offset that a value word holds, and so a record's greatest size.
     static let maximumSize = 1 << 28
     /// Records with more fields than this are split.
     static let splitThreshold = 64
+    /// Compaction moves texts of more bytes than this out of the records: see `TextHeap`.
+    static let farThreshold = 256
 }
 
 struct RecordFlags: OptionSet {
@@ -44,7 +46,9 @@ struct RecordFlags: OptionSet {
     static let tombstone = RecordFlags(rawValue: 2)
     /// The fields are in the table `fields`.
     static let split = RecordFlags(rawValue: 4)
-    static let known: RecordFlags = [.entity, .tombstone, .split]
+    /// The number of a part's owner takes eight bytes.
+    static let wideOwner = RecordFlags(rawValue: 8)
+    static let known: RecordFlags = [.entity, .tombstone, .split, .wideOwner]
 }
 
 /// What a value word says.
@@ -63,6 +67,8 @@ enum ValueTag: UInt8 {
     case reference, part
     /// The payload is the RecordID in eight bytes.
     case wideReference, widePart
+    /// The payload is where the text stands in the `TextHeap`: segment, offset and length, four bytes each.
+    case farString, farJSON
 }
 
 /// A value word: see `RecordFormat`.
@@ -81,7 +87,7 @@ struct ValueWord: Equatable {
         let number = UInt8(truncatingIfNeeded: bits >> 28)
         // The tags are numbered without gaps from 0, as which they lie in memory: the compiler's own conversion is a
         // call and a table, for each value that is read.
-        return number <= ValueTag.widePart.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
+        return number <= ValueTag.farJSON.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
     }
 
     @inline(__always)

@@ -19,8 +19,9 @@ struct RecordView {
         guard bytes[0] == RecordFormat.version else { throw DamagedRecord("its format is \(bytes[0])") }
         self.bytes = bytes
         flags = RecordFlags(rawValue: bytes[1])
-        count = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self)))
-        entries = flags.contains(.entity) ? RecordFormat.entityHeader : RecordFormat.partHeader
+        count = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
+        entries = flags.contains(.entity) ? RecordFormat.entityHeader
+            : flags.contains(.wideOwner) ? RecordFormat.widePartHeader : RecordFormat.partHeader
         guard RecordFlags.known.isSuperset(of: flags) else { throw DamagedRecord("it has unknown flags") }
         guard bytes.count < RecordFormat.maximumSize, entries + count * RecordFormat.entrySize <= bytes.count else {
             throw DamagedRecord("its fields do not fit in it")
@@ -40,14 +41,21 @@ struct RecordView {
 
     var storedChecksum: UInt32 { word(4) }
 
-    var computedChecksum: UInt32 { checksum(UnsafeRawBufferPointer(rebasing: bytes[8...])) }
+    /// What the checksum should be if the record is stored under this number.
+    func checksum(of id: RecordID) -> UInt32 { RecordView.checksum(bytes, of: id) }
+
+    static func checksum(_ bytes: UnsafeRawBufferPointer, of id: RecordID) -> UInt32 {
+        let head = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+        return LarderRecords.checksum(
+            UnsafeRawBufferPointer(rebasing: bytes[8...]), seed: id ^ UInt64(head) << 32)
+    }
 
     /// An entity's cache key; empty for a part.
     var key: UnsafeRawBufferPointer {
         get throws(DamagedRecord) {
             guard isEntity else { return UnsafeRawBufferPointer(start: nil, count: 0) }
             let start = entries + count * RecordFormat.entrySize
-            let length = Int(word(16))
+            let length = Int(word(12))
             guard length <= bytes.count - start else { throw DamagedRecord("its cache key does not fit in it") }
             return UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)])
         }
@@ -56,7 +64,8 @@ struct RecordView {
     /// Which record's which field holds this part; nil for an entity.
     var owner: (record: RecordID, field: FieldID)? {
         guard !isEntity else { return nil }
-        return (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 20, as: UInt64.self)), word(16))
+        guard flags.contains(.wideOwner) else { return (UInt64(word(16)), word(12)) }
+        return (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)), word(12))
     }
 
     /// - Precondition: `index` is in `0..<count`, which `init` has found to lie within the bytes.
@@ -86,10 +95,20 @@ struct RecordView {
 struct PayloadView {
     let bytes: UnsafeRawBufferPointer
 
-    /// The value word that a field of a split record starts with; null where the bytes are too short for one.
+    /// The value word of a field of a split record, which follows its checksum; null where the bytes are too short.
     var word: ValueWord {
-        guard bytes.count >= 4 else { return ValueWord(.null) }
-        return ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
+        guard bytes.count >= SplitFieldKey.header else { return ValueWord(.null) }
+        return ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+    }
+
+    /// Where a text that is not in the record stands.
+    func place(_ word: ValueWord) throws(DamagedRecord) -> TextPlace {
+        let offset = Int(word.content)
+        guard offset + TextPlace.size <= bytes.count else { throw DamagedRecord("a text's place lies outside it") }
+        func number(_ step: Int) -> UInt32 {
+            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + step, as: UInt32.self))
+        }
+        return TextPlace(segment: number(0), offset: number(4), count: number(8))
     }
 
     @inline(__always)

@@ -1,7 +1,12 @@
 /// The key of one field of a split record in the table `fields`: RecordID and FieldID, both big-endian, so that a
 /// record's fields stand together in ascending order.
+///
+/// The value is a checksum of the rest and of the key, a value word, and the word's payload; offsets count from the
+/// checksum's first byte.
 struct SplitFieldKey: Equatable {
     static let size = 12
+    /// The bytes of a value before its payload.
+    static let header = 8
     var record: RecordID
     var field: FieldID
 
@@ -14,6 +19,17 @@ struct SplitFieldKey: Equatable {
         guard bytes.count == Self.size else { return nil }
         record = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
         field = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+    }
+
+    /// The checksum of a value of at least four bytes.
+    func checksum(of value: UnsafeRawBufferPointer) -> UInt32 {
+        LarderRecords.checksum(
+            UnsafeRawBufferPointer(rebasing: value[4...]), seed: record ^ UInt64(field) << 32)
+    }
+
+    func isSound(_ value: UnsafeRawBufferPointer) -> Bool {
+        value.count >= Self.header
+            && checksum(of: value) == UInt32(littleEndian: value.loadUnaligned(as: UInt32.self))
     }
 
     var bytes: [UInt8] { withBytes(Array.init) }

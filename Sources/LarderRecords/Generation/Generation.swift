@@ -6,8 +6,8 @@ internal import Synchronization
 /// A generation is never swapped under a process that has it open. Compacting, clearing and changes of format make
 /// the next one, and the last commit in this one says that it is superseded.
 package final class Generation: Sendable {
-    /// Tells the generations of a process apart.
-    let identity = UInt64.random(in: .min ... .max)
+    /// Tells which numbering of records and fields this is: compaction keeps it, clearing does not.
+    let identity: UInt64
     /// The folder's name; the greatest is the newest.
     let number: Int
     let environment: Environment
@@ -19,8 +19,9 @@ package final class Generation: Sendable {
     /// The last snapshot that was found not to be superseded.
     private let lastCurrent = Atomic<UInt64>(.max)
 
-    init(number: Int, environment: Environment, tables: Tables) {
+    init(number: Int, identity: UInt64, environment: Environment, tables: Tables) {
         self.number = number
+        self.identity = identity
         self.environment = environment
         self.tables = tables
     }
@@ -113,8 +114,10 @@ extension Tables {
         guard !key.isEmpty else { return nil }
         return try StoredKey.with(key) { stored throws in
             guard let number = try transaction.get(stored, in: keys) else { return nil }
-            guard number.byteCount == 8 else { throw RecordError(.damaged, "a number in the cache's index is damaged") }
-            return UInt64(littleEndian: number.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) })
+            guard let id = number.withUnsafeBytes(StoredNumber.number) else {
+                throw RecordError(.damaged, "a number in the cache's index is damaged")
+            }
+            return id
         }
     }
 }

@@ -3,12 +3,15 @@ internal import LarderLMDB
 
 /// The folder of one partition's record cache: a folder for each generation, named by its number.
 ///
-/// The current generation is the lowest that is not superseded. One of a higher number is what an interrupted compaction
-/// left; one of a lower number waits to be removed.
+/// The current generation is the lowest that is not superseded. One of a higher number is what an interrupted
+/// compaction left; one of a lower number waits to be removed. A folder gets its number as its name only when it is
+/// whole, and loses that name before anything in it goes.
 struct GenerationFolder: Sendable {
     let path: String
     let stamp: String
     let options: RecordCache.Options
+
+    private static let stampKey = Array("stamp".utf8)
 
     func path(of number: Int) -> String { "\(path)/\(number)" }
 
@@ -18,26 +21,23 @@ struct GenerationFolder: Sendable {
     }
 
     /// Opens the current generation; makes the first unless the cache is read-only.
-    func openCurrent() throws -> Generation {
+    ///
+    /// - Parameter superseded: The number of a generation that is known not to be current, and may still be open.
+    func openCurrent(above superseded: Int = 0) throws -> Generation {
         // Another process may supersede and remove a generation while it is being opened here.
         var failure: (any Error)?
         for _ in 0..<8 {
-            let numbers = numbers()
+            let numbers = numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
                     let generation = try open(number)
                     if try !generation.isSuperseded() { return generation }
                     try generation.environment.close()
                 }
-                if let newest = numbers.last {
-                    // All are superseded: whoever did so had no time to make the next.
-                    guard !options.isReadOnly else { break }
-                    return try make(newest + 1)
-                }
                 guard !options.isReadOnly else {
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
-                return try make(1)
+                try makeEmpty((numbers.last ?? superseded) + 1)
             } catch let error as LMDBError where error.code == .missing && !numbers.isEmpty {
                 failure = error
             }
@@ -46,48 +46,95 @@ struct GenerationFolder: Sendable {
     }
 
     func open(_ number: Int) throws -> Generation {
-        let environment = try Environment(
-            folder: path(of: number), tables: Tables.definitions, options: options.environment)
+        var options = options.environment
+        // What is gone must not come back empty.
+        options.mustExist = true
+        let environment = try Environment(folder: path(of: number), tables: Tables.definitions, options: options)
+        do {
+            return try open(environment, number)
+        } catch {
+            // Whoever opens it next is to find out as well.
+            if environment.wasVerified { environment.distrust() }
+            throw error
+        }
+    }
+
+    private func open(_ environment: Environment, _ number: Int) throws -> Generation {
         guard let tables = Tables(environment) else {
             throw RecordError(.damaged, "the record cache at \(path(of: number)) lacks tables; remove it and fetch again")
         }
-        let generation = Generation(number: number, environment: environment, tables: tables)
-        try prepare(generation)
+        let reading = try environment.beginRead()
+        guard let state = try GenerationState.read(reading, tables) else { throw RecordError.damagedState }
+        try checkStamp(reading, tables)
+        let generation = Generation(
+            number: number, identity: state.numbering, environment: environment, tables: tables)
+        if environment.wasVerified || options.verifiesAlways {
+            // Whatever the pages' walk does not see must not be read as if it were so.
+            let report = try generation.check(.checksums, reading)
+            if let problem = report.problems.first {
+                let others = report.problemCount > 1 ? ", and \(report.problemCount - 1) more" : ""
+                throw RecordError(
+                    .damaged, "the record cache at \(path) is damaged (\(problem)\(others)); remove it and fetch again")
+            }
+        }
+        generation.mayHaveLostCommits.store(environment.wasVerified, ordering: .relaxed)
         return generation
     }
 
-    private func make(_ number: Int) throws -> Generation {
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        return try open(number)
-    }
-
-    /// Writes the counters of a new generation, and checks those and the stamp of an old one.
-    private func prepare(_ generation: Generation) throws {
-        let stampKey = Array("stamp".utf8)
-        let reading = try generation.environment.beginRead()
-        if try GenerationState.read(reading, generation.tables) != nil {
-            var owner = "nobody"
-            if let stored = try reading.get(stampKey.span.bytes, in: generation.tables.meta) {
-                owner = stored.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-            }
-            guard owner == stamp else {
-                throw RecordError(.missing, "the record cache at \(path) belongs to \(owner), not to \(stamp)")
-            }
-            return
+    private func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        guard let stored = try transaction.get(Self.stampKey.span.bytes, in: tables.meta),
+            stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
+        else { throw RecordError.damagedState }
+        let owner = stored.withUnsafeBytes { bytes in
+            SealedText.text(bytes).map { String(decoding: $0, as: UTF8.self) } ?? ""
         }
-        guard try reading.entryCount(of: generation.tables.records) == 0 else { throw RecordError.damagedState }
-        guard !options.isReadOnly else { throw RecordError(.missing, "the record cache at \(path) is empty") }
-        try generation.environment.write(deadline: .now + options.lockDeadline) { transaction in
-            guard try GenerationState.read(transaction, generation.tables) == nil else { return }
-            try GenerationState(epoch: .random(in: .min ... .max)).store(&transaction, generation.tables)
-            let value = Array(stamp.utf8)
-            try transaction.put(stampKey.span.bytes, value.span.bytes, in: generation.tables.meta)
+        guard owner.utf8.elementsEqual(stamp.utf8) else {
+            throw RecordError(.missing, "the record cache at \(path) belongs to \(owner), not to \(stamp)")
         }
     }
 
-    /// Removes what is left of generations below the current one, and of work on those above it.
+    // MARK: Making and removing
+
+    /// Makes an empty generation, unless another process made it meanwhile.
+    private func makeEmpty(_ number: Int) throws {
+        let draft = try GenerationDraft(number, in: self)
+        try draft.fill { transaction, tables in
+            try store(.fresh(), &transaction, tables)
+        }
+        try draft.finish(packs: false)
+        // Where others have come further meanwhile, theirs is the current one.
+        if numbers().contains(where: { $0 > number }) { remove(number) }
+    }
+
+    /// Writes the counters and the stamp of a generation that is being made.
+    func store(_ state: GenerationState, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        try state.store(&transaction, tables)
+        let value = SealedText.encoded(Array(stamp.utf8), seed: 0)
+        try transaction.put(Self.stampKey.span.bytes, value.span.bytes, in: tables.meta)
+    }
+
+    /// Removes the generations below the current one. Other processes may have them open, and keep them until they
+    /// look again.
     func removeSuperseded(below number: Int) {
-        for old in numbers() where old < number { try? FileManager.default.removeItem(atPath: path(of: old)) }
+        for old in numbers() where old < number { remove(old) }
+    }
+
+    /// Takes a generation its name, at once, and then removes it.
+    func remove(_ number: Int) {
+        let doomed = "\(path)/\(number).removed-\(UUID().uuidString)"
+        guard rename(path(of: number), doomed) == 0 else { return }
+        try? FileManager.default.removeItem(atPath: doomed)
+    }
+
+    /// Removes what a crash left of generations that were being made or removed.
+    ///
+    /// Only for the writer of the current generation: nobody else makes one meanwhile.
+    func removeLeftovers(above number: Int) {
+        for next in numbers() where next > number { remove(next) }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        for name in names where name.contains(".draft-") || name.contains(".removed-") {
+            try? FileManager.default.removeItem(atPath: "\(path)/\(name)")
+        }
     }
 }
 

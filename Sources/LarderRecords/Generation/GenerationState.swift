@@ -11,10 +11,11 @@ internal import LarderLMDB
 /// | 24-31 | the next FieldID |
 /// | 32-39 | the number of the last change |
 /// | 40-47 | the number of the first change that the log still holds |
-/// | 48-51 | checksum of bytes 0-47 |
+/// | 48-55 | numbering: chosen at random when RecordIDs and FieldIDs start anew |
+/// | 56-59 | checksum of bytes 0-55 |
 struct GenerationState: Equatable {
     static let format: UInt32 = 1
-    static let size = 52
+    static let size = 60
     static let key = Array("state".utf8)
 
     var isSuperseded = false
@@ -23,8 +24,20 @@ struct GenerationState: Equatable {
     var nextField: FieldID = 1
     var lastChange: UInt64 = 0
     var firstChange: UInt64 = 1
+    var numbering: UInt64
 
-    init(epoch: UInt64) { self.epoch = epoch }
+    init(epoch: UInt64, numbering: UInt64) {
+        self.epoch = epoch
+        self.numbering = numbering
+    }
+
+    /// The counters of an empty generation.
+    static func fresh() -> GenerationState {
+        GenerationState(epoch: .random(in: .min ... .max), numbering: .random(in: .min ... .max))
+    }
+
+    /// The newest change.
+    var position: ChangePosition { ChangePosition(epoch: epoch, number: lastChange) }
 
     /// Makes all positions that were noted so far tell nothing any more.
     mutating func startEpoch() {
@@ -41,8 +54,8 @@ struct GenerationState: Equatable {
                     + "newer program, or remove the cache and fetch again")
         }
         guard bytes.count == Self.size,
-            checksum(UnsafeRawBufferPointer(rebasing: bytes[..<48]))
-                == UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 48, as: UInt32.self))
+            checksum(UnsafeRawBufferPointer(rebasing: bytes[..<56]))
+                == UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 56, as: UInt32.self))
         else { throw .damagedState }
         func word(_ offset: Int) -> UInt64 {
             UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -53,6 +66,7 @@ struct GenerationState: Equatable {
         nextField = FieldID(truncatingIfNeeded: word(24))
         lastChange = word(32)
         firstChange = word(40)
+        numbering = word(48)
     }
 
     var encoded: [UInt8] {
@@ -60,10 +74,10 @@ struct GenerationState: Equatable {
         bytes.reserveCapacity(Self.size)
         appendLittleEndian(Self.format, to: &bytes)
         appendLittleEndian(UInt32(isSuperseded ? 1 : 0), to: &bytes)
-        for word in [epoch, nextRecord, UInt64(nextField), lastChange, firstChange] {
+        for word in [epoch, nextRecord, UInt64(nextField), lastChange, firstChange, numbering] {
             appendLittleEndian(word, to: &bytes)
         }
-        appendLittleEndian(bytes.withUnsafeBytes(checksum), to: &bytes)
+        appendLittleEndian(bytes.withUnsafeBytes { checksum($0) }, to: &bytes)
         return bytes
     }
 

@@ -1,3 +1,4 @@
+internal import LarderGraphQL
 internal import LarderLMDB
 internal import Synchronization
 
@@ -6,7 +7,7 @@ internal import Synchronization
 /// Numbers are given by the writer and never used again, so that what is known here stays true.
 final class NameTable: Sendable {
     private struct Known {
-        var numbers: [StoredName: FieldID] = [:]
+        var numbers: [ExactText: FieldID] = [:]
         var names: [FieldID: String] = [:]
     }
 
@@ -19,9 +20,10 @@ final class NameTable: Sendable {
     func number(
         of name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
-        if let number = known.withLock({ $0.numbers[StoredName(name)] }) { return number }
+        let exact = ExactText(name)
+        if let number = known.withLock({ $0.numbers[exact] }) { return number }
         let number = try lookUp(name, transaction, tables)
-        if let number { learn([StoredName(name): number]) }
+        if let number { learn([exact: number]) }
         return number
     }
 
@@ -29,13 +31,13 @@ final class NameTable: Sendable {
     func lookUp(
         _ name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
-        if let number = known.withLock({ $0.numbers[StoredName(name)] }) { return number }
+        if let number = known.withLock({ $0.numbers[ExactText(name)] }) { return number }
         let key = StoredKey.bytes(Array(name.utf8))
         guard let stored = try transaction.get(key.span.bytes, in: tables.names) else { return nil }
-        guard stored.byteCount == 4 else {
+        guard let number = stored.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:)) else {
             throw RecordError(.damaged, "the number of the field \(name.prefix(80)) is damaged")
         }
-        return FieldID(littleEndian: stored.withUnsafeBytes { $0.loadUnaligned(as: FieldID.self) })
+        return number
     }
 
     /// The name of a number, or nil where the snapshot does not have it.
@@ -44,19 +46,19 @@ final class NameTable: Sendable {
     ) throws -> String? {
         if let name = known.withLock({ $0.names[number] }) { return name }
         guard let stored = try transaction.get(UInt64(number), in: tables.texts) else { return nil }
-        return stored.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+        return stored.withUnsafeBytes { SealedText.text($0).map { String(decoding: $0, as: UTF8.self) } }
     }
 
     func name(
         of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> String? {
         let name = try lookUpName(of: number, transaction, tables)
-        if let name { learn([StoredName(name): number]) }
+        if let name { learn([ExactText(name): number]) }
         return name
     }
 
     /// Takes in numbers that a commit has made true.
-    func learn(_ numbers: [StoredName: FieldID]) {
+    func learn(_ numbers: [ExactText: FieldID]) {
         guard !numbers.isEmpty else { return }
         known.withLock { known in
             guard known.numbers.count + numbers.count <= Self.limit else { return }

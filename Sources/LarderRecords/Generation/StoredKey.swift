@@ -21,6 +21,9 @@ enum StoredKey {
         text.count <= maximumSize ? text : text.withUnsafeBytes(shortened)
     }
 
+    /// What all stored keys begin with whose texts begin with these bytes.
+    static func prefix(_ text: [UInt8]) -> [UInt8] { Array(text.prefix(prefixSize)) }
+
     private static func shortened(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var key = Array(text[..<prefixSize])
         key.append(0)

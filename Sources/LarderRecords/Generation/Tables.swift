@@ -4,13 +4,16 @@ internal import LarderLMDB
 ///
 /// | table | key | value |
 /// | --- | --- | --- |
-/// | `meta` | `state` | `GenerationState`; `stamp`: the name of the partition it belongs to |
-/// | `names` | a field key or type name, at most `StoredKey.maximumSize` bytes | FieldID |
-/// | `texts` | FieldID | the name in full |
-/// | `keys` | a cache key, at most `StoredKey.maximumSize` bytes | RecordID |
+/// | `meta` | `state` | `GenerationState`; `stamp`: the name of the partition it belongs to, see `SealedText` |
+/// | `names` | a field key or type name, at most `StoredKey.maximumSize` bytes | FieldID, see `StoredNumber` |
+/// | `texts` | FieldID | the name in full, see `SealedText`; and above all FieldIDs the segments of the `TextHeap` |
+/// | `keys` | a cache key, at most `StoredKey.maximumSize` bytes | RecordID, see `StoredNumber` |
 /// | `records` | RecordID | a record, see `RecordFormat` |
-/// | `fields` | RecordID, FieldID, both big-endian | a value word and its payload: one field of a split record |
-/// | `changes` | change number | `ChangeSet` |
+/// | `fields` | `SplitFieldKey` | checksum, value word and payload: one field of a split record |
+/// | `changes` | change number | `ChangeSet`, see `SealedText` |
+///
+/// Every value carries a checksum of itself and of its key. LMDB has none, and the walk of its pages does not look into
+/// values.
 struct Tables {
     let meta, names, texts, keys, records, fields, changes: Table
 

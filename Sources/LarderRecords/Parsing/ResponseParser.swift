@@ -206,7 +206,7 @@ private struct ResponseParser: ~Copyable {
                 "the schema does not allow the type \(unknown) here, and the operation's fragments depend on it")
         }
         guard !unknown.isEmpty else { throw ParseFailure.mismatch("__typename is empty") }
-        let known = unknownTypes.firstIndex(of: unknown) ?? unknownTypes.count
+        let known = unknownTypes.firstIndex { $0.utf8.elementsEqual(unknown.utf8) } ?? unknownTypes.count
         if known == unknownTypes.count { unknownTypes.append(unknown) }
         return (Int32(layout.typeNames.count + known), selection.unknownTypeCase)
     }

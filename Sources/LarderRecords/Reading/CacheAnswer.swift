@@ -50,5 +50,6 @@ package struct Dependencies: Sendable {
     /// The generation whose numbers these are; in another one everything may be different.
     package let generation: UInt64
     package let fields: Set<RecordField>
+    /// Swift finds keys equal here that differ only in how they compose characters: a watcher of one hears of both.
     package let absentKeys: Set<String>
 }

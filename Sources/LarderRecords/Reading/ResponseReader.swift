@@ -18,6 +18,7 @@ struct ResponseReader: ~Copyable {
     private var builder: ResponseBuilder
     private var missing: [ResponsePath] = []
     private var absentKeys: [String] = []
+    private var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
     private let path: UnsafeMutablePointer<PathEntry>
     private var depth = 0
@@ -116,7 +117,7 @@ struct ResponseReader: ~Copyable {
                 if position < record.count, record.field(position) == read.id {
                     let word = record.value(position)
                     outcome = if field.isLeaf {
-                        try leaf(word, record.payload, field, into: place)
+                        try leaf(word, record.payload, field, into: place, transaction)
                     } else {
                         try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
                     }
@@ -249,7 +250,7 @@ struct ResponseReader: ~Copyable {
             try transaction.get(bytes, in: plan.generation.tables.fields)?.withUnsafeBytes { $0 }
         }
         guard read.id != 0, let stored else { return try absentField(field, into: place, &cursor, transaction) }
-        guard stored.count >= 4 else { throw DamagedRecord("one of its fields is too short") }
+        guard stored.count >= SplitFieldKey.header else { throw DamagedRecord("one of its fields is too short") }
         let payload = PayloadView(bytes: stored)
         return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
     }
@@ -320,12 +321,12 @@ struct ResponseReader: ~Copyable {
             return try object(
                 try payload.record(word), selection: Int(field.selection), into: place, &cursor, transaction)
         }
-        return try leaf(word, payload, field, into: place)
+        return try leaf(word, payload, field, into: place, transaction)
     }
 
     @inline(__always)
-    private mutating func leaf(
-        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int
+    private mutating func leaf<Snapshot: Transaction & ~Copyable>(
+        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let cell: ResponseCell
         switch word.tag {
@@ -339,6 +340,8 @@ struct ResponseReader: ~Copyable {
         case .yes: cell = ResponseCell(.yes)
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
+        case .farString: cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
+        case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
@@ -349,7 +352,11 @@ struct ResponseReader: ~Copyable {
     private mutating func text(
         _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
     ) throws -> ResponseCell {
-        let text = try payload.text(word)
+        text(kind, try payload.text(word))
+    }
+
+    @inline(__always)
+    private mutating func text(_ kind: CellKind, _ text: UnsafeRawBufferPointer) -> ResponseCell {
         guard let start = text.baseAddress else { return ResponseCell(kind) }
         return builder.appendText(kind, start, count: text.count)
     }

@@ -30,18 +30,23 @@ struct ParsedValues {
     }
 
     /// Whether a value is the same as a stored one.
+    ///
+    /// - Parameter far: Answers the texts that do not stand in the record.
     // The recursion is as deep as the field's type has lists.
-    func equals(_ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView) throws(DamagedRecord) -> Bool {
+    func equals(
+        _ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView,
+        _ far: (TextPlace) throws -> UnsafeRawBufferPointer
+    ) throws -> Bool {
         switch (cell.kind, word.tag) {
         case (.null, .null), (.absent, .null), (.no, .no), (.yes, .yes): return true
         case (.int, .smallInt): return Int64(bitPattern: cell.payload) == word.smallInt
         case (.int, .int), (.float, .float): return try payload.eightBytes(word) == cell.payload
         case (.string, .string), (.number, .number), (.json, .json):
-            let stored = try payload.text(word)
-            let came = text(cell)
-            guard stored.count == came.count else { return false }
-            guard let left = stored.baseAddress, let right = came.baseAddress else { return true }
-            return memcmp(left, right, stored.count) == 0
+            return hasSameBytes(try payload.text(word), text(cell))
+        case (.string, .farString), (.json, .farJSON):
+            let place = try payload.place(word)
+            guard place.count == cell.count else { return false }
+            return hasSameBytes(try far(place), text(cell))
         case (.object, .reference), (.object, .wideReference):
             return try payload.record(word) == records[cell.offset] && !isPart(cell.offset)
         case (.object, .part), (.object, .widePart):
@@ -50,10 +55,17 @@ struct ParsedValues {
             let elements = try payload.list(word)
             guard elements.count == Int(cell.count) else { return false }
             for index in 0..<elements.count {
-                guard try equals(items[cell.offset + index], elements[index], payload) else { return false }
+                guard try equals(items[cell.offset + index], elements[index], payload, far) else { return false }
             }
             return true
         default: return false
         }
     }
+}
+
+@inline(__always)
+private func hasSameBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+    guard left.count == right.count else { return false }
+    guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+    return memcmp(first, second, left.count) == 0
 }

@@ -45,7 +45,7 @@ extension RecordChanges {
         try removeParts(parts, generation, transaction)
         if leavingTombstone {
             let range = try encoder.encode(
-                [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
+                id, [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
                 entries: EmptyCollection(), nil)
             records.append((id, range))
         } else {
@@ -95,7 +95,7 @@ extension RecordChanges {
                 } else {
                     .entity(key: try record.key)
                 }
-                let range = try encoder.encode(record.flags, type: record.type, identity: identity, entries: kept, nil)
+                let range = try encoder.encode(id, record.flags, type: record.type, identity: identity, entries: kept, nil)
                 records.append((id, range))
             }
         }

@@ -1,3 +1,4 @@
+internal import LarderGraphQL
 internal import LarderLMDB
 
 /// Everything that one write will do to a generation, worked out before the first byte is changed.
@@ -13,7 +14,7 @@ struct RecordChanges {
     var removedRecords: [RecordID] = []
     var removedSplitFields: [SplitFieldKey] = []
     var newKeys: [(key: [UInt8], id: RecordID)] = []
-    var newNames: [StoredName: FieldID] = [:]
+    var newNames: [ExactText: FieldID] = [:]
     var changes = ChangeSet()
 
     init(_ state: GenerationState) { self.state = state }
@@ -30,13 +31,14 @@ struct RecordChanges {
     mutating func fieldID(
         _ name: String, _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> FieldID {
-        if let number = newNames[StoredName(name)] { return number }
+        let exact = ExactText(name)
+        if let number = newNames[exact] { return number }
         if let number = try generation.names.lookUp(name, transaction, generation.tables) { return number }
         guard state.nextField < FieldID.max - 1 else {
             throw RecordError(.full, "the cache has no numbers left for fields; clear it")
         }
         defer { state.nextField += 1 }
-        newNames[StoredName(name)] = state.nextField
+        newNames[exact] = state.nextField
         return state.nextField
     }
 
@@ -54,13 +56,14 @@ struct RecordChanges {
         for (name, number) in newNames {
             let text = Array(name.text.utf8)
             let key = StoredKey.bytes(text)
-            let value = littleEndianBytes(number)
+            let value = StoredNumber.encoded(UInt64(number), under: key)
             try transaction.put(key.span.bytes, value.span.bytes, in: tables.names)
-            try transaction.put(UInt64(number), text.span.bytes, in: tables.texts)
+            let sealed = SealedText.encoded(text, seed: UInt64(number))
+            try transaction.put(UInt64(number), sealed.span.bytes, in: tables.texts)
         }
         for (key, id) in newKeys {
             let stored = StoredKey.bytes(key)
-            let value = littleEndianBytes(id)
+            let value = StoredNumber.encoded(id, under: stored)
             try transaction.put(stored.span.bytes, value.span.bytes, in: tables.keys)
         }
         let greatest = try generation.greatestRecord(transaction)
@@ -84,15 +87,11 @@ struct RecordChanges {
     private mutating func log(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
         changes.normalize()
         state.lastChange += 1
-        let encoded = changes.encoded
+        let encoded = SealedText.encoded(changes.encoded, seed: state.lastChange)
         try transaction.put(state.lastChange, encoded.span.bytes, in: tables.changes)
         while state.firstChange + Self.logLength <= state.lastChange {
             try transaction.delete(state.firstChange, in: tables.changes)
             state.firstChange += 1
         }
     }
-}
-
-func littleEndianBytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    withUnsafeBytes(of: number.littleEndian) { Array($0) }
 }

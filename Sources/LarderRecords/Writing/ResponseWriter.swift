@@ -30,6 +30,7 @@ struct ResponseWriter: ~Copyable {
     private var orphans: [RecordID] = []
     /// The key under which the root is stored, and its index in `staged`.
     private var root: (key: [UInt8], record: Int)?
+    private var heap = TextHeap()
 
     /// Where the record of a part comes from.
     private enum Origin {
@@ -210,7 +211,7 @@ struct ResponseWriter: ~Copyable {
 
     private func hashOfKey(_ object: Int) -> Int32 {
         let key = keyBytes(of: object)
-        return Int32(bitPattern: key.withUnsafeBytes(checksum))
+        return Int32(bitPattern: key.withUnsafeBytes { checksum($0) })
     }
 
     private mutating func typeID(
@@ -421,7 +422,7 @@ struct ResponseWriter: ~Copyable {
                 stood += 1
                 continue
             }
-            if old == new, try values.equals(fields[came].cell, existing.value(stood), payload) {
+            if old == new, try equals(fields[came].cell, existing.value(stood), payload, values, transaction) {
                 entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
                 (came, stood) = (came + 1, stood + 1)
                 continue
@@ -438,6 +439,18 @@ struct ResponseWriter: ~Copyable {
             }
         }
         if isChanged { try encode(record, type: type, entries, values) }
+    }
+
+    @inline(__always)
+    private mutating func equals(
+        _ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView, _ values: ParsedValues,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Bool {
+        var heap = heap
+        defer { self.heap = heap }
+        return try values.equals(cell, word, payload) { (place) throws in
+            try heap.text(at: place, transaction, generation.tables)
+        }
     }
 
     private func sortedFields(of record: StagedRecord) -> [StagedField] {
@@ -468,11 +481,12 @@ struct ResponseWriter: ~Copyable {
         }
         for field in fields {
             if let stored = try storedValue(of: field.id, in: record, transaction) {
-                if try values.equals(field.cell, stored.word, stored.payload) { continue }
+                if try equals(field.cell, stored.word, stored.payload, values, transaction) { continue }
                 try dropParts(of: stored.word, stored.payload, keeping: field.cell, values)
             }
-            let range = try changes.encoder.encodeSplitField(.parsed(field.cell), values)
-            changes.splitFields.append((SplitFieldKey(record: record.id, field: field.id), range))
+            let key = SplitFieldKey(record: record.id, field: field.id)
+            let range = try changes.encoder.encodeSplitField(key, .parsed(field.cell), values)
+            changes.splitFields.append((key, range))
             changes.changed(record.id, field.id)
         }
         if existing.type != type { try encodeHeader(record, type: type, [], isSplit: true, values) }
@@ -484,8 +498,9 @@ struct ResponseWriter: ~Copyable {
         let isSplit = entries.count > RecordFormat.splitThreshold
         if isSplit {
             for entry in entries {
-                let range = try changes.encoder.encodeSplitField(entry.source, values)
-                changes.splitFields.append((SplitFieldKey(record: record.id, field: entry.field), range))
+                let key = SplitFieldKey(record: record.id, field: entry.field)
+                let range = try changes.encoder.encodeSplitField(key, entry.source, values)
+                changes.splitFields.append((key, range))
             }
         }
         try encodeHeader(record, type: type, isSplit ? [] : entries, isSplit: isSplit, values)
@@ -500,11 +515,12 @@ struct ResponseWriter: ~Copyable {
         case .entity(let key):
             flags.insert(.entity)
             range = try key.withUnsafeBytes { key in
-                try changes.encoder.encode(flags, type: type, identity: .entity(key: key), entries: entries, values)
+                try changes.encoder.encode(
+                    record.id, flags, type: type, identity: .entity(key: key), entries: entries, values)
             }
         case .part(let owner, let field):
             range = try changes.encoder.encode(
-                flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
+                record.id, flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
         }
         changes.records.append((record.id, range))
     }

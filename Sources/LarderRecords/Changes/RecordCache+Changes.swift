@@ -1,0 +1,53 @@
+internal import LarderLMDB
+
+extension RecordCache {
+    /// The newest change, to ask from later.
+    package var position: ChangePosition {
+        get throws(RecordError) {
+            try translated {
+                try withSnapshot { generation, transaction in
+                    guard let state = try GenerationState.read(transaction, generation.tables) else {
+                        throw RecordError.damagedState
+                    }
+                    // Commits may have been lost, with numbers that somebody noted: the next commit's epoch is another.
+                    return state.position
+                }
+            }
+        }
+    }
+
+    /// What was changed after a position, by whatever process.
+    ///
+    /// - Complexity: O(n) in the changes since.
+    package func changes(since position: ChangePosition) throws(RecordError) -> ChangesSince {
+        try translated {
+            try withSnapshot { generation, transaction in
+                guard let state = try GenerationState.read(transaction, generation.tables) else {
+                    throw RecordError.damagedState
+                }
+                guard position.epoch == state.epoch, position.number &+ 1 >= state.firstChange,
+                    position.number <= state.lastChange,
+                    // Until the next commit starts an epoch, a position may be of a commit that was lost.
+                    !generation.mayHaveLostCommits.load(ordering: .relaxed)
+                else { return .everything }
+                var found: [(number: UInt64, set: ChangeSet)] = []
+                guard position.number < state.lastChange else { return .changes(found) }
+                var cursor = try transaction.cursor(in: generation.tables.changes)
+                var entry = try cursor.seek(atLeast: position.number + 1)
+                while let current = entry {
+                    let number = current.integerKey
+                    let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else {
+                            throw ChangeSet.damaged
+                        }
+                        return try ChangeSet(encoded: text)
+                    }
+                    found.append((number, set))
+                    entry = try cursor.next()
+                }
+                guard found.count == Int(clamping: state.lastChange - position.number) else { throw ChangeSet.damaged }
+                return .changes(found)
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+internal import LarderLMDB
+
+extension GenerationCheck {
+    mutating func checkRecords(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.records)
+        while let entry = try cursor.next() {
+            let id = entry.integerKey
+            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
+            do {
+                try check(RecordView(bytes), id, transaction)
+            } catch let error as LMDBError {
+                throw error
+            } catch let error as DamagedRecord {
+                report.add(.record(id), error.what)
+            } catch {
+                report.add(.record(id), "\(error)")
+            }
+        }
+    }
+
+    private mutating func check(
+        _ record: RecordView, _ id: RecordID, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
+        if record.isTombstone {
+            report.counts.tombstones += 1
+        } else if record.isEntity {
+            report.counts.entities += 1
+        } else {
+            report.counts.parts += 1
+        }
+        guard record.storedChecksum == record.checksum(of: id) else {
+            report.add(.record(id), "it has another checksum")
+            return
+        }
+        guard isThorough else { return }
+        if let state, id == 0 || id >= state.nextRecord {
+            report.add(.record(id), "its number was never given; the next is \(state.nextRecord)")
+        }
+        if !names.contains(record.type) { report.add(.record(id), "its type \(record.type) has no name") }
+        if record.isTombstone && (!record.isEntity || record.count > 0 || record.isSplit) {
+            report.add(.record(id), "a tombstone holds something")
+        }
+        if record.isSplit {
+            split.insert(id)
+            if record.count > 0 { report.add(.record(id), "it is split and has fields of its own") }
+        }
+        if let owner = record.owner {
+            parts[id] = (owner.record, owner.field, 0)
+            if keyed.contains(id) { report.add(.record(id), "a key leads to it, and it is a part") }
+        } else {
+            let key = StoredKey.bytes(Array(try record.key))
+            let found = key.isEmpty ? nil : try transaction.get(key.span.bytes, in: tables.keys)
+            if found?.withUnsafeBytes(StoredNumber.number) != id {
+                report.add(.record(id), "its key \(shown(key)) does not lead to it")
+            }
+        }
+        var last: FieldID = 0
+        for index in 0..<record.count {
+            let field = record.field(index)
+            if field <= last { report.add(.field(record: id, field: field), "fields are out of order") }
+            last = field
+            check(record.value(index), record.payload, id, field)
+        }
+    }
+
+    mutating func checkSplitFields(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.fields)
+        while let entry = try cursor.next() {
+            report.counts.splitFields += 1
+            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
+            guard let key = entry.key.withUnsafeBytes({ SplitFieldKey($0) }) else {
+                report.add(.page(nil), "the table of split fields has a key of \(entry.key.byteCount) bytes")
+                continue
+            }
+            guard key.isSound(bytes) else {
+                report.add(.field(record: key.record, field: key.field), "it has another checksum")
+                continue
+            }
+            guard isThorough else { continue }
+            if !split.contains(key.record) {
+                report.add(.field(record: key.record, field: key.field), "it belongs to no split record")
+            }
+            let payload = PayloadView(bytes: bytes)
+            check(payload.word, payload, key.record, key.field)
+        }
+    }
+
+    /// Checks a field's value: everything in it can be read, and what it refers to is there.
+    private mutating func check(_ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID) {
+        if !names.contains(field) { report.add(.field(record: record, field: field), "the field has no name") }
+        do throws(DamagedRecord) {
+            try checkValue(word, payload, record, field, depth: 0)
+        } catch {
+            report.add(.field(record: record, field: field), error.what)
+        }
+    }
+
+    // The recursion ends where no field's type goes.
+    private mutating func checkValue(
+        _ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID, depth: Int
+    ) throws(DamagedRecord) {
+        switch word.tag {
+        case nil: throw DamagedRecord("a value has an unknown tag")
+        case .null, .no, .yes, .smallInt: return
+        case .int, .float: _ = try payload.eightBytes(word)
+        case .number, .string, .json: try checkText(payload.text(word))
+        case .farString, .farJSON:
+            let place = try payload.place(word)
+            guard let segment = segments[place.segment] else {
+                throw DamagedRecord("the segment of a text is missing or damaged")
+            }
+            try checkText(TextHeap.text(at: place, in: segment))
+        case .list:
+            guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+            let elements = try payload.list(word)
+            for index in 0..<elements.count {
+                try checkValue(elements[index], payload, record, field, depth: depth + 1)
+            }
+        case .reference, .wideReference:
+            report.counts.references += 1
+            let target = try payload.record(word)
+            // The record may be gone; its key stays.
+            guard keyed.contains(target) else { throw DamagedRecord("it refers to \(target), which no key leads to") }
+        case .part, .widePart:
+            holdings.append((try payload.record(word), record, field))
+        }
+    }
+
+    private func checkText(_ text: UnsafeRawBufferPointer) throws(DamagedRecord) {
+        guard String(validating: text, as: UTF8.self) != nil else { throw DamagedRecord("a text is not UTF-8") }
+    }
+
+    /// Every part is held exactly once, by the record and field that it names.
+    mutating func checkHoldings() {
+        for (part, owner, field) in holdings {
+            guard let known = parts[part] else {
+                report.add(.field(record: owner, field: field), "its part \(part) does not exist")
+                continue
+            }
+            if known.owner != owner || known.field != field {
+                report.add(.record(part), "record \(owner) holds it, and it names \(known.owner)")
+            }
+            parts[part] = (known.owner, known.field, known.holders + 1)
+        }
+        for (part, known) in parts.sorted(by: { $0.key < $1.key }) where known.holders != 1 {
+            report.add(.record(part), known.holders == 0 ? "nothing holds it" : "it is held \(known.holders) times")
+        }
+    }
+}

@@ -1,0 +1,164 @@
+internal import LarderLMDB
+
+/// Goes through the tables of a generation and collects what is not as it must be.
+///
+/// What it learns from one table is held against the next: names, then keys, then records and what they refer to.
+struct GenerationCheck {
+    var report = CheckReport()
+    let generation: Generation
+    let level: CheckReport.Level
+    var state: GenerationState?
+    /// All numbers of `texts` that are names.
+    var names: Set<FieldID> = []
+    /// The records that cache keys lead to, whether they exist or not.
+    var keyed: Set<RecordID> = []
+    /// By part: what it says about who holds it, and how often it was found to be held.
+    var parts: [RecordID: (owner: RecordID, field: FieldID, holders: Int)] = [:]
+    /// What was found to hold parts: compared once all parts are known.
+    var holdings: [(part: RecordID, owner: RecordID, field: FieldID)] = []
+    /// The records whose fields are in `fields`.
+    var split: Set<RecordID> = []
+    /// By number; valid as long as the transaction.
+    var segments: [UInt32: UnsafeRawBufferPointer] = [:]
+
+    var tables: Tables { generation.tables }
+    var isThorough: Bool { level == .everything }
+
+    init(_ generation: Generation, _ level: CheckReport.Level) {
+        self.generation = generation
+        self.level = level
+    }
+
+    mutating func run(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        checkState(transaction)
+        try checkTexts(transaction)
+        try checkNames(transaction)
+        try checkKeys(transaction)
+        try checkRecords(transaction)
+        try checkSplitFields(transaction)
+        if isThorough { checkHoldings() }
+        try checkChanges(transaction)
+    }
+
+    private mutating func checkState(_ transaction: borrowing some Transaction & ~Copyable) {
+        do {
+            state = try GenerationState.read(transaction, tables)
+            if state == nil { report.add(.state, "there are none") }
+        } catch {
+            report.add(.state, RecordError.translated(error).message)
+        }
+    }
+
+    // MARK: Names
+
+    private mutating func checkTexts(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.texts)
+        while let entry = try cursor.next() {
+            let number = entry.integerKey
+            // The bytes stay where they are until the transaction changes.
+            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
+            guard SealedText.isSound(bytes, seed: number) else {
+                report.add(.number(number), "its text has another checksum")
+                continue
+            }
+            guard let id = FieldID(exactly: number) else {
+                segments[UInt32(truncatingIfNeeded: number - TextHeap.firstSegment)] = bytes
+                continue
+            }
+            report.counts.names += 1
+            guard isThorough else { continue }
+            names.insert(id)
+            if let state, id == 0 || id >= state.nextField {
+                report.add(.number(number), "it was never given to a name; the next is \(state.nextField)")
+            }
+            let text = SealedText.text(bytes).map(Array.init) ?? []
+            let key = StoredKey.bytes(text)
+            let back = key.isEmpty ? nil : try transaction.get(key.span.bytes, in: tables.names)
+            if back?.withUnsafeBytes(StoredNumber.number) != number {
+                report.add(.number(number), "its name \(shown(text)) does not lead back to it")
+            }
+        }
+    }
+
+    private mutating func checkNames(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.names)
+        while let entry = try cursor.next() {
+            let key = entry.key.withUnsafeBytes(Array.init)
+            let isSound = entry.value.withUnsafeBytes { value in
+                key.withUnsafeBytes { StoredNumber.isSound(value, under: $0) }
+            }
+            guard isSound else {
+                report.add(.name(shown(key)), "its number has another checksum")
+                continue
+            }
+            guard isThorough, let number = entry.value.withUnsafeBytes(StoredNumber.number) else { continue }
+            // That the text leads back was looked at from the other side; two names of one number were not.
+            let text = try transaction.get(number, in: tables.texts)?.withUnsafeBytes { bytes in
+                SealedText.text(bytes).map { Array($0) } ?? []
+            }
+            if text.map(StoredKey.bytes) != key {
+                report.add(.name(shown(key)), "its number \(number) is that of another name")
+            }
+        }
+    }
+
+    // MARK: Keys
+
+    private mutating func checkKeys(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.keys)
+        while let entry = try cursor.next() {
+            report.counts.keys += 1
+            let key = entry.key.withUnsafeBytes(Array.init)
+            let isSound = entry.value.withUnsafeBytes { value in
+                key.withUnsafeBytes { StoredNumber.isSound(value, under: $0) }
+            }
+            guard isSound, let id = entry.value.withUnsafeBytes(StoredNumber.number) else {
+                report.add(.key(shown(key)), "its number has another checksum")
+                continue
+            }
+            guard isThorough else { continue }
+            if let state, id == 0 || id >= state.nextRecord {
+                report.add(.key(shown(key)), "record \(id) was never given; the next is \(state.nextRecord)")
+            }
+            if !keyed.insert(id).inserted { report.add(.key(shown(key)), "another key leads to record \(id) as well") }
+            // A key outlives its record.
+            guard let stored = try transaction.get(id, in: tables.records) else { continue }
+            let own = stored.withUnsafeBytes { bytes in
+                guard let record = try? RecordView(bytes), record.isEntity else { return nil as [UInt8]? }
+                return (try? record.key).map(Array.init)
+            }
+            if own.map(StoredKey.bytes) != key {
+                report.add(.key(shown(key)), "record \(id) has \(own.map(shown) ?? "no key")")
+            }
+        }
+    }
+
+    func shown(_ text: [UInt8]) -> String {
+        text.count > 120 ? String(decoding: text[..<120], as: UTF8.self) + "…" : String(decoding: text, as: UTF8.self)
+    }
+
+    // MARK: Changes
+
+    private mutating func checkChanges(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        var cursor = try transaction.cursor(in: tables.changes)
+        var expected = state?.firstChange
+        while let entry = try cursor.next() {
+            report.counts.changes += 1
+            let number = entry.integerKey
+            let isSound = entry.value.withUnsafeBytes { SealedText.isSound($0, seed: number) }
+            let set = try? entry.value.withUnsafeBytes { bytes throws(RecordError) in
+                try ChangeSet(encoded: SealedText.text(bytes) ?? bytes)
+            }
+            if !isSound || set == nil { report.add(.change(number), "it has another checksum") }
+            guard isThorough, let state, let next = expected else { continue }
+            if number != next { report.add(.change(number), "it follows \(next &- 1)") }
+            if let last = set?.fields.last, last.record >= state.nextRecord {
+                report.add(.change(number), "record \(last.record) was never given")
+            }
+            expected = number &+ 1
+        }
+        if isThorough, let state, let next = expected, next != state.lastChange &+ 1 {
+            report.add(.state, "the log ends with \(next &- 1) instead of \(state.lastChange)")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+internal import LarderLMDB
+
+extension RecordCache {
+    /// Looks whether everything is as it must be; see `CheckReport.Level`.
+    ///
+    /// Writers wait meanwhile, as the pages must not change; a read-only cache cannot make them wait, and another
+    /// process that writes to it can be mistaken for damage. No bytes, however damaged, are more than a problem in the
+    /// report.
+    ///
+    /// - Throws: What keeps it from looking: `.busy`, `.closed`.
+    /// - Complexity: O(n) in the cache's size; memory for the number of every record.
+    package func check(
+        _ level: CheckReport.Level = .everything, deadline: ContinuousClock.Instant? = nil
+    ) throws(RecordError) -> CheckReport {
+        try translated {
+            guard level == .everything, !options.isReadOnly else {
+                return try withSnapshot { generation, transaction in
+                    try generation.check(level, transaction)
+                }
+            }
+            let deadline = deadline ?? .now + options.lockDeadline
+            for _ in 0..<8 {
+                let generation = generation
+                let report: CheckReport?
+                do throws(LMDBError) {
+                    let transaction = try generation.environment.beginWrite(deadline: deadline)
+                    report = try check(generation, level, transaction)
+                } catch {
+                    guard error.code == .closed else { throw error }
+                    report = nil
+                }
+                if let report { return report }
+                try reopen(after: generation)
+            }
+            throw RecordError(.busy, "the record cache was compacted or cleared again and again during a check")
+        }
+    }
+
+    /// Nil if the generation is superseded.
+    private func check(
+        _ generation: Generation, _ level: CheckReport.Level, _ transaction: borrowing WriteTransaction
+    ) throws(LMDBError) -> CheckReport? {
+        if let state = try? GenerationState.read(transaction, generation.tables), state.isSuperseded { return nil }
+        return try generation.check(level, transaction)
+    }
+}
+
+extension Generation {
+    func check(
+        _ level: CheckReport.Level, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws(LMDBError) -> CheckReport {
+        var check = GenerationCheck(self, level)
+        if level == .everything {
+            do {
+                let summary = try PageWalk.run(path: environment.folder + "/data.mdb")
+                check.report.counts.pages = summary.branchPages + summary.leafPages + summary.overflowPages
+            } catch {
+                check.report.add(.page(error.page), error.message)
+                // LMDB would follow what is damaged.
+                return check.report
+            }
+        }
+        try check.run(transaction)
+        return check.report
+    }
+}

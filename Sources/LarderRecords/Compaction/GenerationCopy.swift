@@ -1,0 +1,180 @@
+internal import LarderLMDB
+
+/// Writes a generation's contents into a draft, in the order of their keys, so that pages are filled.
+///
+/// Records keep their numbers. Long texts move into the heap; the log of changes stays behind.
+struct GenerationCopy {
+    /// A transaction ends after about as many bytes, so that a large cache needs little memory.
+    private static let batchSize = 64 << 20
+
+    private let old: Generation
+    private let state: GenerationState
+    private var encoder = RecordEncoder()
+    private var written = 0
+
+    init(of old: Generation, as state: GenerationState) {
+        self.old = old
+        self.state = state
+    }
+
+    mutating func run(
+        from source: borrowing WriteTransaction, into draft: GenerationDraft, _ folder: GenerationFolder
+    ) throws {
+        encoder.heap = TextHeapDraft(earlier: try heapSegments(source))
+        let tables = old.tables
+        try draft.fill { target, new in try folder.store(state, &target, new) }
+        try copy(tables.names, from: source, into: draft) { $0.names }
+        try copy(tables.keys, from: source, into: draft) { $0.keys }
+        try copyNames(from: source, into: draft)
+        try copyRecords(from: source, into: draft)
+        try copySplitFields(from: source, into: draft)
+        encoder.heap?.finishSegment()
+        try draft.fill { target, new in try storeSegments(&target, new) }
+    }
+
+    private func heapSegments(
+        _ source: borrowing WriteTransaction
+    ) throws -> [UInt32: UnsafeRawBufferPointer] {
+        var segments: [UInt32: UnsafeRawBufferPointer] = [:]
+        var cursor = try source.cursor(in: old.tables.texts)
+        var entry = try cursor.seek(atLeast: TextHeap.firstSegment)
+        while let found = entry {
+            let number = UInt32(truncatingIfNeeded: found.integerKey - TextHeap.firstSegment)
+            // The bytes stay where they are: the transaction changes nothing before all is copied.
+            let bytes = unsafe found.value.withUnsafeBytes { $0 }
+            guard SealedText.isSound(bytes, seed: found.integerKey) else {
+                throw DamagedRecord("a segment of long texts has another checksum")
+            }
+            segments[number] = bytes
+            entry = try cursor.next()
+        }
+        return segments
+    }
+
+    /// Copies a table whose entries stay as they are.
+    private mutating func copy(
+        _ table: Table, from source: borrowing WriteTransaction, into draft: GenerationDraft,
+        _ chosen: (Tables) -> Table
+    ) throws {
+        var next: [UInt8]? = [0]
+        while let start = next {
+            next = nil
+            try draft.fill { target, new in
+                written = 0
+                var cursor = try source.cursor(in: table)
+                var entry = try cursor.seek(atLeast: start.span.bytes)
+                while let found = entry {
+                    if written > Self.batchSize {
+                        next = found.key.withUnsafeBytes(Array.init)
+                        return
+                    }
+                    try target.put(found.key, found.value, in: chosen(new), append: true)
+                    written += found.key.byteCount + found.value.byteCount
+                    entry = try cursor.next()
+                }
+            }
+        }
+    }
+
+    private mutating func copyNames(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
+        var next: UInt64? = 0
+        while let start = next {
+            next = nil
+            try draft.fill { target, new in
+                written = 0
+                var cursor = try source.cursor(in: old.tables.texts)
+                var entry = try cursor.seek(atLeast: start)
+                while let found = entry, found.integerKey < TextHeap.firstSegment {
+                    if written > Self.batchSize {
+                        next = found.integerKey
+                        return
+                    }
+                    try target.put(found.integerKey, found.value, in: new.texts, append: true)
+                    written += found.value.byteCount
+                    entry = try cursor.next()
+                }
+            }
+        }
+    }
+
+    private mutating func copyRecords(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
+        var next: UInt64? = 0
+        while let start = next {
+            next = nil
+            try draft.fill { target, new in
+                written = 0
+                var cursor = try source.cursor(in: old.tables.records)
+                var entry = try cursor.seek(atLeast: start)
+                while let found = entry {
+                    if written > Self.batchSize {
+                        next = found.integerKey
+                        break
+                    }
+                    let id = found.integerKey
+                    let record = try RecordView(unsafe found.value.withUnsafeBytes { $0 })
+                    guard record.storedChecksum == record.checksum(of: id) else {
+                        throw DamagedRecord("it has another checksum")
+                    }
+                    try encode(record, id)
+                    try encoder.bytes.withUnsafeBytes { try target.put(id, $0, in: new.records, append: true) }
+                    written += encoder.bytes.count
+                    entry = try cursor.next()
+                }
+                try storeSegments(&target, new)
+            }
+        }
+    }
+
+    private mutating func encode(_ record: RecordView, _ id: RecordID) throws {
+        var entries: [RecordEncoder.Entry] = []
+        entries.reserveCapacity(record.count)
+        for index in 0..<record.count {
+            entries.append(.init(field: record.field(index), source: .stored(record.value(index), record.payload)))
+        }
+        let identity: RecordEncoder.Identity = if let owner = record.owner {
+            .part(owner: owner.record, field: owner.field)
+        } else {
+            .entity(key: try record.key)
+        }
+        encoder.removeAll()
+        _ = try encoder.encode(id, record.flags, type: record.type, identity: identity, entries: entries, nil)
+    }
+
+    private mutating func copySplitFields(
+        from source: borrowing WriteTransaction, into draft: GenerationDraft
+    ) throws {
+        var next: [UInt8]? = [0]
+        while let start = next {
+            next = nil
+            try draft.fill { target, new in
+                written = 0
+                var cursor = try source.cursor(in: old.tables.fields)
+                var entry = try cursor.seek(atLeast: start.span.bytes)
+                while let found = entry {
+                    if written > Self.batchSize {
+                        next = found.key.withUnsafeBytes(Array.init)
+                        break
+                    }
+                    let bytes = unsafe found.value.withUnsafeBytes { $0 }
+                    guard let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }), key.isSound(bytes) else {
+                        throw DamagedRecord("one of its fields has another checksum")
+                    }
+                    let payload = PayloadView(bytes: bytes)
+                    encoder.removeAll()
+                    _ = try encoder.encodeSplitField(key, .stored(payload.word, payload), nil)
+                    try encoder.bytes.withUnsafeBytes { try target.put(found.key.withUnsafeBytes { $0 }, $0, in: new.fields, append: true) }
+                    written += encoder.bytes.count
+                    entry = try cursor.next()
+                }
+                try storeSegments(&target, new)
+            }
+        }
+    }
+
+    private mutating func storeSegments(_ target: inout WriteTransaction, _ new: Tables) throws {
+        for (number, bytes) in encoder.heap?.takeFinished() ?? [] {
+            let key = TextHeap.firstSegment + UInt64(number)
+            try target.put(key, bytes.span.bytes, in: new.texts, append: true)
+        }
+    }
+}

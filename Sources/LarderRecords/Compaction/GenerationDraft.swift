@@ -1,0 +1,87 @@
+internal import Foundation
+internal import LarderLMDB
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A generation that is being made, in a folder that nobody else looks into until `finish` gives it its name.
+struct GenerationDraft {
+    let number: Int
+    private let folder: GenerationFolder
+    private let temporary: String
+    private let environment: Environment
+    private let tables: Tables
+
+    init(_ number: Int, in folder: GenerationFolder) throws {
+        self.number = number
+        self.folder = folder
+        temporary = "\(folder.path)/\(number).draft-\(UUID().uuidString)"
+        var options = folder.options.environment
+        // Closing makes all of it durable at once.
+        options.durability = .none
+        environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
+        guard let tables = Tables(environment) else { throw RecordError.damagedState }
+        self.tables = tables
+    }
+
+    /// Runs `body` in a write transaction of the draft, and commits it.
+    func fill(_ body: (inout WriteTransaction, Tables) throws -> Void) throws {
+        do {
+            try environment.write(deadline: .now + folder.options.lockDeadline) { transaction in
+                try body(&transaction, tables)
+            }
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+
+    func abandon() {
+        try? environment.close()
+        try? FileManager.default.removeItem(atPath: temporary)
+    }
+
+    /// Makes everything durable, and gives the draft its name. Cleans up where another process was quicker.
+    ///
+    /// - Parameter packs: Leaves out the pages that are free, and walks all others: what takes the place of another
+    ///   generation is looked at first.
+    func finish(packs: Bool) throws {
+        do {
+            var whole = temporary
+            if packs {
+                whole += "-packed"
+                try environment.copy(to: whole, compacting: true)
+                try environment.close()
+                try FileManager.default.removeItem(atPath: temporary)
+                // Opened once, so that closing it leaves the stamp of a clean close.
+                try Environment(folder: whole, tables: Tables.definitions, options: folder.options.environment).close()
+            } else {
+                try environment.close()
+            }
+            defer { try? FileManager.default.removeItem(atPath: whole) }
+            guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
+                throw RecordError(
+                    .storage, "a new generation of the record cache could not be put in place (errno \(errno))")
+            }
+            try synchronizeFolder(folder.path)
+        } catch {
+            abandon()
+            throw error
+        }
+    }
+}
+
+/// Makes the names in a folder survive power loss.
+private func synchronizeFolder(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw RecordError(.storage, "\(path) cannot be opened (errno \(errno))") }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else {
+        throw RecordError(.storage, "\(path) cannot be made durable (errno \(errno))")
+    }
+}

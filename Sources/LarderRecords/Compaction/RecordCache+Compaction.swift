@@ -1,0 +1,127 @@
+internal import LarderLMDB
+
+extension RecordCache {
+    /// Writes the cache anew, without what is free, and goes on with that.
+    ///
+    /// Answers, watchers and noted positions stay right: records and fields keep their numbers, and nothing is
+    /// published. The log of changes starts anew: a position before the last one reads as everything. Reads go on
+    /// meanwhile; writes wait. Other processes notice at their next transaction.
+    ///
+    /// - Complexity: O(n) in the cache's size; takes as much disk again until it is done.
+    @discardableResult
+    package func compact(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) -> CompactionReport {
+        try await compact(deadline: deadline) { _ in }
+    }
+
+    /// - Parameter reached: Called at each step; what it throws ends the work there. For tests.
+    func compact(
+        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
+    ) async throws(RecordError) -> CompactionReport {
+        try await betweenWrites(deadline) { cache, deadline in
+            let (old, new, _) = try cache.supersede(deadline, reached) { (old, draft, transaction, state) throws in
+                var next = state
+                next.firstChange = next.lastChange + 1
+                var copy = GenerationCopy(of: old, as: next)
+                try copy.run(from: transaction, into: draft, cache.folder)
+                return next
+            }
+            return CompactionReport(
+                bytesBefore: old, bytesAfter: try new.environment.statistics().fileSize, generation: new.number)
+        }
+    }
+
+    /// Empties the cache: what was in it is gone as soon as nothing reads it any more, disk space included.
+    ///
+    /// Observers hear of it as a change of everything. Numbers start anew and so does the epoch: dependencies and
+    /// positions from before tell nothing any more.
+    @discardableResult
+    package func clear(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) -> Commit {
+        try await clear(deadline: deadline) { _ in }
+    }
+
+    func clear(
+        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
+    ) async throws(RecordError) -> Commit {
+        try await betweenWrites(deadline) { cache, deadline in
+            let (_, new, state) = try cache.supersede(deadline, reached) { (_, draft, _, _) throws in
+                let fresh = GenerationState.fresh()
+                try draft.fill { transaction, tables in try cache.folder.store(fresh, &transaction, tables) }
+                return fresh
+            }
+            let commit = Commit(generation: new.identity, changes: .everything, position: state.position)
+            cache.writer.publish(commit)
+            return commit
+        }
+    }
+
+    private func betweenWrites<Result: Sendable>(
+        _ deadline: ContinuousClock.Instant?,
+        _ body: @escaping @Sendable (RecordCache, ContinuousClock.Instant) throws -> Result
+    ) async throws(RecordError) -> Result {
+        let deadline = deadline ?? .now + options.lockDeadline
+        let result: Swift.Result<Result, RecordError> = await withCheckedContinuation { continuation in
+            writer.perform {
+                do {
+                    continuation.resume(returning: .success(try body(self, deadline)))
+                } catch {
+                    continuation.resume(returning: .failure(RecordError.translated(error)))
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    private typealias Build = (
+        Generation, GenerationDraft, borrowing WriteTransaction, GenerationState
+    ) throws -> GenerationState
+
+    /// Makes the next generation under the writer's lock of this one, and goes on with it.
+    ///
+    /// - Returns: The size of the old one in bytes, the new one, and its counters.
+    private func supersede(
+        _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void, _ build: Build
+    ) throws -> (Int64, Generation, GenerationState) {
+        for _ in 0..<8 {
+            let old = generation
+            let before = try old.environment.statistics().fileSize
+            guard let next = try supersede(old, deadline, reached, build) else {
+                try reopen(after: old)
+                continue
+            }
+            try old.environment.synchronize()
+            try reached(.superseded)
+            try reopen(after: old)
+            try reached(.switched)
+            folder.removeSuperseded(below: old.number + 1)
+            return (before, generation, next)
+        }
+        throw RecordError(.busy, "the record cache was compacted or cleared again and again by others")
+    }
+
+    /// Nil if another process was quicker.
+    private func supersede(
+        _ old: Generation, _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void,
+        _ build: Build
+    ) throws -> GenerationState? {
+        var transaction = try old.environment.beginWrite(deadline: deadline)
+        guard var state = try GenerationState.read(transaction, old.tables) else { throw RecordError.damagedState }
+        guard !state.isSuperseded else { return nil }
+        if old.mayHaveLostCommits.load(ordering: .relaxed) { state.startEpoch() }
+        folder.removeLeftovers(above: old.number)
+        let draft = try GenerationDraft(old.number + 1, in: folder)
+        let next: GenerationState
+        do {
+            next = try build(old, draft, transaction, state)
+            try reached(.written)
+        } catch {
+            draft.abandon()
+            throw error
+        }
+        try draft.finish(packs: true)
+        try reached(.named)
+        state.isSuperseded = true
+        try state.store(&transaction, old.tables)
+        try transaction.commit()
+        return next
+    }
+}

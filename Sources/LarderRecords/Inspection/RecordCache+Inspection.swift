@@ -1,0 +1,76 @@
+internal import LarderGraphQL
+internal import LarderLMDB
+
+extension RecordCache {
+    /// Looks into the cache without a schema or an operation. Reads only; each answer is of one snapshot.
+    package var inspect: Inspection { Inspection(cache: self) }
+
+    package struct Inspection: Sendable {
+        let cache: RecordCache
+
+        /// Cache keys of what is in the cache, in ascending order of bytes; the root of all queries is one of them.
+        ///
+        /// - Parameters:
+        ///   - type: Only objects of this type.
+        ///   - prefix: Only keys that begin so.
+        ///   - limit: At most as many.
+        ///   - includingTombstones: Also those of objects that are known to be no more.
+        package func keys(
+            type: String? = nil, prefix: String = "", limit: Int = .max, includingTombstones: Bool = false
+        ) throws(RecordError) -> [String] {
+            try translated {
+                try cache.withSnapshot { generation, transaction in
+                    var reader = InspectionReader(generation)
+                    return try reader.keys(
+                        type: type, prefix: Array(prefix.utf8), limit: limit, includingTombstones, transaction)
+                }
+            }
+        }
+
+        /// What the cache holds of an object; nil if nothing, or if it was evicted.
+        ///
+        /// - Parameter key: A cache key, or the path of a part as `StoredValue.part` gives it.
+        package func record(key: String) throws(RecordError) -> StoredRecord? {
+            try translated {
+                try cache.withSnapshot { generation, transaction in
+                    var reader = InspectionReader(generation)
+                    return try reader.record(key: key, transaction)
+                }
+            }
+        }
+
+        /// What each type takes, by name.
+        ///
+        /// - Complexity: O(n) in the cache's size.
+        package func types() throws(RecordError) -> [CacheStatistics.TypeCount] {
+            try translated {
+                try cache.withSnapshot { generation, transaction in
+                    var reader = InspectionReader(generation)
+                    return try reader.types(transaction)
+                }
+            }
+        }
+
+        /// O(1).
+        package func statistics() throws(RecordError) -> CacheStatistics {
+            try translated {
+                try cache.withSnapshot { generation, transaction in
+                    guard let state = try GenerationState.read(transaction, generation.tables) else {
+                        throw RecordError.damagedState
+                    }
+                    let whole = try generation.environment.statistics()
+                    let tables = whole.tables.sorted { $0.key < $1.key }.map { name, tree in
+                        CacheStatistics.Table(
+                            name: name, entries: tree.entries, depth: tree.depth, branchPages: tree.branchPages,
+                            leafPages: tree.leafPages, overflowPages: tree.overflowPages)
+                    }
+                    let used = tables.reduce(0) { $0 + $1.branchPages + $1.leafPages + $1.overflowPages }
+                    return CacheStatistics(
+                        generation: generation.number, position: state.position, firstChange: state.firstChange,
+                        nextRecord: state.nextRecord, nextField: state.nextField, pageSize: whole.pageSize,
+                        fileSize: whole.fileSize, otherPages: Int(clamping: whole.lastPage) + 1 - used, tables: tables)
+                }
+            }
+        }
+    }
+}
