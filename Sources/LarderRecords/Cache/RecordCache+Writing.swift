@@ -82,7 +82,8 @@ extension RecordCache {
             var changes = RecordChanges(state)
             guard let id = try generation.tables.record(of: key, transaction) else { return changes }
             _ = try changes.removeFields(
-                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) }, generation, transaction)
+                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },
+                generation, transaction)
             return changes
         }
     }

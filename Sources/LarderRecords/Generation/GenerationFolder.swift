@@ -31,7 +31,10 @@ struct GenerationFolder: Sendable {
             do {
                 for number in numbers {
                     let generation = try open(number)
-                    if try !generation.isSuperseded() { return generation }
+                    guard try generation.isSuperseded() else {
+                        if !options.isReadOnly { removeSuperseded(below: number) }
+                        return generation
+                    }
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {

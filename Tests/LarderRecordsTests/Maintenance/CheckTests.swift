@@ -105,7 +105,8 @@ struct CheckTests {
             for round in 0..<700 {
                 var damaged = sound
                 for _ in 0..<(round % 3 == 0 ? 4 : 1) {
-                    damaged[Int.random(in: 0..<damaged.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+                    let place = Int.random(in: 0..<damaged.count, using: &random)
+                    damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
                 }
                 try damaged.write(to: file)
                 let place = "seed \(seed), round \(round)"
@@ -164,5 +165,86 @@ struct CheckTests {
             try expectSound(crashed.cache)
             try expectSound(library.cache)
         }
+    }
+
+    @Test("Any bytes in any table are problems or answers, sealed or not", arguments: [1, 2, 3] as [UInt64])
+    func anyBytes(seed: UInt64) async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill(12)
+            for number in 0..<70 {
+                let search = try library.operation(LibraryCache.query, ["search": .string("\(number)")])
+                try await library.write(LibraryCache.books(number % 10..<(number % 10 + 2)), search)
+            }
+            try await library.cache.compact()
+            let generation = library.cache.generation
+            let tables = generation.tables
+            var random = SplitMix64(seed: seed)
+            var problems = 0
+            for _ in 0..<600 {
+                // Never committed.
+                var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0:
+                    let id = UInt64.random(in: 1...60, using: &random)
+                    var bytes = try transaction.get(id, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
+                    mangle(&bytes, &random)
+                    seal(&bytes, at: 4) { RecordView.checksum($0, of: id) }
+                    try transaction.put(id, bytes.span.bytes, in: tables.records)
+                case 1:
+                    let field = FieldID.random(in: 0...90, using: &random)
+                    let root = try #require(try tables.record(of: "QUERY_ROOT", transaction))
+                    let key = SplitFieldKey(record: root, field: field)
+                    var bytes = try transaction.get(key.bytes.span.bytes, in: tables.fields)?
+                        .withUnsafeBytes { Array($0) } ?? []
+                    mangle(&bytes, &random)
+                    seal(&bytes, at: 0) { key.checksum(of: $0) }
+                    try transaction.put(key.bytes.span.bytes, bytes.span.bytes, in: tables.fields)
+                case 2:
+                    let number = Bool.random(using: &random) ? TextHeap.firstSegment : .random(in: 0...40, using: &random)
+                    var bytes = try transaction.get(number, in: tables.texts)?.withUnsafeBytes { Array($0) } ?? []
+                    mangle(&bytes, &random)
+                    try transaction.put(number, bytes.span.bytes, in: tables.texts)
+                default:
+                    let key = Array(["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
+                    var bytes = StoredNumber.encoded(.random(in: 0...80, using: &random), under: key)
+                    if Bool.random(using: &random) { mangle(&bytes, &random) }
+                    try transaction.put(key.span.bytes, bytes.span.bytes, in: tables.keys)
+                }
+                var check = GenerationCheck(generation, .everything)
+                try check.run(transaction)
+                problems += check.report.isSound ? 0 : 1
+                _ = try? generation.answer(operation, from: .query, transaction)
+                var reader = InspectionReader(generation)
+                for key in ["QUERY_ROOT", "Book:3", "Book:3.notes[1].marks[0]"] {
+                    _ = try? reader.record(key: key, transaction)
+                }
+                _ = try? reader.types(transaction)
+                var changes = RecordChanges(.fresh())
+                if let id = try? tables.record(of: "Book:3", transaction) {
+                    _ = try? changes.removeEntity(id, leavingTombstone: true, generation, transaction)
+                }
+            }
+            #expect(problems > 300, "seed \(seed)")
+            try expectSound(library.cache)
+        }
+    }
+
+    private func mangle(_ bytes: inout [UInt8], _ random: inout SplitMix64) {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes.removeLast(Int.random(in: 0...bytes.count, using: &random))
+        case 1: bytes += (0..<Int.random(in: 0..<40, using: &random)).map { _ in .random(in: 0...255, using: &random) }
+        default:
+            for _ in 0..<Int.random(in: 1...3, using: &random) where !bytes.isEmpty {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+        }
+    }
+
+    /// Makes the checksum right, so that what is behind it is looked at.
+    private func seal(_ bytes: inout [UInt8], at place: Int, _ sum: (UnsafeRawBufferPointer) -> UInt32) {
+        guard bytes.count >= 16 else { return }
+        let right = bytes.withUnsafeBytes(sum)
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: right.littleEndian, toByteOffset: place, as: UInt32.self) }
     }
 }

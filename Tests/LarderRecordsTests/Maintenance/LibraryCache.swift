@@ -76,7 +76,9 @@ struct LibraryCache {
 }
 
 /// Every test that wrote ends with this: the whole cache is as it must be.
-func expectSound(_ cache: RecordCache, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) throws {
+func expectSound(
+    _ cache: RecordCache, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) throws {
     let report = try cache.check()
     #expect(report.problems == [], comment, sourceLocation: sourceLocation)
     #expect(report.isSound, comment, sourceLocation: sourceLocation)
