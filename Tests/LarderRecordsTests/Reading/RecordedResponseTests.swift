@@ -55,14 +55,15 @@ struct RecordedResponseTests {
             for variable in operation.variables {
                 let name = "\(variable.type)"
                 variables[variable.name] = name.hasPrefix("Boolean") ? .boolean(true)
+                    : name.contains("Float") ? .list([.list([.float(1.5)])])
                     : name.hasPrefix("Episode") ? .string("EMPIRE") : .string("1")
             }
             let bound = try compiled.bound(variables)
             try await withTemporaryFolder { folder in
                 let sample = try SampleCache(schema, path: folder.appending(path: "records").path)
                 for seed in UInt64(0)..<5 {
-                    var answers = PlannedAnswers(plan: bound.layout.plan, schema: schema, random: SeededNumbers(seed))
-                    let body = Array("{\"data\":\(answers.object(bound.layout.plan.root))}".utf8)
+                    let answers = PlannedAnswers(bound, seed: seed)
+                    let body = Array("{\"data\":\(answers.object(bound.layout.plan.root, identity: ""))}".utf8)
                     let parsed = try ParsedResponse.parse(body, along: bound.layout)
                     _ = try await sample.cache.write(parsed, of: bound)
                     try sample.reopen()
@@ -75,43 +76,45 @@ struct RecordedResponseTests {
     }
 }
 
-/// Makes up a response along a plan; every object is another one.
+/// Makes up a response along a plan; the same field of the same object is the same under all its aliases.
 private struct PlannedAnswers {
-    let plan: Plan
-    let schema: SchemaIndex
-    var random: SeededNumbers
-    private var objects = 0
+    let operation: BoundOperation
+    let seed: UInt64
+    private var plan: Plan { operation.layout.plan }
 
-    init(plan: Plan, schema: SchemaIndex, random: SeededNumbers) {
-        self.plan = plan
-        self.schema = schema
-        self.random = random
+    init(_ operation: BoundOperation, seed: UInt64) {
+        self.operation = operation
+        self.seed = seed
     }
 
-    mutating func object(_ selection: Int) -> String {
+    func object(_ selection: Int, identity: String) -> String {
+        var random = SeededNumbers(seed, identity)
         guard let type = plan.selections[selection].types.randomElement(using: &random) else { return "null" }
-        objects += 1
-        let number = objects
         let members = plan.cases[type.caseIndex].fields.map { index in
-            "\"\(plan.fields[index].responseKey)\":" + value(plan.fields[index], level: 0, type.name, number)
+            let field = plan.fields[index]
+            let place = identity + "/" + (field.key.map { operation.binding.fieldKeys[$0] } ?? "")
+            return "\"\(field.responseKey)\":" + value(field, level: 0, type.name, place)
         }
         return "{" + members.joined(separator: ",") + "}"
     }
 
-    private mutating func value(_ field: FieldPlan, level: Int, _ type: String, _ number: Int) -> String {
+    private func value(_ field: FieldPlan, level: Int, _ type: String, _ place: String) -> String {
+        var random = SeededNumbers(seed, place)
         if !field.type.isNonNull(level: level), Int.random(in: 0..<6, using: &random) == 0 { return "null" }
         if level < field.type.listDepth {
-            let elements = (0..<Int.random(in: 0...3, using: &random)).map { _ in value(field, level: level + 1, type, number) }
+            let elements = (0..<Int.random(in: 0...3, using: &random)).map {
+                value(field, level: level + 1, type, place + ".\($0)")
+            }
             return "[" + elements.joined(separator: ",") + "]"
         }
-        // The same field of an object is the same under all its aliases.
+        let number = random.next() % 1_000_000
         return switch field.content {
         case .typename: "\"\(type)\""
         case .leaf(.int): "\(number)"
         case .leaf(.float): "\(number).5"
         case .leaf(.boolean): number % 2 == 0 ? "true" : "false"
         case .leaf: "\"\(field.name) \(number)\""
-        case .object(let selection): object(selection)
+        case .object(let selection): object(selection, identity: place)
         }
     }
 }

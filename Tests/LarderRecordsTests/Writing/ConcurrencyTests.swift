@@ -125,7 +125,7 @@ struct ConcurrencyTests {
     @Test("A second cache in the same folder of one process is refused")
     func openedTwice() async throws {
         try await withSampleCache(movieSchema) { sample in
-            do {
+            do throws(RecordError) {
                 _ = try RecordCache(folder: sample.path, stamp: "sample")
                 Issue.record("opened twice")
             } catch { #expect(error.code == .alreadyOpen) }
