@@ -8,32 +8,35 @@ internal import LarderLMDB
 ///
 /// - Complexity: O(n) in the response's size, and O(log m) for each object among m records.
 struct ResponseWriter: ~Copyable {
-    private let parsed: ParsedResponse
+    let parsed: ParsedResponse
     private let layout: PlanLayout
     private let operation: BoundOperation
     private let generation: Generation
-    private(set) var changes: RecordChanges
+    var changes: RecordChanges
 
     /// By object: its record, or 0 where it is not stored.
-    private var records: [RecordID]
+    var records: [RecordID]
     /// By object without identity: where its record comes from.
-    private var origins: [Origin]
-    private var staged: [StagedRecord] = []
-    private var stagedByID: [RecordID: Int] = [:]
+    var origins: [Origin]
+    var staged: [StagedRecord] = []
+    var stagedByID: [RecordID: Int] = [:]
     /// Fields of all staged records; each record's are chained.
-    private var stagedFields: [StagedField] = []
+    var stagedFields: [StagedField] = []
+    /// The fields of records with more than `chainLimit`, by index in `staged` and field: the chain would be walked for each.
+    private var fieldIndex: [RecordField: Int] = [:]
+    private static let chainLimit = 32
     /// The first object of each entity, by a hash of its key; other keys of the same hash follow at the next numbers.
     private var entities: [UInt64: Int] = [:]
     /// By `Plan.keys` and by type number; 0 until they are needed.
     private var fieldIDs: [FieldID]
     private var typeIDs: [FieldID]
-    private var orphans: [RecordID] = []
+    var orphans: [RecordID] = []
     /// The key under which the root is stored, and its index in `staged`.
     private var root: (key: [UInt8], record: Int)?
     private var heap = TextHeap()
 
     /// Where the record of a part comes from.
-    private enum Origin {
+    enum Origin {
         /// The object that holds it is not stored, and neither is it.
         case unstored
         case new(owner: RecordID, field: FieldID)
@@ -43,7 +46,7 @@ struct ResponseWriter: ~Copyable {
         case same(object: Int)
     }
 
-    private struct StagedRecord {
+    struct StagedRecord {
         var id: RecordID
         /// The first of its objects in the response.
         var object: Int
@@ -55,14 +58,15 @@ struct ResponseWriter: ~Copyable {
         var isAbandoned = false
         var firstField = -1
         var lastField = -1
+        var fieldCount = 0
     }
 
-    private enum Place {
+    enum Place {
         case entity(key: [UInt8])
         case part(owner: RecordID, field: FieldID)
     }
 
-    private struct StagedField {
+    struct StagedField {
         var id: FieldID
         var cell: ParsedCell
         var next: Int
@@ -263,6 +267,9 @@ struct ResponseWriter: ~Copyable {
     }
 
     private func stagedField(_ id: FieldID, of record: Int) -> Int? {
+        if staged[record].fieldCount > Self.chainLimit {
+            return fieldIndex[RecordField(record: UInt64(record), field: id)]
+        }
         var field = staged[record].firstField
         while field >= 0 {
             if stagedFields[field].id == id { return field }
@@ -276,103 +283,13 @@ struct ResponseWriter: ~Copyable {
         if last >= 0 { stagedFields[last].next = stagedFields.count } else { staged[record].firstField = stagedFields.count }
         staged[record].lastField = stagedFields.count
         stagedFields.append(field)
-    }
-
-    private struct Holder {
-        /// In `staged`.
-        var record: Int
-        var field: FieldID
-    }
-
-    /// Notes for each part in a field's value where its record comes from.
-    ///
-    /// A single part that is of the same type stays and takes in the new fields. A part in a list keeps its record for
-    /// the place alone, and nothing of what stood there: the list may have moved. The recursion is as deep as the
-    /// field's type has lists.
-    private mutating func originate(
-        _ cell: ParsedCell, _ holder: Holder, stored: (word: ValueWord, payload: PayloadView)?, earlier: ParsedCell?,
-        inList: Bool
-    ) throws {
-        switch cell.kind {
-        case .object:
-            let object = cell.offset
-            guard parsed.objects[object].keyCount == 0 else { return }
-            let owner = staged[holder.record].id
-            if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
-                parsed.objects[earlier.offset].type == parsed.objects[object].type
-            {
-                join(object, earlier.offset)
-            } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
-                origins[object] = .existing(
-                    try stored.payload.record(stored.word), owner: owner, field: holder.field,
-                    isReplaced: inList || staged[holder.record].isReplaced)
-            } else {
-                origins[object] = .new(owner: owner, field: holder.field)
-            }
-        case .list:
-            let list = try stored.flatMap { stored in
-                stored.word.tag == .list ? try stored.payload.list(stored.word) : nil
-            }
-            for index in 0..<Int(cell.count) {
-                var before: (word: ValueWord, payload: PayloadView)?
-                if let list, let stored, index < list.count { before = (list[index], stored.payload) }
-                // The same field of the same object twice in one response is the same list.
-                let twin = earlier.flatMap { earlier in
-                    earlier.kind == .list && earlier.count == cell.count ? parsed.items[earlier.offset + index] : nil
-                }
-                try originate(parsed.items[cell.offset + index], holder, stored: before, earlier: twin, inList: true)
-            }
-        default: return
-        }
-    }
-
-    // MARK: Parts that come twice
-
-    /// The first object in the text that stands for the same part.
-    private func firstOccurrence(of object: Int) -> Int {
-        var first = object
-        while case .same(let other) = origins[first] { first = other }
-        return first
-    }
-
-    /// Makes one part of an object whose origin is not known yet and one whose origin is. Either may come first in
-    /// the text: an entity can be met again before its own parts. The first gives the record.
-    private mutating func join(_ object: Int, _ known: Int) {
-        let first = firstOccurrence(of: known)
-        if first < object {
-            origins[object] = .same(object: first)
-        } else {
-            origins[object] = origins[first]
-            origins[first] = .same(object: object)
-        }
-    }
-
-    /// Forgets the parts of a field's value that the response has replaced by another value of the same field, so that
-    /// no record is made that nothing holds. The recursion is as deep as the plan.
-    private mutating func abandonParts(of cell: ParsedCell, unlessIn replacement: ParsedCell?) {
-        var kept: Set<Int> = []
-        if let replacement { for object in parts(in: replacement) { kept.insert(firstOccurrence(of: object)) } }
-        for object in parts(in: cell) {
-            let first = firstOccurrence(of: object)
-            if kept.contains(first) { continue }
-            if case .unstored = origins[first] { continue }
-            origins[first] = .unstored
-            guard records[first] != 0, let record = stagedByID[records[first]] else { continue }
-            staged[record].isAbandoned = true
-            var field = staged[record].firstField
-            while field >= 0 {
-                abandonParts(of: stagedFields[field].cell, unlessIn: nil)
-                field = stagedFields[field].next
-            }
-        }
-    }
-
-    /// The objects without identity that a value holds, in lists as well.
-    private func parts(in cell: ParsedCell) -> [Int] {
-        switch cell.kind {
-        case .object: parsed.objects[cell.offset].keyCount == 0 ? [cell.offset] : []
-        case .list: (0..<Int(cell.count)).flatMap { parts(in: parsed.items[cell.offset + $0]) }
-        default: []
+        staged[record].fieldCount += 1
+        guard staged[record].fieldCount > Self.chainLimit else { return }
+        // Past the limit for the first time: all of them; then the new one alone.
+        var next = staged[record].fieldCount == Self.chainLimit + 1 ? staged[record].firstField : stagedFields.count - 1
+        while next >= 0 {
+            fieldIndex[RecordField(record: UInt64(record), field: stagedFields[next].id)] = next
+            next = stagedFields[next].next
         }
     }
 
@@ -523,17 +440,5 @@ struct ResponseWriter: ~Copyable {
                 record.id, flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
         }
         changes.records.append((record.id, range))
-    }
-
-    // MARK: Parts that go
-
-    /// Notes the parts of a value that the new value of its field does not keep.
-    private mutating func dropParts(
-        of word: ValueWord, _ payload: PayloadView, keeping cell: ParsedCell?, _ values: ParsedValues
-    ) throws {
-        let parts = try payload.parts(in: word)
-        guard !parts.isEmpty else { return }
-        let kept = Set(cell.map { values.parts(in: $0) } ?? [])
-        orphans += parts.filter { !kept.contains($0) }
     }
 }

@@ -8,12 +8,14 @@ import Testing
 struct ModelTests {
     @Test("Random writes, removals and reopenings answer as the model does", arguments: 0..<4)
     func consistentServer(group: Int) async throws {
-        for seed in 0..<30 { try await run(seed: UInt64(group * 1000 + seed), steps: 24, isContradictory: false) }
+        for seed in 0..<30 { try await run(seed: UInt64(group * 1000 + seed), steps: 16, isContradictory: false) }
     }
 
     @Test("A server that contradicts itself leaves the cache sound and its changes exact", arguments: 0..<2)
     func contradictoryServer(group: Int) async throws {
-        for seed in 0..<25 { try await run(seed: UInt64(50_000 + group * 1000 + seed), steps: 20, isContradictory: true) }
+        for seed in 0..<25 {
+            try await run(seed: UInt64(50_000 + group * 1000 + seed), steps: 14, isContradictory: true)
+        }
     }
 
     private struct Asked {
