@@ -103,6 +103,23 @@ final class RawEnvironment {
         return found
     }
 
+    /// How the pages of the tables are used, in words.
+    func pages() throws -> String {
+        var (branch, leaf, overflow) = (0, 0, 0)
+        for name in try entries(of: table(nil)).map({ String(decoding: $0.key, as: UTF8.self) }) {
+            try write { transaction in
+                var opened = MDB_dbi()
+                var statistics = MDB_stat()
+                try Self.check(mdb_dbi_open(transaction, name, 0, &opened))
+                try Self.check(mdb_stat(transaction, opened, &statistics))
+                branch += statistics.ms_branch_pages
+                leaf += statistics.ms_leaf_pages
+                overflow += statistics.ms_overflow_pages
+            }
+        }
+        return "\(branch) branch, \(leaf) leaf, \(overflow) overflow pages"
+    }
+
     private func entries(of table: MDB_dbi) throws -> [(key: [UInt8], value: [UInt8])] {
         let transaction = try begin(UInt32(MDB_RDONLY))
         defer { mdb_txn_abort(transaction) }

@@ -3,14 +3,24 @@ struct Measurement {
     /// What is timed: does its work once and answers for how long, in seconds.
     typealias Contender = () async throws -> Double
 
-    /// Runs each once to warm up, then all in turns; answers the median of each.
-    static func medians(rounds: Int, _ contenders: [Contender]) async throws -> [Double] {
+    /// What came of the rounds of one contender, in seconds.
+    struct Times {
+        var median: Double
+        /// On a machine that does other things too, the nearest to what the work itself takes.
+        var fastest: Double
+    }
+
+    /// Runs each once to warm up, then all in turns.
+    static func times(rounds: Int, _ contenders: [Contender]) async throws -> [Times] {
         for contender in contenders { _ = try await contender() }
         var times: [[Double]] = Array(repeating: [], count: contenders.count)
         for _ in 0..<max(rounds, 1) {
             for (index, contender) in contenders.enumerated() { times[index].append(try await contender()) }
         }
-        return times.map { $0.sorted()[$0.count / 2] }
+        return times.map { times in
+            let sorted = times.sorted()
+            return Times(median: sorted[sorted.count / 2], fastest: sorted[0])
+        }
     }
 
     /// How long one of `count` runs of the body takes on average.

@@ -15,13 +15,14 @@ struct Report {
         var name, what, unit: String
         var value: Double
         var floorName: String?
-        var floor, ratio, reachRatio, reachExcess: Double?
+        var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess: Double?
         var isReached: Bool?
         var note: String?
 
         init(_ row: BenchRow) {
             (name, what, unit) = (row.name, row.what, row.unit.rawValue)
             (value, floorName, floor, ratio) = (row.value, row.floorName, row.floor, row.ratio)
+            (fastest, fastestFloor) = (row.fastest, row.fastestFloor)
             (isReached, note) = (row.isReached, row.note)
             switch row.reach {
             case .ratio(let limit): reachRatio = limit
@@ -50,12 +51,13 @@ struct Report {
     // MARK: Table
 
     var table: String {
-        let header = ["row", "ours", "floor", "ratio", "reach", "", "floor is", "what is timed"]
+        let header = ["row", "ours", "floor", "ratio", "reach", "", "fastest", "floor is", "what is timed"]
         let lines = [header] + rows.map { row in
             [
                 row.name, Self.text(row.value, row.unit), row.floor.map { Self.text($0, row.unit) } ?? "-",
                 row.ratio.map { String(format: "%.2f x", $0) } ?? "-", Self.text(row.reach, row.unit),
-                row.isReached.map { $0 ? "ok" : "MISS" } ?? "", row.floorName ?? "-",
+                row.isReached.map { $0 ? "ok" : "MISS" } ?? "",
+                row.fastestRatio.map { String(format: "%.2f x", $0) } ?? "-", row.floorName ?? "-",
                 row.what + (row.note.map { " (\($0))" } ?? ""),
             ]
         }

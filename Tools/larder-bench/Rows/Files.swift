@@ -16,7 +16,7 @@ extension Bench {
 
     func open() async throws -> [BenchRow] {
         try await withLargeStore { path in
-            let times = try await Measurement.medians(rounds: rounds, [
+            let times = try await Measurement.times(rounds: rounds, [
                 {
                     var opened: RecordCache?
                     let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
@@ -31,8 +31,8 @@ extension Bench {
                 },
             ])
             return [BenchRow(
-                name: "open", what: "opening a store after a clean close", value: times[0],
-                floorName: "mdb_env_open", floor: times[1], reach: .excess(0.005), note: "\(largest) records")]
+                name: "open", what: "opening a store after a clean close", times,
+                floorName: "mdb_env_open", reach: .excess(0.005), note: "\(largest) records")]
         }
     }
 
@@ -40,13 +40,13 @@ extension Bench {
         try await withLargeStore { path in
             let file = "\(path)/1/data.mdb"
             let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int ?? 0
-            let times = try await Measurement.medians(rounds: min(rounds, 7), [
+            let times = try await Measurement.times(rounds: min(rounds, 7), [
                 { try Measurement.time { keep(try PageWalk.run(path: file)) } },
                 { try Measurement.time { keep(try readOnce(file)) } },
             ])
             return [BenchRow(
-                name: "walk", what: "the page walk of that file", value: times[0], floorName: "reading the file once",
-                floor: times[1], reach: .ratio(3), note: "\(size) bytes, in the system's cache")]
+                name: "walk", what: "the page walk of that file", times,
+                floorName: "reading the file once", reach: .ratio(3), note: "\(size) bytes, in the system's cache")]
         }
     }
 
@@ -80,6 +80,6 @@ extension Bench {
         return [BenchRow(
             name: "size", what: "bytes on disk after compacting", unit: .bytes, value: Double(after),
             floorName: "the JSON's bytes", floor: Double(input.body.count), reach: .ratio(1),
-            note: "\(before) before")]
+            note: "\(before) before; \(try raw.pages())")]
     }
 }

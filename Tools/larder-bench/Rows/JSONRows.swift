@@ -17,7 +17,7 @@ extension Bench {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             let filled = try JSONRecordStore.makeDatabase("\(path)/filled.sqlite")
             try JSONRecordStore.commit(records, filled)
-            let commits = try await Measurement.medians(rounds: rounds, [
+            let commits = try await Measurement.times(rounds: rounds, [
                 {
                     let path = freshPath("commit")
                     defer { remove(path) }
@@ -33,17 +33,17 @@ extension Bench {
                     return try Measurement.time { try JSONRecordStore.commit(records, database) }
                 },
             ])
-            let reads = try await Measurement.medians(rounds: rounds, [
+            let reads = try await Measurement.times(rounds: rounds, [
                 { try Measurement.time { keep(try cache.read(input.operation)) } },
                 { try Measurement.time { keep(try JSONRecordStore.read(filled)) } },
             ])
             return [
                 BenchRow(
-                    name: "json-rows", what: "commit, ours beside theirs", value: commits[0],
-                    floorName: "JSON text in SQLite rows", floor: commits[1], note: "\(records.count) rows"),
+                    name: "json-rows", what: "commit, ours beside theirs", commits,
+                    floorName: "JSON text in SQLite rows", note: "\(records.count) rows"),
                 BenchRow(
-                    name: "json-rows", what: "read of the whole query, ours beside theirs", value: reads[0],
-                    floorName: "JSON text in SQLite rows", floor: reads[1]),
+                    name: "json-rows", what: "read of the whole query, ours beside theirs", reads,
+                    floorName: "JSON text in SQLite rows"),
             ]
         }
     }

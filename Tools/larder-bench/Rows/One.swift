@@ -34,7 +34,7 @@ extension Bench {
         var generator = SystemRandomNumberGenerator()
         let keys = (0..<2_000).map { _ in ItemShop.key(Int.random(in: 0..<count, using: &generator)) }
         let rawKeys = keys.map { Array($0.utf8) }
-        let times = try await Measurement.medians(rounds: rounds, [
+        let times = try await Measurement.times(rounds: rounds, [
             {
                 var missing = 0
                 let time = try Measurement.time {
@@ -51,8 +51,8 @@ extension Bench {
             },
         ])
         return BenchRow(
-            name: name, what: "one record of ten fields by key, to a Response", value: times[0],
-            floorName: "mdb_get in a renewed transaction", floor: times[1], reach: .ratio(4),
+            name: name, what: "one record of ten fields by key, to a Response", times,
+            floorName: "mdb_get in a renewed transaction", reach: .ratio(4),
             note: "\(count) records")
     }
 
@@ -95,13 +95,13 @@ extension Bench {
             let path = freshPath("raw")
             defer { remove(path) }
             let raw = try RawChange(folder: path, recordCount: ItemShop.pageSize)
-            let times = try await Measurement.medians(rounds: rounds * 3, [
+            let times = try await Measurement.times(rounds: rounds * 3, [
                 { try await Measurement.time { try await change() } },
                 { try Measurement.time { try raw.change(number) } },
             ])
             return [BenchRow(
-                name: "change-one", what: "one field of one record, durable", value: times[0],
-                floorName: "mdb_put into records, changes and meta", floor: times[1], reach: .ratio(1.3))]
+                name: "change-one", what: "one field of one record, durable", times,
+                floorName: "mdb_put into records, changes and meta", reach: .ratio(1.3))]
         }
     }
 }

@@ -11,19 +11,19 @@ extension Bench {
 
     func parse() async throws -> [BenchRow] {
         let layout = input.operation.layout
-        let times = try await Measurement.medians(rounds: rounds, [
+        let times = try await Measurement.times(rounds: rounds, [
             { try Measurement.time { keep(try ParsedResponse.parse(input.body, along: layout)) } },
             serialization(),
         ])
         return [BenchRow(
-            name: "parse", what: "response bytes to records in memory", value: times[0],
-            floorName: "JSONSerialization", floor: times[1], reach: .ratio(0.35))]
+            name: "parse", what: "response bytes to records in memory", times,
+            floorName: "JSONSerialization", reach: .ratio(0.35))]
     }
 
     func commit() async throws -> [BenchRow] {
         let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
         let (before, after) = try await committedContents(parsed)
-        let times = try await Measurement.medians(rounds: rounds, [
+        let times = try await Measurement.times(rounds: rounds, [
             {
                 let path = freshPath("commit")
                 defer { remove(path) }
@@ -40,8 +40,8 @@ extension Bench {
         let count = after.reduce(0) { $0 + $1.entries.count }
         let bytes = after.reduce(0) { $0 + $1.byteCount }
         return [BenchRow(
-            name: "commit", what: "those records to durable in an empty cache", value: times[0],
-            floorName: "mdb_put of the same tables", floor: times[1], reach: .ratio(1.5),
+            name: "commit", what: "those records to durable in an empty cache", times,
+            floorName: "mdb_put of the same tables", reach: .ratio(1.5),
             note: "\(count) entries, \(bytes) bytes, \(after.count) tables")]
     }
 
@@ -84,7 +84,7 @@ extension Bench {
         try await withInputCache { cache in
             let published = Mutex(0)
             cache.observe { _ in published.withLock { $0 += 1 } }
-            let times = try await Measurement.medians(rounds: rounds, [
+            let times = try await Measurement.times(rounds: rounds, [
                 {
                     var isEmpty = false
                     let time = try await Measurement.time {
@@ -98,8 +98,8 @@ extension Bench {
             ])
             guard published.withLock({ $0 }) == 0 else { throw BenchFailure("the same response again was published") }
             return [BenchRow(
-                name: "recommit", what: "the same response bytes again, nothing changed", value: times[0],
-                floorName: "JSONSerialization", floor: times[1], reach: .ratio(0.6), note: "publishes nothing")]
+                name: "recommit", what: "the same response bytes again, nothing changed", times,
+                floorName: "JSONSerialization", reach: .ratio(0.6), note: "publishes nothing")]
         }
     }
 }

@@ -21,7 +21,7 @@ extension Bench {
             let reader = try raw.begin(UInt32(MDB_RDONLY))
             mdb_txn_reset(reader)
             defer { mdb_txn_abort(reader) }
-            let times = try await Measurement.medians(rounds: rounds * 5, [
+            let times = try await Measurement.times(rounds: rounds * 5, [
                 { try Measurement.time { keep(try cache.read(input.operation)) } },
                 {
                     try Measurement.time {
@@ -36,8 +36,8 @@ extension Bench {
                 },
             ])
             return [BenchRow(
-                name: "read", what: "the whole query from the cache to a Response", value: times[0],
-                floorName: "mdb_get of \(entries.count) string keys", floor: times[1], reach: .ratio(1.5),
+                name: "read", what: "the whole query from the cache to a Response", times,
+                floorName: "mdb_get of \(entries.count) string keys", reach: .ratio(1.5),
                 note: "Response of \(response.byteCount) bytes")]
         }
     }
@@ -65,13 +65,13 @@ extension Bench {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
             let bytes = response.json
-            let times = try await Measurement.medians(rounds: rounds * 5, [
+            let times = try await Measurement.times(rounds: rounds * 5, [
                 { Measurement.time { keep(response.data.map(touch)) } },
                 { Measurement.time { keep(bytes.reduce(0 as UInt64) { $0 &+ UInt64($1) }) } },
             ])
             return [BenchRow(
-                name: "visit", what: "every field of that Response touched", value: times[0],
-                floorName: "one pass over its JSON", floor: times[1])]
+                name: "visit", what: "every field of that Response touched", times,
+                floorName: "one pass over its JSON")]
         }
     }
 
@@ -97,13 +97,13 @@ extension Bench {
 
     private func decode<T: Decodable>(_ response: Response, _ type: T.Type, _ noun: String) async throws -> BenchRow {
         let json = Data(response.json)
-        let times = try await Measurement.medians(rounds: rounds, [
+        let times = try await Measurement.times(rounds: rounds, [
             { try Measurement.time { keep(try response.decode(type)) } },
             { try Measurement.time { keep(try JSONDecoder().decode(type, from: json)) } },
         ])
         return BenchRow(
-            name: "decode", what: "Response to \(noun)", value: times[0], floorName: "JSONDecoder on the same JSON",
-            floor: times[1], reach: .ratio(0.4))
+            name: "decode", what: "Response to \(noun)", times,
+            floorName: "JSONDecoder on the same JSON", reach: .ratio(0.4))
     }
 
     func allocations() async throws -> [BenchRow] {
