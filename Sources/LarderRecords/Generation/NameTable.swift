@@ -6,7 +6,7 @@ internal import Synchronization
 /// Numbers are given by the writer and never used again, so that what is known here stays true.
 final class NameTable: Sendable {
     private struct Known {
-        var numbers: [String: FieldID] = [:]
+        var numbers: [StoredName: FieldID] = [:]
         var names: [FieldID: String] = [:]
     }
 
@@ -19,9 +19,9 @@ final class NameTable: Sendable {
     func number(
         of name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
-        if let number = known.withLock({ $0.numbers[name] }) { return number }
+        if let number = known.withLock({ $0.numbers[StoredName(name)] }) { return number }
         let number = try lookUp(name, transaction, tables)
-        if let number { learn([name: number]) }
+        if let number { learn([StoredName(name): number]) }
         return number
     }
 
@@ -29,7 +29,7 @@ final class NameTable: Sendable {
     func lookUp(
         _ name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
-        if let number = known.withLock({ $0.numbers[name] }) { return number }
+        if let number = known.withLock({ $0.numbers[StoredName(name)] }) { return number }
         let key = StoredKey.bytes(Array(name.utf8))
         guard let stored = try transaction.get(key.span.bytes, in: tables.names) else { return nil }
         guard stored.byteCount == 4 else {
@@ -51,18 +51,18 @@ final class NameTable: Sendable {
         of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> String? {
         let name = try lookUpName(of: number, transaction, tables)
-        if let name { learn([name: number]) }
+        if let name { learn([StoredName(name): number]) }
         return name
     }
 
     /// Takes in numbers that a commit has made true.
-    func learn(_ numbers: [String: FieldID]) {
+    func learn(_ numbers: [StoredName: FieldID]) {
         guard !numbers.isEmpty else { return }
         known.withLock { known in
             guard known.numbers.count + numbers.count <= Self.limit else { return }
             for (name, number) in numbers {
                 known.numbers[name] = number
-                known.names[number] = name
+                known.names[number] = name.text
             }
         }
     }

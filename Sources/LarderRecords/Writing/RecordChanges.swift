@@ -13,7 +13,7 @@ struct RecordChanges {
     var removedRecords: [RecordID] = []
     var removedSplitFields: [SplitFieldKey] = []
     var newKeys: [(key: [UInt8], id: RecordID)] = []
-    var newNames: [String: FieldID] = [:]
+    var newNames: [StoredName: FieldID] = [:]
     var changes = ChangeSet()
 
     init(_ state: GenerationState) { self.state = state }
@@ -30,13 +30,13 @@ struct RecordChanges {
     mutating func fieldID(
         _ name: String, _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> FieldID {
-        if let number = newNames[name] { return number }
+        if let number = newNames[StoredName(name)] { return number }
         if let number = try generation.names.lookUp(name, transaction, generation.tables) { return number }
         guard state.nextField < FieldID.max - 1 else {
             throw RecordError(.full, "the cache has no numbers left for fields; clear it")
         }
         defer { state.nextField += 1 }
-        newNames[name] = state.nextField
+        newNames[StoredName(name)] = state.nextField
         return state.nextField
     }
 
@@ -52,7 +52,7 @@ struct RecordChanges {
         guard !isEmpty else { return }
         let tables = generation.tables
         for (name, number) in newNames {
-            let text = Array(name.utf8)
+            let text = Array(name.text.utf8)
             let key = StoredKey.bytes(text)
             let value = littleEndianBytes(number)
             try transaction.put(key.span.bytes, value.span.bytes, in: tables.names)

@@ -28,6 +28,8 @@ struct ResponseWriter: ~Copyable {
     private var fieldIDs: [FieldID]
     private var typeIDs: [FieldID]
     private var orphans: [RecordID] = []
+    /// The key under which the root is stored, and its index in `staged`.
+    private var root: (key: [UInt8], record: Int)?
 
     /// Where the record of a part comes from.
     private enum Origin {
@@ -36,7 +38,7 @@ struct ResponseWriter: ~Copyable {
         case new(owner: RecordID, field: FieldID)
         /// The part that stands in its place already. `isReplaced`: nothing of it stays that is not in the response.
         case existing(RecordID, owner: RecordID, field: FieldID, isReplaced: Bool)
-        /// The response has it twice.
+        /// The response has it twice. The other comes before it.
         case same(object: Int)
     }
 
@@ -48,6 +50,8 @@ struct ResponseWriter: ~Copyable {
         var existing: RecordView?
         var isReplaced: Bool
         var place: Place
+        /// True for a part in whose place the response has something else later on: it is not stored.
+        var isAbandoned = false
         var firstField = -1
         var lastField = -1
     }
@@ -105,7 +109,7 @@ struct ResponseWriter: ~Copyable {
         }
         let order = staged.indices.sorted { staged[$0].id < staged[$1].id }
         let values = ParsedValues(parsed: parsed, records: records)
-        for record in order { try finish(staged[record], values, transaction) }
+        for record in order where !staged[record].isAbandoned { try finish(staged[record], values, transaction) }
         try changes.removeParts(orphans, generation, transaction)
         return changes
     }
@@ -124,7 +128,9 @@ struct ResponseWriter: ~Copyable {
                     "the object is \(String(decoding: own, as: UTF8.self)), and was to be stored as \(key)")
             }
         }
-        return try stageEntity(object, key: bytes, &cursor, transaction)
+        let record = try stageEntity(object, key: bytes, &cursor, transaction)
+        root = (bytes, record)
+        return record
     }
 
     private mutating func stage(
@@ -133,7 +139,10 @@ struct ResponseWriter: ~Copyable {
         if parsed.objects[object].keyCount > 0 { return try stageEntity(object, &cursor, transaction) }
         switch origins[object] {
         case .unstored: return nil
-        case .same(let other): return stagedByID[records[other]]
+        case .same(let other):
+            let first = firstOccurrence(of: other)
+            if case .unstored = origins[first] { return nil }
+            return stagedByID[records[first]]
         case .new(let owner, let field):
             let id = changes.newRecordID()
             return append(StagedRecord(
@@ -152,6 +161,7 @@ struct ResponseWriter: ~Copyable {
     private mutating func stageEntity(
         _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> Int {
+        if let root, keyBytes(of: object).elementsEqual(root.key) { return root.record }
         var hash = UInt64(bitPattern: Int64(hashOfKey(object)))
         while let first = entities[hash] {
             if keyBytes(of: first).elementsEqual(keyBytes(of: object)) {
@@ -172,8 +182,6 @@ struct ResponseWriter: ~Copyable {
             changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self))
             return append(StagedRecord(id: id, object: object, existing: nil, isReplaced: false, place: .entity(key: key)))
         }
-        // The root may be met again as an entity of its own response.
-        if let record = stagedByID[id] { return record }
         let existing = try existing(id, &cursor)
         if existing == nil { changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self)) }
         let type = try typeID(of: object, transaction)
@@ -236,6 +244,7 @@ struct ResponseWriter: ~Copyable {
                 try originate(cell, holder, stored: stored, earlier: earlier.map { stagedFields[$0].cell }, inList: false)
             }
             if let earlier {
+                if field.content == .object { abandonParts(of: stagedFields[earlier].cell, unlessIn: cell) }
                 stagedFields[earlier].cell = cell
             } else {
                 appendField(StagedField(id: id, cell: cell, next: -1), to: record)
@@ -291,7 +300,7 @@ struct ResponseWriter: ~Copyable {
             if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
                 parsed.objects[earlier.offset].type == parsed.objects[object].type
             {
-                origins[object] = .same(object: earlier.offset)
+                join(object, earlier.offset)
             } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
                 origins[object] = .existing(
                     try stored.payload.record(stored.word), owner: owner, field: holder.field,
@@ -315,6 +324,58 @@ struct ResponseWriter: ~Copyable {
         default: return
         }
     }
+
+    // MARK: Parts that come twice
+
+    /// The first object in the text that stands for the same part.
+    private func firstOccurrence(of object: Int) -> Int {
+        var first = object
+        while case .same(let other) = origins[first] { first = other }
+        return first
+    }
+
+    /// Makes one part of an object whose origin is not known yet and one whose origin is. Either may come first in
+    /// the text: an entity can be met again before its own parts. The first gives the record.
+    private mutating func join(_ object: Int, _ known: Int) {
+        let first = firstOccurrence(of: known)
+        if first < object {
+            origins[object] = .same(object: first)
+        } else {
+            origins[object] = origins[first]
+            origins[first] = .same(object: object)
+        }
+    }
+
+    /// Forgets the parts of a field's value that the response has replaced by another value of the same field, so that
+    /// no record is made that nothing holds. The recursion is as deep as the plan.
+    private mutating func abandonParts(of cell: ParsedCell, unlessIn replacement: ParsedCell?) {
+        var kept: Set<Int> = []
+        if let replacement { for object in parts(in: replacement) { kept.insert(firstOccurrence(of: object)) } }
+        for object in parts(in: cell) {
+            let first = firstOccurrence(of: object)
+            if kept.contains(first) { continue }
+            if case .unstored = origins[first] { continue }
+            origins[first] = .unstored
+            guard records[first] != 0, let record = stagedByID[records[first]] else { continue }
+            staged[record].isAbandoned = true
+            var field = staged[record].firstField
+            while field >= 0 {
+                abandonParts(of: stagedFields[field].cell, unlessIn: nil)
+                field = stagedFields[field].next
+            }
+        }
+    }
+
+    /// The objects without identity that a value holds, in lists as well.
+    private func parts(in cell: ParsedCell) -> [Int] {
+        switch cell.kind {
+        case .object: parsed.objects[cell.offset].keyCount == 0 ? [cell.offset] : []
+        case .list: (0..<Int(cell.count)).flatMap { parts(in: parsed.items[cell.offset + $0]) }
+        default: []
+        }
+    }
+
+    // MARK: Stored values
 
     /// The value of a field as it is stored.
     private func storedValue(
