@@ -1,1 +1,15 @@
-@main struct Main { static func main() {} }
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@main
+enum Main {
+    static func main() async {
+        StandardFiles.prepare()
+        exit(await Program.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+}

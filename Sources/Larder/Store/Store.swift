@@ -62,14 +62,14 @@ public final class Store: Sendable {
     ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
-        let name = "main"
+        let name = Self.partitionName
         let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
             if let open = partitions[name] {
                 return .success(transport.map(open.with(transport:)) ?? open)
             }
             do throws(RecordError) {
                 let cache = try RecordCache(
-                    folder: folder.appending(path: "records/\(name)").path, stamp: name, options: options.records)
+                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options.records)
                 let partition = Partition(cache: cache, schema: schema, transport: transport, logger: options.logger)
                 partitions[name] = partition
                 return .success(partition)
@@ -90,7 +90,7 @@ public final class Store: Sendable {
 }
 
 extension Store.Options {
-    fileprivate var records: RecordCache.Options {
+    var records: RecordCache.Options {
         var options = RecordCache.Options()
         options.maximumSize = maximumSize
         options.isReadOnly = isReadOnly

@@ -29,6 +29,7 @@ final class RecordWriterQueue: Sendable {
     private let queue: DispatchQueue
     private let waiting = Mutex<[WriteJob]>([])
     private let observers = Mutex<[@Sendable (Commit) -> Void]>([])
+    private let others = OtherProcesses()
 
     init(label: String) {
         queue = DispatchQueue(label: "\(label).records.writer")
@@ -137,9 +138,24 @@ final class RecordWriterQueue: Sendable {
         return commit
     }
 
-    /// Tells the observers. On the writer's thread, in the order of the commits.
+    /// Tells the observers of a commit of this process. On the writer's thread, in the order of the commits.
     func publish(_ commit: Commit) {
         guard !commit.changes.isEmpty else { return }
+        others.committed(commit)
+        tell(commit)
+    }
+
+    private func tell(_ commit: Commit) {
         for observer in observers.withLock({ $0 }) { observer(commit) }
+    }
+
+    /// Tells the observers what other processes have committed, between commits of this one.
+    func notice(for cache: RecordCache, _ completion: @escaping @Sendable (Result<Void, RecordError>) -> Void) {
+        perform {
+            do throws(RecordError) {
+                for commit in try self.others.look(cache) { self.tell(commit) }
+                completion(.success(()))
+            } catch { completion(.failure(error)) }
+        }
     }
 }

@@ -1,0 +1,23 @@
+package import Foundation
+package import LarderRecords
+internal import Logging
+
+extension Store {
+    static let partitionName = "main"
+
+    /// Where the record cache of a store in a folder is.
+    package static func cacheFolder(of folder: URL) -> URL { folder.appending(path: "records/\(partitionName)") }
+
+    /// Opens the record cache of a store alone, for work on it that needs no schema.
+    package static func openCache(at folder: URL, options: Options = Options()) throws(LarderError) -> RecordCache {
+        do {
+            return try RecordCache(
+                folder: cacheFolder(of: folder).path, stamp: partitionName, options: options.records)
+        } catch { throw LarderError(error) }
+    }
+}
+
+extension Store.Options {
+    /// Keeps the library's diagnostics away from a program's own output.
+    package mutating func silence() { logger = Logger(label: label, factory: { _ in SwiftLogNoOpLogHandler() }) }
+}

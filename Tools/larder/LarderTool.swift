@@ -1,0 +1,31 @@
+import ArgumentParser
+
+struct LarderTool: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "larder",
+        abstract: "Looks into the store of a GraphQL program, feeds it and keeps it in order.",
+        discussion: """
+            A store is a folder in which a program keeps what a GraphQL server has told it, as records: one for each \
+            object, found by its cache key, such as Movie:12345. Every command takes the folder by --store, or from the \
+            environment variable LARDER_STORE.
+
+              larder ingest --store S --schema schema.graphqls --operation latest.graphql --response answer.json
+              larder query  --store S --schema schema.graphqls --operation latest.graphql
+              larder ls     --store S --type Movie --limit 10
+              larder get    --store S Movie:12345
+              larder watch  --store S Movie:12345
+
+            info, ls, get, query, watch and check only read: they make and change nothing. ingest, fetch, rm, compact \
+            and clear write, and say what they wrote; those that remove much want --write.
+
+            Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
+            object (watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.
+
+            Exit status: 0 done, 1 failed, 2 the arguments or the files they name cannot be used, 3 the cache does not \
+            know it, 4 refused, 5 damaged.
+            """,
+        subcommands: [
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self,
+            Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
+        ])
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Larder
+import LarderRecords
+
+/// The folder that `--store` names.
+struct StoreFolder: Sendable {
+    let url: URL
+
+    init(url: URL) throws(Failure) {
+        self.url = url
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue {
+            throw Failure(usage: "the store \(url.path) is no folder")
+        }
+    }
+
+    /// Whether there is a record cache, in whatever state.
+    var isStore: Bool {
+        let cache = Store.cacheFolder(of: url).path
+        let generations = (try? FileManager.default.contentsOfDirectory(atPath: cache)) ?? []
+        return generations.contains { Int($0) != nil }
+    }
+
+    func requireStore() throws(Failure) {
+        guard !isStore else { return }
+        guard FileManager.default.fileExists(atPath: url.path) else {
+            throw Failure(.noStore, .failure, "there is no store at \(url.path)")
+        }
+        throw Failure(.noStore, .failure, "\(url.path) holds no store; ingest or fetch something into it first")
+    }
+
+    /// Refuses a folder that holds something else: a store is made in a new or empty one.
+    func requireRoomForStore() throws(Failure) {
+        guard !isStore else { return }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        guard names.allSatisfy({ ["records", "schemas"].contains($0) || $0.hasPrefix(".") }) else {
+            throw Failure(
+                .notAStore, .refused, "\(url.path) holds something else than a store; name a new folder, or an empty one")
+        }
+    }
+
+    /// The bytes of the store's data files.
+    var byteCount: Int {
+        guard let walk = FileManager.default.enumerator(
+            at: Store.cacheFolder(of: url), includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
+        else { return 0 }
+        var total = 0
+        for case let file as URL in walk where file.lastPathComponent == "data.mdb" {
+            total += (try? file.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+        }
+        return total
+    }
+
+    // MARK: Opening
+
+    /// Runs `body` with the cache alone, and closes it.
+    func withCache<Result>(
+        _ access: Access, verifies: Bool = false, _ output: Output, _ body: (RecordCache) async throws -> Result
+    ) async throws -> Result {
+        try requireStore()
+        output.heading("store \(url.path)")
+        let cache = try Store.openCache(at: url, options: options(access, verifies: verifies))
+        do {
+            let result = try await body(cache)
+            try cache.close()
+            return result
+        } catch {
+            // What failed first is what is told.
+            try? cache.close()
+            throw error
+        }
+    }
+
+    /// Runs `body` with the store's partition, and closes the store.
+    func withPartition<Result>(
+        _ access: Access, schema: [String], transport: (any GraphQLTransport)? = nil, _ output: Output,
+        _ body: (Partition) async throws -> Result
+    ) async throws -> Result {
+        if access == .reading { try requireStore() } else { try requireRoomForStore() }
+        output.heading("store \(url.path)")
+        let store = try Store.open(at: url, schemaText: schema, options: options(access))
+        do {
+            let result = try await body(try store.partition(transport: transport))
+            try store.close()
+            return result
+        } catch {
+            try? store.close()
+            throw error
+        }
+    }
+
+    enum Access { case reading, writing }
+
+    private func options(_ access: Access, verifies: Bool = false) -> Store.Options {
+        var options = Store.Options()
+        options.isReadOnly = access == .reading
+        options.verifiesAlways = verifies
+        options.label = "the larder command"
+        options.silence()
+        return options
+    }
+}

@@ -1,0 +1,30 @@
+import ArgumentParser
+import LarderRecords
+
+struct Clear: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Removes everything that the store knows. Wants --write.",
+        discussion: "Disk space is given back. Programs that have the store open go on with the empty one.")
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var permission: WritePermission
+
+    func perform(_ output: Output) async throws {
+        let folder = try store.folder()
+        try permission.require(for: "clearing the store")
+        let before = folder.byteCount
+        let removed = try await folder.withCache(.writing, output) { cache in
+            // Of a damaged cache nobody knows how much it was; that is no reason to keep it.
+            let statistics = try? cache.inspect.statistics()
+            try await cache.clear()
+            return statistics?.entries(of: "records") ?? 0
+        }
+        var written = Written(bytesBefore: before, bytesAfter: folder.byteCount)
+        written.records.removed = removed
+        try output.result(.object([("written", written.json)]), text: written.text)
+    }
+}
+
+extension CacheStatistics {
+    func entries(of table: String) -> Int { tables.first { $0.name == table }?.entries ?? 0 }
+}

@@ -1,0 +1,73 @@
+public import ArgumentParser
+import Foundation
+public import Larder
+import LarderHTTP
+
+struct Fetch: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Answers a query from where a policy says, and stores what a server answers.",
+        discussion: """
+            Prints {"data": …} and says on standard error what was stored. The store is made if there is none. Headers are \
+            sent and never printed.
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var schema: SchemaOptions
+    @OptionGroup var operation: OperationOptions
+    @Option(help: ArgumentHelp("Where the server takes operations, by HTTP or HTTPS.", valueName: "url"))
+    var endpoint: String
+    @Option(help: ArgumentHelp("Where the answer may come from.", valueName: "policy"))
+    var policy: FetchPolicy = .cacheFirst
+    @Option(name: .customLong("error-policy"), help: ArgumentHelp(
+        "What becomes of an answer that has errors beside its data.", valueName: "policy"))
+    var errorPolicy: ErrorPolicy = .fail
+    @Option(name: .customLong("header"), help: ArgumentHelp(
+        "A header of the request. May be given several times.", valueName: "'Name: value'"))
+    var headers: [String] = []
+    @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
+    var timeout: Double = 30
+
+    func perform(_ output: Output) async throws {
+        let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
+        let (url, options) = (try url(), try options())
+        let before = folder.byteCount
+        let (response, tally) = try await HTTPTransport.withTransport(to: url) { transport in
+            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+                let written = WrittenRecords(in: partition.records)
+                let response = try await partition.fetch(operation, policy: policy, options: options)
+                return (response, try written.tally(partition.records))
+            }
+        }
+        let written = Written(records: tally, bytesBefore: before, bytesAfter: folder.byteCount)
+        output.note(written.text)
+        try output.result(
+            .object([("response", response.result), ("written", written.json)]), response: response.envelope)
+    }
+
+    private func url() throws(Failure) -> URL {
+        guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
+            url.host()?.isEmpty == false
+        else { throw Failure(usage: "the endpoint \(endpoint) is no http or https URL") }
+        return url
+    }
+
+    private func options() throws(Failure) -> FetchOptions {
+        guard timeout > 0, timeout <= 86_400 else {
+            throw Failure(usage: "the timeout must be more than 0 and at most 86400 seconds")
+        }
+        var parsed: [GraphQLRequest.Header] = []
+        for header in headers {
+            let parts = header.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].trimmingCharacters(in: .whitespaces)
+            guard parts.count == 2, !name.isEmpty else {
+                // Its value may be a secret, and may stand before the colon that is missing.
+                throw Failure(usage: "a header is not of the form 'Name: value'")
+            }
+            parsed.append(.init(name: name, value: parts[1].trimmingCharacters(in: .whitespaces)))
+        }
+        return FetchOptions(errorPolicy: errorPolicy, timeout: .seconds(timeout), headers: parsed)
+    }
+}
+
+extension FetchPolicy: ExpressibleByArgument {}
+extension ErrorPolicy: ExpressibleByArgument {}

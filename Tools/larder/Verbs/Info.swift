@@ -1,0 +1,73 @@
+import ArgumentParser
+import LarderRecords
+
+struct Info: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Tells how much the store holds and what it takes.",
+        discussion: "With --types it counts what each type takes, which reads the whole store.")
+
+    @OptionGroup var store: StoreOptions
+    @Flag(help: "Count objects and bytes by type.")
+    var types = false
+
+    func perform(_ output: Output) async throws {
+        let folder = try store.folder()
+        let (statistics, counts) = try await folder.withCache(.reading, output) { cache in
+            (try cache.inspect.statistics(), types ? try cache.inspect.types() : nil)
+        }
+        var members: [(name: String, value: JSONText)] = [
+            ("store", .string(folder.url.path)), ("partition", .string("main")),
+            ("generation", .int(statistics.generation)), ("bytes", .int(Int(clamping: statistics.fileSize))),
+            ("pageSize", .int(statistics.pageSize)), ("freePages", .int(statistics.otherPages)),
+            ("records", .int(statistics.entries(of: "records"))),
+            ("changes", .object([
+                // Of 64 bits, more than many readers of JSON keep in a number.
+                ("epoch", .string(String(statistics.position.epoch, radix: 16))),
+                ("last", .int(Int(clamping: statistics.position.number))),
+                ("first", .int(Int(clamping: statistics.firstChange))),
+            ])),
+            ("tables", .array(statistics.tables.map(\.json))),
+        ]
+        if let counts { members.append(("types", .array(counts.map(\.json)))) }
+        try output.result(.object(members), text: Self.text(folder, statistics, counts))
+    }
+
+    private static func text(
+        _ folder: StoreFolder, _ statistics: CacheStatistics, _ counts: [CacheStatistics.TypeCount]?
+    ) -> String {
+        var lines = [
+            "store       \(folder.url.path)",
+            "partition   main, generation \(statistics.generation)",
+            "size        \(statistics.fileSize) bytes, pages of \(statistics.pageSize), "
+                + "\(statistics.otherPages) of them free or LMDB's own",
+            "records     \(statistics.entries(of: "records"))",
+            "changes     \(statistics.position.number), of which the log holds those from \(statistics.firstChange)",
+        ]
+        for table in statistics.tables {
+            lines.append("table       \(table.name): \(table.entries) entries on \(table.pages) pages")
+        }
+        for count in counts ?? [] {
+            lines.append(
+                "type        \(count.type): \(count.entities) objects, \(count.parts) parts, "
+                    + "\(count.tombstones) tombstones, \(count.bytes) bytes")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+extension CacheStatistics.Table {
+    fileprivate var pages: Int { branchPages + leafPages + overflowPages }
+
+    fileprivate var json: JSONText {
+        .object([("name", .string(name)), ("entries", .int(entries)), ("pages", .int(pages)), ("depth", .int(depth))])
+    }
+}
+
+extension CacheStatistics.TypeCount {
+    fileprivate var json: JSONText {
+        .object([
+            ("type", .string(type)), ("objects", .int(entities)), ("parts", .int(parts)),
+            ("tombstones", .int(tombstones)), ("bytes", .int(bytes)),
+        ])
+    }
+}

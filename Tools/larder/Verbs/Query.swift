@@ -1,0 +1,50 @@
+import ArgumentParser
+import Larder
+
+struct Query: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Answers an operation from the store alone.",
+        discussion: """
+            Prints {"data": …}. If the store does not know all of it, nothing is printed, the missing paths are named on \
+            standard error, and the exit status is 3; with --partial, what is known is printed and the status is 0.
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var schema: SchemaOptions
+    @OptionGroup var operation: OperationOptions
+    @Flag(help: "Be content with an answer that lacks something.")
+    var partial = false
+
+    func perform(_ output: Output) async throws {
+        let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
+        let response = try await folder.withPartition(.reading, schema: schema, output) { partition in
+            try partition.read(operation, allowsPartial: partial)
+        }
+        output.noteMissing(response)
+        try output.result(response.result, response: response.envelope)
+    }
+}
+
+extension Response {
+    /// What `query`, `fetch` and `watch` tell of an answer under `--json`.
+    var result: JSONText {
+        .object([
+            ("data", .raw(json)), ("isComplete", .boolean(isComplete)),
+            ("missing", .array(missing.map(JSONText.init))), ("errors", .array(errors.map(JSONText.init))),
+        ])
+    }
+
+    /// The answer as a server would give it.
+    var envelope: JSONText {
+        var members: [(name: String, value: JSONText)] = [("data", .raw(json))]
+        if !errors.isEmpty { members.append(("errors", .array(errors.map(JSONText.init)))) }
+        return .object(members)
+    }
+}
+
+extension Output {
+    func noteMissing(_ response: Response) {
+        guard !response.isComplete else { return }
+        note("the store does not know \(response.missing.map(\.description).joined(separator: ", "))")
+    }
+}
