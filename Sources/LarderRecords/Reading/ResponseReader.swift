@@ -55,13 +55,18 @@ struct ResponseReader: ~Copyable {
         _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
         if root == nil { absentKeys.append(key) }
-        var cursor = try transaction.cursor(in: plan.generation.tables.records)
-        let outcome: Outcome = if let root {
-            try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
-        } else if key == CacheKey.queryRoot {
-            try emptyRoot(&cursor, transaction)
+        let tables = plan.generation.tables
+        var cursor = try transaction.cursor(in: tables.records)
+        let outcome: Outcome
+        if let root {
+            if key == CacheKey.queryRoot, try cursor.value(at: root) == nil {
+                builder.appendVisit(root, caseIndex: Visit.anyField)
+                outcome = try emptyRoot(&cursor, transaction)
+            } else {
+                outcome = try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+            }
         } else {
-            noteMissing()
+            outcome = key == CacheKey.queryRoot ? try emptyRoot(&cursor, transaction) : noteMissing()
         }
         switch outcome {
         case .read: break

@@ -45,6 +45,7 @@ struct ModelCache {
 
     mutating func remove(_ key: String, leavingTombstone: Bool) {
         guard entities[key] != nil else { return }
+        let leavingTombstone = leavingTombstone && key != CacheKey.queryRoot
         if leavingTombstone { entities[key] = .some(nil) } else { entities[key] = nil }
     }
 
@@ -81,6 +82,8 @@ struct ModelCache {
         _ key: String, _ selections: [ModelSelection], path: String, _ missing: inout [String]
     ) -> Outcome {
         switch entities[key] {
+        // The root is there before anything was stored in it.
+        case nil where key == CacheKey.queryRoot: return object(Object(type: "Query"), selections, path: path, &missing)
         case nil:
             missing.append(path)
             return .missing

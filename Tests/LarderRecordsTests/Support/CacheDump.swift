@@ -41,7 +41,7 @@ struct CacheDump {
         while let found = entry {
             let id = found.integerKey
             let view = try RecordView(unsafe found.value.withUnsafeBytes { $0 })
-            if view.storedChecksum != view.computedChecksum { faults.append("record \(id) has a wrong checksum") }
+            if view.storedChecksum != view.checksum(of: id) { faults.append("record \(id) has a wrong checksum") }
             var record = Record(
                 key: view.isEntity ? String(decoding: try view.key, as: UTF8.self) : nil, type: view.type,
                 isTombstone: view.isTombstone,
@@ -149,6 +149,7 @@ struct CacheDump {
         case .part, .widePart:
             record.parts.append((field, try payload.record(word)))
             return "part \(try payload.record(word))"
+        case .farString, .farJSON: return "far text at \(try payload.place(word))"
         case nil: return "unknown"
         }
     }
