@@ -121,7 +121,9 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .testTarget(name: "LarderCommandTests", dependencies: ["LarderCommand", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderCommandTests", dependencies: ["LarderCommand", "RecipeServer", "LarderTestSupport"],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,13 +5,7 @@ enum Program {
     static func run(_ arguments: [String]) async -> ExitStatus {
         var output = Output(command: "larder", isJSON: arguments.prefix { $0 != "--" }.contains("--json"))
         do {
-            let parsed = try parse(arguments)
-            guard let verb = parsed as? any Verb else {
-                // Only the help command is no verb; running it throws the help.
-                var help = parsed
-                try help.run()
-                return .success
-            }
+            let verb = try parse(arguments)
             output = Output(command: type(of: verb).name, isJSON: verb.store.json)
             try await verb.perform(output)
             return .success
@@ -29,17 +23,23 @@ enum Program {
         }
     }
 
-    private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
-        do { return try LarderTool.parseAsRoot(arguments) } catch {
+    private static func parse(_ arguments: [String]) throws -> any Verb {
+        do {
+            var parsed = try LarderTool.parseAsRoot(arguments)
+            if let verb = parsed as? any Verb { return verb }
+            // The tool by itself and its help command are no verbs: running them throws the help.
+            try parsed.run()
+            throw HelpRequest(text: LarderTool.helpMessage())
+        } catch let request as HelpRequest { throw request } catch {
             guard !LarderTool.exitCode(for: error).isSuccess else {
-                throw HelpRequest(text: LarderTool.fullMessage(for: error, columns: nil))
+                throw HelpRequest(text: LarderTool.fullMessage(for: error))
             }
-            throw Failure(usage: LarderTool.message(for: error), code: .usage)
+            throw Failure(usage: LarderTool.message(for: error))
         }
     }
 }
 
-/// What `--help` and `--version` ask for.
+/// What `--help` asks for.
 struct HelpRequest: Error {
     var text: String
 }

@@ -1,4 +1,5 @@
 import Larder
+import LarderLMDB
 import LarderRecords
 
 extension Failure {
@@ -49,8 +50,11 @@ extension Failure {
 
     /// What the layer below said, where the message above leaves it open.
     private static func reason(_ cause: (any Error)?) -> String {
-        guard let cause = cause as? JSONError else { return "" }
-        return ": \(cause)"
+        switch cause {
+        case let cause as JSONError: ": \(cause)"
+        case let cause as LMDBError: cause.path.map { " (\($0))" } ?? ""
+        default: ""
+        }
     }
 
     private static func list(_ items: [String]) -> String {

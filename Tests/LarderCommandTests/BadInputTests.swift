@@ -1,0 +1,194 @@
+import Foundation
+import Testing
+
+@Suite("Bad input")
+struct BadInputTests {
+    /// What a file may be instead of what it should.
+    enum Fault: String, CaseIterable {
+        case missing, folder, empty, garbage
+
+        func make(in pantry: Pantry) throws -> String {
+            let path = pantry.path("faulty")
+            switch self {
+            case .missing: break
+            case .folder: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            case .empty: try Data().write(to: URL(filePath: path))
+            case .garbage:
+                try Data((0..<3_000).map { UInt8(truncatingIfNeeded: $0 &* 167 ^ 0x9D) }).write(to: URL(filePath: path))
+            }
+            return path
+        }
+    }
+
+    private func isOneLine(_ errors: String) -> Bool {
+        errors.hasPrefix("larder: ") && errors.hasSuffix("\n") && errors.count(where: \.isNewline) == 1
+    }
+
+    @Test(
+        "A file that cannot be used is one line on standard error, and status 2", arguments: Fault.allCases,
+        ["--schema", "--operation", "--variables", "--response"])
+    func refusesFiles(fault: Fault, option: String) async throws {
+        try await Pantry.withFiles { pantry in
+            let faulty = try fault.make(in: pantry)
+            var files = [
+                "--schema": pantry.path("schema.graphqls"), "--operation": pantry.path("operations.graphql"),
+                "--variables": pantry.path("two.json"), "--response": pantry.path("list.json"),
+            ]
+            files[option] = faulty
+            let arguments = ["ingest", "--name", "List"] + files.flatMap { [$0, $1] }
+            let text = try await pantry.larder(arguments)
+            #expect(text.status == 2)
+            #expect(text.output == "")
+            #expect(isOneLine(text.errors), "\(text.errors)")
+            let json = try await pantry.larder(arguments + ["--json"])
+            #expect(json.status == 2)
+            #expect(json.errors.hasPrefix(#"{"larder":1,"command":"ingest","error":{"code":""#))
+        }
+    }
+
+    @Test(
+        "Arguments that make no sense are usage errors",
+        arguments: [
+            "nonsense", "ls --wat", "ls --limit x", "ls --limit=-1", "get", "rm", "rm a --type T", "rm a --of b",
+            "rm a --as gone", "rm --field f --as deleted", "watch", "watch a --count 0", "query", "fetch", "ingest",
+        ])
+    func refusesArguments(command: String) async throws {
+        try await Pantry.withFiles { pantry in
+            let arguments = command.split(separator: " ").map(String.init)
+            let text = try await pantry.larder(arguments)
+            #expect(text.status == 2)
+            #expect(text.output == "")
+            #expect(isOneLine(text.errors), "\(text.errors)")
+            let json = try await pantry.larder(arguments + ["--json"])
+            #expect(json.errors.contains(#""error":{"code":"command.usage","message":""#))
+        }
+    }
+
+    @Test("Without a store's name nothing is guessed")
+    func needsStore() async throws {
+        let outcome = try await LarderProcess.run(["ls"])
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.contains("LARDER_STORE"))
+    }
+
+    @Test(
+        "Documents and variables that do not fit are told with their reason",
+        arguments: [
+            ("query Q { nothing }", "{}", "no field nothing"), ("query Q {", "{}", "Expected"),
+            ("query Q { recipes { id } } query R { recipes { id } }", "{}", "one must be named"),
+            ("query Q($n: Int!) { recipes(first: $n) { id } }", "{}", "$n"),
+            ("query Q($n: Int) { recipes(first: $n) { id } }", #"{"n":"x"}"#, "$n"),
+            ("query Q { recipes { id } }", #"{"n":1}"#, "$n"), ("query Q { recipes { id } }", "[1]", "no JSON object"),
+            ("query Q { recipes { id } }", #"{"n":"#, "ends in the middle"),
+        ])
+    func refusesDocuments(document: String, variables: String, reason: String) async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder([
+                "query", "--schema", pantry.path("schema.graphqls"), "--operation",
+                pantry.write(document, to: "document.graphql"), "--variables",
+                pantry.write(variables, to: "variables.json"),
+            ])
+            #expect(outcome.status == 2)
+            #expect(isOneLine(outcome.errors) && outcome.errors.contains(reason), "\(outcome.errors)")
+        }
+    }
+
+    @Test("An operation that the document does not have is told with those it has")
+    func refusesName() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder(["query"] + pantry.operation("Nothing"))
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("List, One"))
+        }
+    }
+
+    @Test("A schema of another server is told")
+    func refusesSchema() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder([
+                "query", "--schema", pantry.write("type Query { other: Int }", to: "other.graphqls"), "--operation",
+                pantry.path("operations.graphql"), "--name", "List",
+            ])
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("no field recipes"))
+        }
+    }
+
+    @Test("A response to another operation is refused, and nothing is stored")
+    func refusesResponse() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder(
+                ["ingest", "--response", pantry.path("list.json")] + pantry.operation("One", variables: #"{"id":"1"}"#))
+            #expect(outcome.status == 2)
+            #expect(isOneLine(outcome.errors), "\(outcome.errors)")
+            #expect(try await pantry.larder("ls").output == "Author:7\nQUERY_ROOT\nRecipe:1\nRecipe:2\n")
+        }
+    }
+
+    @Test("A file or another folder in the store's place is told", arguments: Fault.allCases)
+    func refusesStore(fault: Fault) async throws {
+        try await Pantry.withFiles { pantry in
+            let outcome = try await LarderProcess.run(["info", "--store", fault.make(in: pantry)])
+            #expect(outcome.status == (fault == .missing || fault == .folder ? 1 : 2))
+            #expect(isOneLine(outcome.errors), "\(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "A damaged data file ends every verb with 5",
+        arguments: ["info", "ls", "get Recipe:1", "watch Recipe:1", "check", "compact", "rm Recipe:1"],
+        ["foreign", "truncated"])
+    func reportsDamage(command: String, fault: String) async throws {
+        try await Pantry.withStore { pantry in
+            let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
+            let bytes = try Data(contentsOf: file)
+            let damaged = fault == "foreign" ? Data("This is no cache. ".utf8) + bytes.dropFirst(18) : bytes.prefix(8_192)
+            try damaged.write(to: file)
+            let outcome = try await pantry.larder(command.split(separator: " ").map(String.init))
+            #expect(outcome.status == 5, "\(outcome.errors)")
+            #expect(isOneLine(outcome.errors), "\(outcome.errors)")
+        }
+    }
+
+    @Test("A flipped bit in a stored value is found by check, which names the place")
+    func findsFlippedBit() async throws {
+        try await Pantry.withStore { pantry in
+            let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
+            var bytes = try Data(contentsOf: file)
+            let place = try #require(bytes.range(of: Data("Soup".utf8), options: .backwards))
+            bytes[place.lowerBound] ^= 1
+            try bytes.write(to: file)
+            let outcome = try await pantry.larder("check", "--json")
+            #expect(outcome.status == 5)
+            #expect(outcome.errors.contains(#""exit":5"#))
+            #expect(outcome.errors.contains("record"))
+        }
+    }
+
+    @Test("Nothing is written into the store where standard output is closed")
+    func survivesClosedOutput() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await LarderProcess.run(shell: #"exec "$@" >&-"#, ["ls", "--store", pantry.store])
+            #expect(outcome.status == 0)
+            #expect(outcome.errors == "")
+            #expect(try await pantry.larder("check").status == 0)
+        }
+    }
+
+    @Test("A reader that goes away ends the command quietly")
+    func survivesBrokenPipe() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await LarderProcess.run(
+                shell: #"{ "$@"; echo "status $?" >&2; } | exec 0<&-"#, ["ls", "--store", pantry.store])
+            #expect(outcome.errors == "status 0\n")
+        }
+    }
+
+    @Test("Help is printed on standard output", arguments: ["--help", "ls --help", "help watch"])
+    func helps(command: String) async throws {
+        let outcome = try await LarderProcess.run(command.split(separator: " ").map(String.init))
+        #expect(outcome.status == 0)
+        #expect(outcome.output.contains("USAGE: larder"))
+        #expect(outcome.errors == "")
+    }
+}

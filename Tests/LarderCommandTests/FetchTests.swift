@@ -1,0 +1,74 @@
+import Foundation
+import LarderTestSupport
+import RecipeServer
+import Testing
+
+@Suite("fetch")
+struct FetchTests {
+    @Test("What the server answers is printed, stored, and answered without the server")
+    func fetches() async throws {
+        try await withTemporaryFolder { folder in
+            let pantry = Pantry(folder: folder)
+            let server = try await RecipeServer.start()
+            let options = try [
+                "--schema", pantry.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
+                pantry.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
+            ]
+            let fetched = try await pantry.larder(
+                ["fetch", "--endpoint", server.url.absoluteString, "--header", "Authorization: hush"] + options)
+            #expect(fetched.status == 0, "\(fetched.errors)")
+            #expect(fetched.output.hasPrefix(#"{"data":{"recipe":{"__typename":"Recipe","id":"2","title":""#))
+            #expect(fetched.errors.hasPrefix("larder: 2 records created, 0 changed, 0 removed; the store has "))
+            #expect(!fetched.errors.contains("hush"))
+            let requests = server.requestCount
+            try await server.stop()
+            #expect(requests == 1)
+            #expect(try await pantry.larder(["query"] + options).output == fetched.output)
+        }
+    }
+
+    @Test("Under --json the response and what was written come together")
+    func fetchesAsJSON() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder(
+                ["fetch", "--endpoint", "http://127.0.0.1:1/", "--json", "--policy", "cacheFirst"]
+                    + pantry.operation("One", variables: #"{"id":"1"}"#))
+            #expect(
+                outcome.outputWithoutSizes == #"""
+                    {"larder":1,"command":"fetch","result":{"response":{"data":{"recipe":{"__typename":"Recipe",\#
+                    "id":"1","title":"Soup","author":{"__typename":"Author","id":"7","name":"Ada"}}},"isComplete":true,\#
+                    "missing":[],"errors":[]},"written":{"records":{"created":0,"changed":0,"removed":0},"bytes":\#
+                    {"before":0,"after":0}}}}
+
+                    """#)
+        }
+    }
+
+    @Test("A server that cannot be reached is an error, and a miss under cacheOnly is a miss")
+    func reachesNobody() async throws {
+        try await Pantry.withStore { pantry in
+            let arguments = try ["fetch", "--endpoint", "http://127.0.0.1:1/", "--json"]
+                + pantry.operation("One", variables: #"{"id":"9"}"#)
+            let failed = try await pantry.larder(arguments)
+            #expect(failed.status == 1)
+            #expect(failed.errors.contains(#""code":"transport.unreachable""#))
+            let missed = try await pantry.larder(arguments + ["--policy", "cacheOnly"])
+            #expect(missed.status == 3)
+        }
+    }
+
+    @Test(
+        "Arguments that no request can be made of are refused",
+        arguments: [
+            ["--endpoint", "ftp://host/"], ["--endpoint", "nonsense"], ["--endpoint", "http://h/", "--timeout", "0"],
+            ["--endpoint", "http://h/", "--timeout", "nan"], ["--endpoint", "http://h/", "--header", "hush"],
+            ["--endpoint", "http://h/", "--policy", "sometimes"],
+        ])
+    func refuses(arguments: [String]) async throws {
+        try await Pantry.withFiles { pantry in
+            let outcome = try await pantry.larder(["fetch"] + arguments + pantry.operation("List"))
+            #expect(outcome.status == 2)
+            #expect(!outcome.errors.contains("hush"))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@Suite("watch")
+struct WatchTests {
+    @Test("A query is told again when another process changes it")
+    func watchesQuery() async throws {
+        try await Pantry.withStore { pantry in
+            let watch = try LarderProcess.start(
+                ["watch", "--json", "--count", "2", "--store", pantry.store]
+                    + pantry.operation("One", variables: #"{"id":"1"}"#))
+            try await watch.waitForLines(1)
+            try await pantry.rename("1", to: "Stew")
+            let outcome = try await watch.finish()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.count == 2)
+            #expect(lines.first?.contains(#""title":"Soup""#) == true)
+            #expect(
+                lines.last == #"""
+                    {"larder":1,"command":"watch","result":{"data":{"recipe":{"__typename":"Recipe","id":"1",\#
+                    "title":"Stew","author":{"__typename":"Author","id":"7","name":"Ada"}}},"isComplete":true,\#
+                    "missing":[],"isDeleted":false}}
+                    """#)
+        }
+    }
+
+    @Test("An object is told of with the fields that another process changed, and when it goes")
+    func watchesObject() async throws {
+        try await Pantry.withStore { pantry in
+            let watch = try LarderProcess.start(["watch", "Recipe:2", "--count", "3", "--store", pantry.store])
+            try await watch.waitForLines(1)
+            try await pantry.rename("2", to: "Cake")
+            try await watch.waitForLines(2)
+            #expect(try await pantry.larder("rm", "Recipe:2", "--as", "deleted").status == 0)
+            let outcome = try await watch.finish()
+            #expect(outcome.output == "Recipe:2 present\nRecipe:2 present title\nRecipe:2 deleted\n")
+        }
+    }
+
+    @Test("An object that is not there yet is told of when another process brings it")
+    func watchesAbsentObject() async throws {
+        try await Pantry.withStore { pantry in
+            let watch = try LarderProcess.start(["watch", "Recipe:5", "--count", "2", "--json", "--store", pantry.store])
+            try await watch.waitForLines(1)
+            try await pantry.rename("5", to: "Pie")
+            let lines = try await watch.finish().output.split(separator: "\n")
+            #expect(
+                lines.first
+                    == #"{"larder":1,"command":"watch","result":{"key":"Recipe:5","presence":"absent","changedFields":[]}}"#)
+            #expect(lines.last?.contains(#""presence":"present""#) == true)
+        }
+    }
+
+    @Test("A fragment on an object is told again when another process changes it")
+    func watchesFragment() async throws {
+        try await Pantry.withStore { pantry in
+            let fragment = try pantry.write("fragment Title on Recipe { title }", to: "title.graphql")
+            let watch = try LarderProcess.start([
+                "watch", "Recipe:1", "--fragment", fragment, "--schema", pantry.path("schema.graphqls"), "--count", "2",
+                "--store", pantry.store,
+            ])
+            try await watch.waitForLines(1)
+            try await pantry.rename("1", to: "Stew")
+            let outcome = try await watch.finish()
+            #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":{\"title\":\"Stew\"}}\n")
+        }
+    }
+
+    @Test("Clearing the store is a change that watchers of other processes see")
+    func seesClearing() async throws {
+        try await Pantry.withStore { pantry in
+            let watch = try LarderProcess.start(["watch", "Recipe:1", "--count", "2", "--store", pantry.store])
+            try await watch.waitForLines(1)
+            #expect(try await pantry.larder("clear", "--write").status == 0)
+            #expect(try await watch.finish().output == "Recipe:1 present\nRecipe:1 absent\n")
+        }
+    }
+
+    @Test("An interrupt ends it in order")
+    func isInterrupted() async throws {
+        try await Pantry.withStore { pantry in
+            let watch = try LarderProcess.start(["watch", "Recipe:1", "--store", pantry.store])
+            try await watch.waitForLines(1)
+            watch.interrupt()
+            let outcome = try await watch.finish()
+            #expect(outcome.status == 0)
+            #expect(outcome.errors == "")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("Verbs that write")
+struct WritingVerbTests {
+    @Test("ingest says what it wrote, and that the same again is nothing")
+    func ingests() async throws {
+        try await Pantry.withFiles { pantry in
+            let first = try await pantry.ingestList()
+            #expect(first.status == 0)
+            #expect(first.output.contains("5 records created, 0 changed, 0 removed; the store has "))
+            let again = try await pantry.ingestList("--json")
+            #expect(
+                again.outputWithoutSizes == #"""
+                    {"larder":1,"command":"ingest","result":{"responseBytes":306,"objects":6,"written":{"records":\#
+                    {"created":0,"changed":0,"removed":0},"bytes":{"before":0,"after":0}},"errors":[]}}
+
+                    """#)
+        }
+    }
+
+    @Test("ingest takes the response from standard input")
+    func ingestsStandardInput() async throws {
+        try await Pantry.withFiles { pantry in
+            let arguments = try ["ingest", "--response", "-"] + pantry.operation("List", variables: #"{"n":2}"#)
+            let outcome = try await pantry.larder(arguments, input: Pantry.list)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
+        }
+    }
+
+    @Test("ingest of a response with errors alone stores nothing and tells them")
+    func ingestsErrors() async throws {
+        try await Pantry.withStore { pantry in
+            let response = try pantry.write(
+                #"{"errors":[{"message":"no time","extensions":{"code":"BUSY"}}]}"#, to: "errors.json")
+            let outcome = try await pantry.larder(
+                ["ingest", "--json", "--response", response] + pantry.operation("List", variables: #"{"n":2}"#))
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains(#""code":"larder.serverErrors""#))
+            #expect(outcome.errors.contains(#""errors":[{"message":"no time","errorType":"BUSY""#))
+        }
+    }
+
+    @Test("rm evicts objects, and forgets that they ever were")
+    func evicts() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder("rm", "Recipe:1", "Recipe:77", "--json")
+            #expect(
+                outcome.outputWithoutSizes == #"""
+                    {"larder":1,"command":"rm","result":{"written":{"records":{"created":0,"changed":0,"removed":2},\#
+                    "bytes":{"before":0,"after":0}}}}
+
+                    """#)
+            #expect(try await pantry.larder("ls", "--type", "Recipe", "--deleted").output == "Recipe:2\n")
+        }
+    }
+
+    @Test("rm --as deleted leaves the knowledge that the object is no more")
+    func deletes() async throws {
+        try await Pantry.withStore { pantry in
+            #expect(try await pantry.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "Recipe:2\n")
+            let get = try await pantry.larder("get", "Recipe:1")
+            #expect(get.status == 3)
+            #expect(get.errors == "larder: Recipe:1 is known to be no more\n")
+        }
+    }
+
+    @Test("rm removes a field of the root, or of an object")
+    func removesFields() async throws {
+        try await Pantry.withStore { pantry in
+            #expect(try await pantry.larder("rm", "--field", "minutes", "--of", "Recipe:1").status == 0)
+            #expect(try await !pantry.larder("get", "Recipe:1").output.contains("minutes"))
+            #expect(try await pantry.larder("rm", "--field", "recipes").status == 0)
+            let query = try await pantry.larder(["query"] + pantry.operation("List", variables: #"{"n":2}"#))
+            #expect(query.status == 3)
+        }
+    }
+
+    @Test("What removes much is refused without --write", arguments: [["rm", "--type", "Recipe"], ["clear"]])
+    func refuses(arguments: [String]) async throws {
+        try await Pantry.withStore { pantry in
+            let before = try pantry.snapshot()
+            let refused = try await pantry.larder(arguments + ["--json"])
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"command.notConfirmed""#))
+            #expect(try pantry.snapshot() == before)
+            #expect(try await pantry.larder(arguments + ["--write"]).status == 0)
+            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "")
+        }
+    }
+
+    @Test("compact keeps what is known")
+    func compacts() async throws {
+        try await Pantry.withStore { pantry in
+            let outcome = try await pantry.larder("compact", "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.output.hasPrefix(#"{"larder":1,"command":"compact","result":{"written":{"records":"#))
+            let query = try await pantry.larder(["query"] + pantry.operation("List", variables: #"{"n":2}"#))
+            #expect(query.output == Pantry.list + "\n")
+            #expect(try await pantry.larder("check").status == 0)
+        }
+    }
+
+    @Test("Verbs that remove and compact make no store", arguments: ["rm x", "compact", "clear --write"])
+    func makesNoStore(command: String) async throws {
+        try await Pantry.withFiles { pantry in
+            let before = try pantry.snapshot()
+            #expect(try await pantry.larder(command.split(separator: " ").map(String.init)).status == 1)
+            #expect(try pantry.snapshot() == before)
+        }
+    }
+
+    @Test("A folder that holds something else is not made a store")
+    func refusesForeignFolder() async throws {
+        try await Pantry.withFiles { pantry in
+            let before = try pantry.snapshot()
+            let outcome = try await LarderProcess.run(
+                ["ingest", "--response", pantry.path("list.json"), "--store", pantry.folder.path]
+                    + pantry.operation("List"))
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains("holds something else than a store"))
+            #expect(try pantry.snapshot() == before)
+        }
+    }
+}
