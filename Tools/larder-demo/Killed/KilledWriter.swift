@@ -31,7 +31,7 @@ enum KilledWriter {
             let app = try store.partition(transport: http)
             _ = try await app.fetch(Questions.latest)
             for number in 1...mostWrites {
-                let json = Value.object(["title": .string(title(number))]).json
+                let json = Value.object(["id": .string(id), "title": .string(title(number))]).json
                 try await app.write(key, Questions.title, json: json)
                 try FileHandle.standardOutput.write(contentsOf: Data("\(number)\n".utf8))
             }

@@ -12,12 +12,10 @@ extension Story {
         let requests = server.requestCount
         let closing = try await timed { try store.close() }
         _ = try await waiting(for: "the streams of a closed store end") { watcher.isEnded ? true : nil }
-        do {
+        let error = try await claims.failure("a closed store is not read") { () throws(LarderError) in
             _ = try old.read(Cookbook().operation)
-            throw Mismatch(claim: "a closed store is not read", expected: "an error", found: "an answer")
-        } catch let error as LarderError {
-            try claims.expect("a closed store says so", error.code, is: .parked)
         }
+        try claims.expect("it says so", error.code, is: .parked)
 
         let opening = try await timed { try open() }
         let reading = try await timed { try cookbook() }

@@ -44,7 +44,7 @@ final class Story {
         try await restart()
         try await restartHard()
         try await loseServer()
-        try askUnknown()
+        try await askUnknown()
         try close()
     }
 
