@@ -12,7 +12,7 @@ enum KilledWriter {
     /// It ends by itself where nobody kills it.
     private static let mostWrites = 100_000
     /// How many acknowledged writes the parent waits for.
-    private static let enough = 25
+    private static let enough = 100
 
     struct Killed {
         var lastAcknowledged: Int

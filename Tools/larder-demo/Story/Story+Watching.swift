@@ -32,7 +32,7 @@ extension Story {
 
         printout.say("a mutation renames Recipe:\(id), from \"\(old)\" to \"\(title)\"")
         printout.fact(
-            "answer arrived -> on disk -> the watcher has all \(Cookbook.size) recipes anew",
+            "answer arrived -> on disk -> the watcher has the new list of \(Cookbook.size)",
             answered.arrival.duration(to: heard.time))
         printout.fact("a watcher of Author:\(author) meanwhile heard", "nothing")
     }
@@ -50,6 +50,7 @@ extension Story {
         let count = try claims.require("the recipe has a count of ratings", before.state.complete?["ratingCount"]?.int)
 
         _ = try await app.mutate(Questions.rate(id, stars: 5), delivery: .immediate(within: patience))
+        let answered = try claims.require("the mutation went to the server", http.last)
         let change = try await object.first("the object's watcher hears of the rating", after: 1)
         try claims.expect(
             "it hears which fields changed", change.state.changedFields.sorted(), is: ["rating", "ratingCount"])
@@ -60,6 +61,7 @@ extension Story {
         printout.fact("changed fields, told to the object's watcher", change.state.changedFields.sorted()
             .joined(separator: ", "))
         printout.fact("ratings, told to the watcher of a fragment on it", "\(count) -> \(count + 1)")
+        printout.fact("answer arrived -> on disk -> that watcher", answered.arrival.duration(to: rated.time))
 
         try await app.remove(key, as: .deleted)
         _ = try await object.first("the object's watcher hears that it is deleted") { $0.presence == .deleted }
