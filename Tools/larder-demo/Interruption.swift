@@ -1,7 +1,7 @@
 import Foundation
 
 /// Turns Ctrl-C and its like into the cancellation of a task, so that what it holds is put away.
-final class Interruption: Sendable {
+final class Interruption {
     private let sources: [any DispatchSourceSignal]
 
     init(_ action: @escaping @Sendable () -> Void) {

@@ -77,28 +77,35 @@ show_build_errors() {
 # Builds one product in release mode, which may take minutes, and says nothing but a word while it does; on a terminal
 # also how far it is. Ends the script with 1 where it cannot be built.
 build_release() {
-    local product=$1 log progress= status=0
-    log=$(mktemp "${TMPDIR:-/tmp}/larder-build.XXXXXX")
+    local product=$1 status=0
+    build_log=$(mktemp "${TMPDIR:-/tmp}/larder-build.XXXXXX")
+    build_progress=
+    trap 'end_build' EXIT
     say "building $product (some minutes the first time)"
     if [ -t 2 ]; then
         # SwiftPM counts what it compiles: [12/345].
-        (
-            trap 'exit 0' TERM
-            while sleep 1; do
-                printf '\r    %-24s' "$(grep -Eo '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1)" >&2
-            done
-        ) &
-        progress=$!
-        trap 'kill "$progress" 2>/dev/null || true' EXIT
+        while sleep 1; do
+            printf '\r    %-24s' "$(grep -Eo '^\[[0-9]+/[0-9]+\]' "$build_log" | tail -n 1)" >&2
+        done &
+        build_progress=$!
     fi
-    swift build -c release --product "$product" >"$log" 2>&1 || status=$?
-    if [ -n "$progress" ]; then
-        kill "$progress" 2>/dev/null || true
-        wait "$progress" 2>/dev/null || true
-        trap - EXIT
-        printf '\r%-30s\r' '' >&2
-    fi
-    [ "$status" -eq 0 ] || show_build_errors "$log"
-    rm -f "$log"
+    swift build -c release --product "$product" >"$build_log" 2>&1 || status=$?
+    end_build_progress
+    [ "$status" -eq 0 ] || show_build_errors "$build_log"
+    end_build
+    trap - EXIT
     [ "$status" -eq 0 ] || exit 1
+}
+
+end_build_progress() {
+    [ -n "$build_progress" ] || return 0
+    kill "$build_progress" 2>/dev/null || true
+    wait "$build_progress" 2>/dev/null || true
+    build_progress=
+    printf '\r%-30s\r' '' >&2
+}
+
+end_build() {
+    end_build_progress
+    rm -f "$build_log"
 }

@@ -1,3 +1,4 @@
+import Larder
 import Synchronization
 
 /// Something that the demonstration says and that is not so.
@@ -30,5 +31,17 @@ final class Claims: Sendable {
         guard let value else { throw Mismatch(claim: claim, expected: "a value", found: "nothing") }
         held.add(1, ordering: .relaxed)
         return value
+    }
+
+    /// The error of something that must fail.
+    func failure(
+        _ claim: String, isolation: isolated (any Actor)? = #isolation,
+        _ work: () async throws(LarderError) -> Void
+    ) async throws(Mismatch) -> LarderError {
+        do throws(LarderError) { try await work() } catch {
+            held.add(1, ordering: .relaxed)
+            return error
+        }
+        throw Mismatch(claim: claim, expected: "an error", found: "an answer")
     }
 }

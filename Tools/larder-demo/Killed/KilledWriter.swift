@@ -12,7 +12,7 @@ enum KilledWriter {
     /// It ends by itself where nobody kills it.
     private static let mostWrites = 100_000
     /// How many acknowledged writes the parent waits for.
-    private static let enough = 25
+    private static let enough = 100
 
     struct Killed {
         var lastAcknowledged: Int
@@ -31,7 +31,7 @@ enum KilledWriter {
             let app = try store.partition(transport: http)
             _ = try await app.fetch(Questions.latest)
             for number in 1...mostWrites {
-                let json = Value.object(["title": .string(title(number))]).json
+                let json = Value.object(["id": .string(id), "title": .string(title(number))]).json
                 try await app.write(key, Questions.title, json: json)
                 try FileHandle.standardOutput.write(contentsOf: Data("\(number)\n".utf8))
             }

@@ -16,6 +16,7 @@ struct Printout: Sendable {
     }
 
     func title(_ text: String) { write(styled(text, "1")) }
+    func subtitle(_ text: String) { write(text) }
 
     func step(_ number: Int, _ text: String) {
         write("")

@@ -51,8 +51,8 @@ struct Cookbook: TypedOperation {
 }
 
 extension Cookbook.Data {
-    /// How many objects with an identity the answer holds: each once, however often it occurs.
-    var objectCount: Int {
+    /// The cache keys of all objects that have one, each once however often it occurs.
+    var keys: Set<String> {
         var keys: Set<String> = []
         for recipe in recipes.items {
             keys.insert("Recipe:\(recipe.id)")
@@ -64,7 +64,7 @@ extension Cookbook.Data {
                 keys.insert("Author:\(comment.author.id)")
             }
         }
-        return keys.count
+        return keys
     }
 }
 
@@ -113,6 +113,10 @@ enum Questions {
         GraphQLOperation(
             "mutation Rate($id: ID!, $stars: Int!) { rateRecipe(id: $id, stars: $stars) { id rating ratingCount } }",
             variables: ["id": .string(id), "stars": .int(stars)])
+    }
+
+    static func identity(of type: String) -> GraphQLFragment {
+        GraphQLFragment("fragment Identity on \(type) { id }")
     }
 
     static let card = GraphQLFragment("fragment Card on Recipe { title ratingCount }")

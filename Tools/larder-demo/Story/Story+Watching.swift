@@ -22,7 +22,8 @@ extension Story {
         try claims.expect("the list has the new title", titles(heard.state.complete)[id], is: title)
 
         // The next thing that the other watchers hear must be this, and not the mutation before it.
-        try await app.write("Author:\(author)", Questions.biography, json: Array(#"{"bio":"Retired."}"#.utf8))
+        let biography = Value.object(["id": .string(author), "bio": "Retired."])
+        try await app.write("Author:\(author)", Questions.biography, json: biography.json)
         let next = try await other.first("a watcher hears of what concerns it", after: 1)
         try claims.expect("it heard nothing before", next.state.complete?["author"]?["bio"]?.string, is: "Retired.")
         try claims.expect("it was given two states", other.count, is: 2)
@@ -31,7 +32,7 @@ extension Story {
 
         printout.say("a mutation renames Recipe:\(id), from \"\(old)\" to \"\(title)\"")
         printout.fact(
-            "answer arrived -> on disk -> the watcher has all \(Cookbook.size) recipes anew",
+            "answer arrived -> on disk -> the watcher has the new list of \(Cookbook.size)",
             answered.arrival.duration(to: heard.time))
         printout.fact("a watcher of Author:\(author) meanwhile heard", "nothing")
     }
@@ -49,6 +50,7 @@ extension Story {
         let count = try claims.require("the recipe has a count of ratings", before.state.complete?["ratingCount"]?.int)
 
         _ = try await app.mutate(Questions.rate(id, stars: 5), delivery: .immediate(within: patience))
+        let answered = try claims.require("the mutation went to the server", http.last)
         let change = try await object.first("the object's watcher hears of the rating", after: 1)
         try claims.expect(
             "it hears which fields changed", change.state.changedFields.sorted(), is: ["rating", "ratingCount"])
@@ -59,9 +61,9 @@ extension Story {
         printout.fact("changed fields, told to the object's watcher", change.state.changedFields.sorted()
             .joined(separator: ", "))
         printout.fact("ratings, told to the watcher of a fragment on it", "\(count) -> \(count + 1)")
+        printout.fact("answer arrived -> on disk -> that watcher", answered.arrival.duration(to: rated.time))
 
         try await app.remove(key, as: .deleted)
-        let removal = ContinuousClock.now
         _ = try await object.first("the object's watcher hears that it is deleted") { $0.presence == .deleted }
         _ = try await card.first("the fragment's watcher hears that it is deleted") { $0.isDeleted }
         let shorter = try await list.first("the list goes without it") { state in
@@ -74,6 +76,5 @@ extension Story {
         printout.say("then it is deleted; all three watchers hear of it")
         printout.fact("recipes in the watched list", "\(Cookbook.size) -> \(Cookbook.size - 1)")
         printout.fact("recipe(id: \"\(id)\") from disk", "null")
-        _ = removal
     }
 }

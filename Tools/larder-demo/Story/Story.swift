@@ -44,7 +44,7 @@ final class Story {
         try await restart()
         try await restartHard()
         try await loseServer()
-        try askUnknown()
+        try await askUnknown()
         try close()
     }
 
@@ -62,11 +62,18 @@ final class Story {
 
     private func introduce() {
         printout.title("Larder: GraphQL answers from disk, shown against a real server")
+        printout.subtitle("What follows is measured now, and checked before it is printed.")
         printout.step(1, "A server, and an empty store")
         printout.say(server.url.absoluteString + ", in this process")
         printout.fact("latency added to its answers", options.latency == .zero ? "none" : Figures.text(options.latency))
         printout.fact("objects it holds: recipes, steps, comments, authors, ingredients", server.objectCount)
         printout.say("the store: " + folder.path)
+    }
+
+    /// As a shell takes it.
+    private static func quoted(_ path: String) -> String {
+        guard path.contains(where: { !($0.isLetter || $0.isNumber || "/._-+".contains($0)) }) else { return path }
+        return "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 
     private func close() throws {
@@ -78,7 +85,7 @@ final class Story {
         printout.fact("the store on disk", Figures.text(bytes: StoreFolder.bytes(in: folder)))
         if options.keepsStore {
             printout.say("The store is left where it is. To look into it:")
-            printout.command("swift run -c release larder ls --store \(folder.path)")
+            printout.command("swift run -c release larder ls --store \(Self.quoted(folder.path))")
         } else {
             printout.say("The store is removed now. To keep one and look into it:")
             printout.command("Tools/demo --store my-recipes")
