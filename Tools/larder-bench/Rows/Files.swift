@@ -56,7 +56,9 @@ extension Bench {
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var total = 0
         while true {
-            let count = buffer.withUnsafeMutableBytes { Foundation.read(handle.fileDescriptor, $0.baseAddress, $0.count) }
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                Foundation.read(handle.fileDescriptor, bytes.baseAddress, bytes.count)
+            }
             guard count > 0 else { return total }
             total += count
         }
@@ -70,7 +72,8 @@ extension Bench {
             remove(copy)
         }
         let cache = try RecordCache(folder: path, stamp: "bench")
-        _ = try await cache.write(try ParsedResponse.parse(input.body, along: input.operation.layout), of: input.operation)
+        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+        _ = try await cache.write(parsed, of: input.operation)
         try cache.close()
         let before = try FileManager.default.attributesOfItem(atPath: "\(path)/1/data.mdb")[.size] as? Int ?? 0
         let raw = try RawEnvironment(folder: "\(path)/1")

@@ -91,7 +91,8 @@ extension Bench {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
             return [input.isGitHub
-                ? try await decode(response, GitHubIssues.self, "structs") : try await decode(response, AnyTree.self, "a tree")]
+                ? try await decode(response, GitHubIssues.self, "structs")
+                : try await decode(response, AnyTree.self, "a tree")]
         }
     }
 
