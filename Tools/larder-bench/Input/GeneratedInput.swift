@@ -21,7 +21,8 @@ extension BenchInput {
 
     private static func issue(_ number: Int) -> String {
         let comments = (0..<12).map { comment in
-            #"{"__typename":"Comment","body":"\#(prose(number * 31 + comment))","author":\#(author(number + comment * 7))}"#
+            #"{"__typename":"Comment","body":"\#(prose(number * 31 + comment))","#
+                + #""author":\#(author(number + comment * 7))}"#
         }
         return #"{"__typename":"Issue","title":"Issue \#(number) is about something","body":"\#(prose(number))","#
             + #""author":\#(author(number)),"comments":[\#(comments.joined(separator: ","))]}"#
@@ -33,7 +34,9 @@ extension BenchInput {
     }
 
     private static func prose(_ seed: Int) -> String {
-        let words = ["salt", "pepper", "a line\\nbreak", "\\\"quoted\\\"", "butter", "slowly", "stirred", "until", "golden"]
+        let words = [
+            "salt", "pepper", "a line\\nbreak", "\\\"quoted\\\"", "butter", "slowly", "stirred", "until", "golden",
+        ]
         return (0..<(8 + seed % 60)).map { words[(seed &* 17 &+ $0 &* 7) % words.count] }.joined(separator: " ")
     }
 }

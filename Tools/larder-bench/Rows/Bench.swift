@@ -42,7 +42,8 @@ struct Bench {
         let path = freshPath("input")
         defer { remove(path) }
         let cache = try RecordCache(folder: path, stamp: "bench")
-        _ = try await cache.write(try ParsedResponse.parse(input.body, along: input.operation.layout), of: input.operation)
+        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+        _ = try await cache.write(parsed, of: input.operation)
         let result = try await body(cache)
         try cache.close()
         return result

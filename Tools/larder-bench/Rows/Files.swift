@@ -56,7 +56,9 @@ extension Bench {
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var total = 0
         while true {
-            let count = buffer.withUnsafeMutableBytes { Foundation.read(handle.fileDescriptor, $0.baseAddress, $0.count) }
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                Foundation.read(handle.fileDescriptor, bytes.baseAddress, bytes.count)
+            }
             guard count > 0 else { return total }
             total += count
         }
@@ -64,22 +66,29 @@ extension Bench {
 
     func size() async throws -> [BenchRow] {
         let path = freshPath("size")
-        let copy = freshPath("compact")
-        defer {
-            remove(path)
-            remove(copy)
-        }
+        defer { remove(path) }
         let cache = try RecordCache(folder: path, stamp: "bench")
-        _ = try await cache.write(try ParsedResponse.parse(input.body, along: input.operation.layout), of: input.operation)
+        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+        _ = try await cache.write(parsed, of: input.operation)
+        let before = try fileSize(currentGeneration(path))
+        _ = try await cache.compact()
         try cache.close()
-        let before = try FileManager.default.attributesOfItem(atPath: "\(path)/1/data.mdb")[.size] as? Int ?? 0
-        let raw = try RawEnvironment(folder: "\(path)/1")
-        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
-        try RawEnvironment.check(mdb_env_copy2(raw.environment, copy, UInt32(MDB_CP_COMPACT)))
-        let after = try FileManager.default.attributesOfItem(atPath: "\(copy)/data.mdb")[.size] as? Int ?? 0
+        let generation = try currentGeneration(path)
+        let pages = try RawEnvironment(folder: generation).pages()
         return [BenchRow(
-            name: "size", what: "bytes on disk after compacting", unit: .bytes, value: Double(after),
+            name: "size", what: "bytes on disk after compacting", unit: .bytes, value: Double(try fileSize(generation)),
             floorName: "the JSON's bytes", floor: Double(input.body.count), reach: .ratio(1),
-            note: "\(before) before; \(try raw.pages())")]
+            note: "\(before) before; \(pages)")]
+    }
+
+    /// The folder of the newest generation, which is the current one where nobody compacts.
+    private func currentGeneration(_ path: String) throws -> String {
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: path).compactMap(Int.init)
+        guard let newest = numbers.max() else { throw BenchFailure("there is no generation in \(path)") }
+        return "\(path)/\(newest)"
+    }
+
+    private func fileSize(_ folder: String) throws -> Int {
+        try FileManager.default.attributesOfItem(atPath: "\(folder)/data.mdb")[.size] as? Int ?? 0
     }
 }

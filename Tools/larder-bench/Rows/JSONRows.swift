@@ -72,7 +72,9 @@ struct JSONRecordStore {
 
     static func makeDatabase(_ path: String) throws -> DatabasePool {
         let pool = try DatabasePool(path: path)
-        try pool.write { try $0.execute(sql: "CREATE TABLE records (key TEXT PRIMARY KEY NOT NULL, record TEXT NOT NULL)") }
+        try pool.write { database in
+            try database.execute(sql: "CREATE TABLE records (key TEXT PRIMARY KEY NOT NULL, record TEXT NOT NULL)")
+        }
         return pool
     }
 

@@ -91,7 +91,8 @@ extension Bench {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
             return [input.isGitHub
-                ? try await decode(response, GitHubIssues.self, "structs") : try await decode(response, AnyTree.self, "a tree")]
+                ? try await decode(response, GitHubIssues.self, "structs")
+                : try await decode(response, AnyTree.self, "a tree")]
         }
     }
 
@@ -103,7 +104,8 @@ extension Bench {
         ])
         return BenchRow(
             name: "decode", what: "Response to \(noun)", times,
-            floorName: "JSONDecoder on the same JSON", reach: .ratio(0.4))
+            floorName: "JSONDecoder on the same JSON", reach: input.isGitHub ? .ratio(0.4) : nil,
+            note: input.isGitHub ? nil : "a tree is found by trial, so that errors are timed")
     }
 
     func allocations() async throws -> [BenchRow] {
