@@ -76,10 +76,11 @@ let package = Package(
             path: "Tools/larder",
             swiftSettings: strict
         ),
+        .target(name: "CAllocations", path: "Tools/CAllocations"),
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "Larder", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
+                "CAllocations", "Larder", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],

@@ -119,6 +119,49 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("An environment says whether its file lacked a clean close; one that is distrusted leaves no stamp")
+    func wasVerified() async throws {
+        try await withTemporaryFolder { folder in
+            func open() throws -> Environment { try Environment(folder: folder.path, tables: sampleTables) }
+            let fresh = try open()
+            #expect(!fresh.wasVerified)
+            try fresh.write { try $0.put(1, bytes("x").span.bytes, in: try fresh.records) }
+            try fresh.synchronize()
+            try fresh.close()
+            let clean = try open()
+            #expect(!clean.wasVerified)
+            try clean.close()
+            try FileManager.default.removeItem(atPath: CleanCloseStamp.path(in: folder.path))
+            for _ in 0..<2 {
+                let unclean = try open()
+                #expect(unclean.wasVerified)
+                unclean.distrust()
+                try unclean.close()
+            }
+            let trusted = try open()
+            #expect(trusted.wasVerified)
+            try trusted.close()
+            let again = try open()
+            #expect(!again.wasVerified)
+            try again.close()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("What must exist is not made")
+    func mustExist() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options.fast
+            options.mustExist = true
+            let path = folder.appending(path: "gone").path
+            expectFailure(.missing) { _ = try Environment(folder: path, tables: sampleTables, options: options) }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            expectFailure(.missing) { _ = try Environment(folder: folder.path, tables: sampleTables, options: options) }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names == [])
+        }
+    }
+
     @Test("The reader pool gives out what it has, then says so at once, and takes readers back")
     func readersFull() async throws {
         var options = Environment.Options.fast

@@ -11,14 +11,17 @@ extension Partition {
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
         let bound = try core.operations.bound(operation)
+        guard bound.layout.plan.kind == .query else {
+            throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
+        }
         switch policy {
         case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
         case .cacheFirst:
             if let cached = cached(bound) { return cached }
-            return try await fetchFromServer(operation, bound, options)
-        case .networkOnly, .cacheAndNetwork: return try await fetchFromServer(operation, bound, options)
+            return try await exchange(operation, bound, options)
+        case .networkOnly, .cacheAndNetwork: return try await exchange(operation, bound, options)
         case .networkFirst:
-            do throws(LarderError) { return try await fetchFromServer(operation, bound, options) } catch {
+            do throws(LarderError) { return try await exchange(operation, bound, options) } catch {
                 // Only an unreachable server is stood in for; what it answered stands.
                 guard error.cause is TransportError || error.code == .noTransport, error.code != .cancelled,
                     let cached = cached(bound)
@@ -87,15 +90,6 @@ extension Partition {
             core.logger.warning("the cache could not be read", metadata: ["error": "\(error)"])
             return nil
         }
-    }
-
-    private func fetchFromServer(
-        _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
-    ) async throws(LarderError) -> Response {
-        guard bound.layout.plan.kind == .query else {
-            throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
-        }
-        return try await exchange(operation, bound, options)
     }
 
     private func exchange(

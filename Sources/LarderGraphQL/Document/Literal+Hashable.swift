@@ -1,5 +1,5 @@
-/// Literals are equal if their bytes are: texts that are equal only after Unicode normalization are different arguments,
-/// and a server may answer them differently.
+/// Literals are equal if their bytes are: texts that are equal only after Unicode normalization are different
+/// arguments, and a server may answer them differently.
 extension Literal: Hashable {
     package static func == (left: Literal, right: Literal) -> Bool {
         switch (left, right) {

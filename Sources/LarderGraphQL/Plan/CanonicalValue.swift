@@ -20,7 +20,14 @@ func appendCanonical(_ value: Value, as type: ResolvedType?, in schema: SchemaIn
         }
     case .float(let number): bytes.append(contentsOf: number.description.utf8)
     case .number(let text):
-        if name == "ID" { appendJSONString(text, to: &bytes) } else { bytes.append(contentsOf: text.utf8) }
+        // A Float is a double wherever it is used, so that all ways of writing the same double are one.
+        if name == "ID" {
+            appendJSONString(text, to: &bytes)
+        } else if name == "Float", let number = Double(text), number.isFinite {
+            bytes.append(contentsOf: number.description.utf8)
+        } else {
+            bytes.append(contentsOf: text.utf8)
+        }
     case .string(let text): appendJSONString(text, to: &bytes)
     case .list(let elements): appendList(elements, as: nil, in: schema, to: &bytes)
     case .object(let members):
@@ -64,6 +71,19 @@ extension Literal {
             .object(Dictionary(
                 fields.compactMap { field in field.value.resolved(variables).map { (field.name, $0) } },
                 uniquingKeysWith: { _, last in last }))
+        }
+    }
+
+    /// Whether two literals are the same to the byte; strings are equal already if Unicode holds them to be.
+    func isIdentical(to other: Literal) -> Bool {
+        switch (self, other) {
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.list(let left), .list(let right)):
+            left.count == right.count && zip(left, right).allSatisfy { $0.isIdentical(to: $1) }
+        case (.object(let left), .object(let right)):
+            left.count == right.count
+                && zip(left, right).allSatisfy { $0.name == $1.name && $0.value.isIdentical(to: $1.value) }
+        default: self == other
         }
     }
 

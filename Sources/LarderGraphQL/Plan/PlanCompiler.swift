@@ -54,10 +54,25 @@ struct PlanCompiler {
         let type: SchemaIndex.TypeID
     }
 
-    /// Concrete types for which the same fragments apply, and which are identified alike.
+    /// Concrete types for which the same fragments apply, which are identified alike, and which define what is selected
+    /// alike: a type may narrow its interface's fields.
     private struct Signature: Hashable {
         let applies: [Bool]
         let keyFields: [String]?
+        /// Of the selected fields in their order, then of the key fields.
+        let definitions: [Definition?]
+    }
+
+    private struct Definition: Hashable {
+        let type: ResolvedType
+        let policy: FieldPolicy?
+    }
+
+    /// The fields that the sets select where certain fragments apply: response keys in the order of the answer, and the
+    /// nodes that select each.
+    private struct Collected {
+        var order: [String] = []
+        var nodes: [String: [Int]] = [:]
     }
 
     init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool], exposesAdded: Bool) {
@@ -96,29 +111,39 @@ struct PlanCompiler {
         let conditions = typeConditions(sets)
         let static_ = schema.types[type]
         var caseNumbers: [Signature: Int] = [:]
+        var collected: [[Bool]: Collected] = [:]
         var types: [SelectionPlan.ConcreteType] = []
         for concrete in static_.possibleTypes {
-            let signature = Signature(
-                applies: conditions.map { schema.isPossible(concrete, of: $0) },
-                keyFields: schema.types[concrete].keyFields)
+            let applies = conditions.map { schema.isPossible(concrete, of: $0) }
             types.append(SelectionPlan.ConcreteType(
                 name: schema.types[concrete].name,
-                caseIndex: try caseNumber(signature, conditions, sets, concrete, at: type, &caseNumbers, depth)))
+                caseIndex: try caseNumber(
+                    applies, conditions, sets, concrete, at: type, &collected, &caseNumbers, depth)))
         }
         selections[number] = SelectionPlan(
             staticType: type, staticTypeName: static_.name, isConcrete: static_.kind == .object, types: types,
-            unknownTypeCase: try unknownTypeCase(type, conditions, sets, &caseNumbers, depth))
+            unknownTypeCase: try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers, depth))
         return number
     }
 
     private mutating func caseNumber(
-        _ signature: Signature, _ conditions: [SchemaIndex.TypeID], _ sets: [Int], _ type: SchemaIndex.TypeID,
-        at staticType: SchemaIndex.TypeID, _ known: inout [Signature: Int], _ depth: Int
+        _ applies: [Bool], _ conditions: [SchemaIndex.TypeID], _ sets: [Int], _ type: SchemaIndex.TypeID,
+        at staticType: SchemaIndex.TypeID, _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int],
+        _ depth: Int
     ) throws(PlanError) -> Int {
+        let selected = collected[applies] ?? collect(sets, Set(zip(conditions, applies).filter(\.1).map(\.0)))
+        collected[applies] = selected
+        let keyFields = schema.types[type].keyFields
+        let names = selected.order.map { key in
+            selected.nodes[key]?.first.map { graph.fields[$0].field.name } ?? key
+        }
+        let signature = Signature(
+            applies: applies, keyFields: keyFields,
+            definitions: (names + (keyFields ?? [])).map { name in
+                schema.field(named: name, of: type).map { Definition(type: $0.type, policy: $0.policy) }
+            })
         if let number = known[signature] { return number }
-        let applies = Set(zip(conditions, signature.applies).filter(\.1).map(\.0))
-        let number = try compileCase(
-            sets, type, at: staticType, applies, keyFields: signature.keyFields, depth)
+        let number = try compileCase(selected, type, at: staticType, keyFields: keyFields, depth)
         known[signature] = number
         return number
     }
@@ -127,7 +152,7 @@ struct PlanCompiler {
     /// static type is. Of other conditions it cannot be decided.
     private mutating func unknownTypeCase(
         _ type: SchemaIndex.TypeID, _ conditions: [SchemaIndex.TypeID], _ sets: [Int],
-        _ known: inout [Signature: Int], _ depth: Int
+        _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int], _ depth: Int
     ) throws(PlanError) -> Int? {
         let static_ = schema.types[type]
         guard static_.kind.isAbstract else { return nil }
@@ -141,8 +166,7 @@ struct PlanCompiler {
                 return nil
             }
         }
-        let signature = Signature(applies: applies, keyFields: static_.keyFields)
-        return try caseNumber(signature, conditions, sets, type, at: type, &known, depth)
+        return try caseNumber(applies, conditions, sets, type, at: type, &collected, &known, depth)
     }
 
     /// The types on which fragments in the sets depend.
@@ -162,20 +186,15 @@ struct PlanCompiler {
     // MARK: Cases
 
     private mutating func compileCase(
-        _ sets: [Int], _ type: SchemaIndex.TypeID, at staticType: SchemaIndex.TypeID,
-        _ applies: Set<SchemaIndex.TypeID>, keyFields: [String]?, _ depth: Int
+        _ selected: Collected, _ type: SchemaIndex.TypeID, at staticType: SchemaIndex.TypeID, keyFields: [String]?,
+        _ depth: Int
     ) throws(PlanError) -> Int {
-        var order: [String] = []
-        var nodes: [String: [Int]] = [:]
-        for set in sets {
-            var seen: Set<Int> = []
-            collect(set, applies, &seen, &order, &nodes)
-        }
         // Fields are appended in one piece after those below them.
         var planned: [FieldPlan] = []
-        for (slot, responseKey) in order.enumerated() {
-            planned.append(try field(nodes[responseKey] ?? [], slot: slot, of: type, depth))
+        for (slot, responseKey) in selected.order.enumerated() {
+            planned.append(try field(selected.nodes[responseKey] ?? [], slot: slot, of: type, depth))
         }
+        var order = selected.order
         planned += try addedFields(to: planned, names: &order, type, staticType, keyFields ?? [])
         let identity = (keyFields ?? []).compactMap { name in
             planned.firstIndex { $0.name == name && $0.responseKey == added.responseKey(of: name) }
@@ -191,19 +210,27 @@ struct PlanCompiler {
         return cases.count - 1
     }
 
+    private func collect(_ sets: [Int], _ applies: Set<SchemaIndex.TypeID>) -> Collected {
+        var collected = Collected()
+        for set in sets {
+            var seen: Set<Int> = []
+            collect(set, applies, &seen, &collected)
+        }
+        return collected
+    }
+
     private func collect(
-        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ order: inout [String],
-        _ nodes: inout [String: [Int]]
+        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ collected: inout Collected
     ) {
         guard seen.insert(set).inserted else { return }
         for item in graph.sets[set] {
             switch item {
             case .field(let node):
                 let key = graph.fields[node].field.responseKey
-                if nodes[key] == nil { order.append(key) }
-                nodes[key, default: []].append(node)
+                if collected.nodes[key] == nil { collected.order.append(key) }
+                collected.nodes[key, default: []].append(node)
             case .fragment(let condition, let inner):
-                if condition.map(applies.contains) ?? true { collect(inner, applies, &seen, &order, &nodes) }
+                if condition.map(applies.contains) ?? true { collect(inner, applies, &seen, &collected) }
             }
         }
     }

@@ -10,11 +10,13 @@ package struct PolicyTemplate: Sendable {
     /// Where the value of a key argument comes from.
     struct ArgumentSource: Sendable {
         let value: Literal?
+        /// What the schema puts in its place where it is a variable that was left out.
+        let standard: Literal?
         /// The fields to go through inside the value, an input object.
         let path: [String]
 
         func resolved(_ variables: [String: Value]) -> Value? {
-            var value = value?.resolved(variables)
+            var value = value?.resolved(variables) ?? standard?.resolved([:])
             for name in path {
                 guard case .object(let members) = value else { return nil }
                 value = members[name]
@@ -35,8 +37,9 @@ package struct PolicyTemplate: Sendable {
         isList = definition.type.isList
         arguments = policy.keyArgs.map { path in
             let name = path.components.first ?? ""
-            let value = field.arguments.first { $0.name == name }?.value ?? definition.argument(named: name)?.defaultValue
-            return ArgumentSource(value: value, path: Array(path.components.dropFirst()))
+            return ArgumentSource(
+                value: field.arguments.first { $0.name == name }?.value,
+                standard: definition.argument(named: name)?.defaultValue, path: Array(path.components.dropFirst()))
         }
     }
 

@@ -13,7 +13,7 @@ final class DataFile: Sendable {
     let identity: OpenFiles.Identity
 
     /// Opens the file, and makes an empty one unless read-only or told that it must exist.
-    init(folder: String, isReadOnly: Bool, mustExist: Bool) throws(LMDBError) {
+    init(folder: String, isReadOnly: Bool, mustExist: Bool = false) throws(LMDBError) {
         let path = folder + "/data.mdb"
         let access = isReadOnly ? O_RDONLY : mustExist ? O_RDWR : O_RDWR | O_CREAT
         let descriptor = try FileSystem.open(path, access | O_NONBLOCK)

@@ -51,7 +51,9 @@ extension RecordCache {
             var changes = RecordChanges(state)
             for key in keys {
                 guard let id = try generation.tables.record(of: key, transaction) else { continue }
-                _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
+                // The root of all queries is emptied; it cannot be no more.
+                let leavesTombstone = removal == .deleted && key != CacheKey.queryRoot
+                _ = try changes.removeEntity(id, leavingTombstone: leavesTombstone, generation, transaction)
             }
             return changes
         }
@@ -82,7 +84,8 @@ extension RecordCache {
             var changes = RecordChanges(state)
             guard let id = try generation.tables.record(of: key, transaction) else { return changes }
             _ = try changes.removeFields(
-                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) }, generation, transaction)
+                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },
+                generation, transaction)
             return changes
         }
     }

@@ -81,9 +81,9 @@ package final class RecordCache: Sendable {
         guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
         try current.withLock { current in
             guard current === old else { return }
-            current = try folder.openCurrent()
-            // Reads that are under way end first.
-            try old.environment.close()
+            current = try folder.openCurrent(above: old.number)
+            // Reads that are under way end first. What it fails to say is of no use: nobody opens that one again.
+            try? old.environment.close()
         }
         guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
         // Closed meanwhile, when the old one was still current.

@@ -52,7 +52,7 @@ struct RecordFlags: OptionSet {
 }
 
 /// What a value word says.
-enum ValueTag: UInt32 {
+enum ValueTag: UInt8 {
     case null = 0
     case no, yes
     /// The content is the number, 28 bits signed.
@@ -79,11 +79,16 @@ struct ValueWord: Equatable {
     init(bits: UInt32) { self.bits = bits }
 
     @inline(__always)
-    init(_ tag: ValueTag, _ content: UInt32 = 0) { bits = tag.rawValue << 28 | content & 0x0FFF_FFFF }
+    init(_ tag: ValueTag, _ content: UInt32 = 0) { bits = UInt32(tag.rawValue) << 28 | content & 0x0FFF_FFFF }
 
     /// Nil for the tags that the format does not use.
     @inline(__always)
-    var tag: ValueTag? { ValueTag(rawValue: bits >> 28) }
+    var tag: ValueTag? {
+        let number = UInt8(truncatingIfNeeded: bits >> 28)
+        // The tags are numbered without gaps from 0, as which they lie in memory: the compiler's own conversion is a
+        // call and a table, for each value that is read.
+        return number <= ValueTag.farJSON.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
+    }
 
     @inline(__always)
     var content: UInt32 { bits & 0x0FFF_FFFF }

@@ -16,6 +16,6 @@ package enum CompactionStep: Sendable, Hashable, CaseIterable {
     case named
     /// The old one says that it is superseded, durably. The new one is current.
     case superseded
-    /// This process goes on with the new one; the old one may be removed.
+    /// This process goes on with the new one, and the old one is removed.
     case switched
 }

@@ -44,7 +44,10 @@ struct GenerationDraft {
     func abandon() {
         try? environment.close()
         try? FileManager.default.removeItem(atPath: temporary)
+        try? FileManager.default.removeItem(atPath: packed)
     }
+
+    private var packed: String { temporary + "-packed" }
 
     /// Makes everything durable, and gives the draft its name. Cleans up where another process was quicker.
     ///
@@ -52,9 +55,8 @@ struct GenerationDraft {
     ///   generation is looked at first.
     func finish(packs: Bool) throws {
         do {
-            var whole = temporary
+            let whole = packs ? packed : temporary
             if packs {
-                whole += "-packed"
                 try environment.copy(to: whole, compacting: true)
                 try environment.close()
                 try FileManager.default.removeItem(atPath: temporary)

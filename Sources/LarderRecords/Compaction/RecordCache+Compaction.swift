@@ -92,7 +92,6 @@ extension RecordCache {
             try reached(.superseded)
             try reopen(after: old)
             try reached(.switched)
-            folder.removeSuperseded(below: old.number + 1)
             return (before, generation, next)
         }
         throw RecordError(.busy, "the record cache was compacted or cleared again and again by others")

@@ -38,12 +38,30 @@ package final class Generation: Sendable {
 
     /// Answers an operation from one snapshot.
     func answer(
-        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing ReadTransaction
     ) throws -> CacheAnswer {
-        let plan = try operation.resolved(in: self, transaction)
+        try answer(operation, from: root, transaction, isCommitted: true)
+    }
+
+    /// Answers an operation from what a write transaction sees.
+    func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing WriteTransaction
+    ) throws -> CacheAnswer {
+        try answer(operation, from: root, transaction, isCommitted: false)
+    }
+
+    private func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable,
+        isCommitted: Bool
+    ) throws -> CacheAnswer {
+        let plan = try operation.resolved(in: self, transaction, isCommitted: isCommitted)
         let record = try tables.record(of: root.key, transaction)
-        let reader = ResponseReader(operation, plan)
-        return try reader.read(record, key: root.key, transaction)
+        let depth = 2 * operation.layout.plan.depth + 2
+        return try withUnsafeTemporaryAllocation(of: PathEntry.self, capacity: depth) { path in
+            guard let path = path.baseAddress else { throw RecordError.damagedState }
+            let reader = ResponseReader(operation, plan, path: path, isCommitted: isCommitted)
+            return try reader.read(record, key: root.key, transaction)
+        }
     }
 
     /// The stored record; nil if there is none. Valid until the transaction changes or ends.
@@ -82,15 +100,24 @@ package final class Generation: Sendable {
 extension Tables {
     /// The number of a cache key; nil if the snapshot has none.
     func record(of key: String, _ transaction: borrowing some Transaction & ~Copyable) throws -> RecordID? {
-        try record(of: Array(key.utf8), transaction)
+        var key = key
+        return try key.withUTF8 { try record(of: UnsafeRawBufferPointer($0), transaction) }
     }
 
     func record(of key: [UInt8], _ transaction: borrowing some Transaction & ~Copyable) throws -> RecordID? {
+        try key.withUnsafeBytes { try record(of: $0, transaction) }
+    }
+
+    private func record(
+        of key: UnsafeRawBufferPointer, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> RecordID? {
         guard !key.isEmpty else { return nil }
-        guard let stored = try transaction.get(StoredKey.bytes(key).span.bytes, in: keys) else { return nil }
-        guard let id = stored.withUnsafeBytes(StoredNumber.number) else {
-            throw RecordError(.damaged, "a number in the cache's index is damaged")
+        return try StoredKey.with(key) { stored throws in
+            guard let number = try transaction.get(stored, in: keys) else { return nil }
+            guard let id = number.withUnsafeBytes(StoredNumber.number) else {
+                throw RecordError(.damaged, "a number in the cache's index is damaged")
+            }
+            return id
         }
-        return id
     }
 }

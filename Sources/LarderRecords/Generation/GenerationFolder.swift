@@ -21,21 +21,26 @@ struct GenerationFolder: Sendable {
     }
 
     /// Opens the current generation; makes the first unless the cache is read-only.
-    func openCurrent() throws -> Generation {
+    ///
+    /// - Parameter superseded: The number of a generation that is known not to be current, and may still be open.
+    func openCurrent(above superseded: Int = 0) throws -> Generation {
         // Another process may supersede and remove a generation while it is being opened here.
         var failure: (any Error)?
         for _ in 0..<8 {
-            let numbers = numbers()
+            let numbers = numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
                     let generation = try open(number)
-                    if try !generation.isSuperseded() { return generation }
+                    guard try generation.isSuperseded() else {
+                        if !options.isReadOnly { removeSuperseded(below: number) }
+                        return generation
+                    }
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
-                try makeEmpty((numbers.last ?? 0) + 1)
+                try makeEmpty((numbers.last ?? superseded) + 1)
             } catch let error as LMDBError where error.code == .missing && !numbers.isEmpty {
                 failure = error
             }

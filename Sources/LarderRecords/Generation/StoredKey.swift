@@ -1,11 +1,13 @@
 internal import Crypto
 
-/// A text as LMDB can keep it in a key, which has at most 511 bytes.
+/// A text as LMDB can keep it in a key, which may have 511 bytes.
 ///
 /// Longer texts are stored as their first 440 bytes, a zero byte, and the SHA-256 of the whole in hexadecimal, so
-/// that they stand among their like and no two are the same. The text in full is with what the key leads to.
+/// that they stand among their like and no two are the same. A shortened text has 505 bytes, and one that is kept
+/// whole has fewer, so that none of either kind is one of the other. The text in full is with what the key leads to.
 enum StoredKey {
-    static let maximumSize = 511
+    /// The longest text that is kept whole.
+    static let maximumSize = 504
     private static let prefixSize = 440
 
     static func with<Result>(

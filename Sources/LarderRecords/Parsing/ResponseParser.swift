@@ -266,13 +266,8 @@ private struct ResponseParser: ~Copyable {
             return try string()
         case .id:
             if byte == UInt8(ascii: "\"") { return try string() }
-            let cell = try number(byte)
-            guard cell.kind != .float else { throw ParseFailure.mismatch("an ID is a string or an integer") }
-            return cell
-        case .int:
-            let cell = try number(byte)
-            guard cell.kind == .int || cell.kind == .number else { throw ParseFailure.mismatch("an integer was expected") }
-            return cell
+            return try integer(byte, else: "an ID is a string or an integer")
+        case .int: return try integer(byte, else: "an integer was expected")
         case .float: return try number(byte)
         case .boolean: return try boolean(byte)
         case .custom: return try scalar(byte)
@@ -315,6 +310,22 @@ private struct ResponseParser: ~Copyable {
         case .text(let start, let count):
             return ParsedCell(.number, count: UInt32(count), payload: UInt64(start - UnsafePointer(text)))
         }
+    }
+
+    /// A whole number of any size, written without fraction and exponent. One that `Int64` does not hold keeps its
+    /// digits: a double would print it as no integer.
+    private mutating func integer(_ byte: UInt8, else complaint: String) throws -> ParsedCell {
+        let start = scanner.position
+        let cell = try number(byte)
+        if cell.kind == .int { return cell }
+        let digits = UnsafeBufferPointer(start: start, count: scanner.position - start)
+        guard digits.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 < 10 }) else {
+            throw ParseFailure.mismatch(complaint)
+        }
+        // What is whole, small and no Int64 can only be -0.
+        if digits.count == 2 { return .int(0) }
+        return ParsedCell(
+            .number, count: UInt32(digits.count), payload: UInt64(start - UnsafePointer(text)))
     }
 
     private mutating func boolean(_ byte: UInt8) throws -> ParsedCell {

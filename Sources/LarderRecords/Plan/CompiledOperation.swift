@@ -17,6 +17,8 @@ package final class CompiledOperation: Sendable {
     package let sentText: String
     /// SHA-256 of `sentText` as 64 lowercase hexadecimal digits.
     package let sentHash: String
+    /// The one operation or fragment and the fragments that it uses: what is added for the cache depends on what else
+    /// a document selects, and must be the same in what is sent and in the plans.
     private let document: Document
     private let conditionVariables: [String]
     private let layouts = Mutex<[LayoutKey: PlanLayout]>([:])
@@ -59,7 +61,6 @@ package final class CompiledOperation: Sendable {
 
     private init(_ subject: Subject, in document: Document, _ schema: SchemaIndex) throws(PlanError) {
         self.subject = subject
-        self.document = document
         self.schema = schema
         let needed: Document
         switch subject {
@@ -71,6 +72,7 @@ package final class CompiledOperation: Sendable {
             needed = Document(operations: [], fragments: document.reachable(from: fragment.selections) + [fragment])
             sentText = ""
         }
+        self.document = needed
         sentHash = SHA256.hash(data: Array(sentText.utf8)).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0" + digits : digits

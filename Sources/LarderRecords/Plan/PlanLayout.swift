@@ -111,6 +111,10 @@ struct FieldOp {
     /// In `Plan.policies`, or -1.
     var policy: Int32
 
+    /// Whether the value is neither a list nor an object.
+    @inline(__always)
+    var isLeaf: Bool { listDepth == 0 && content != .object }
+
     @inline(__always)
     func isNonNull(_ level: Int) -> Bool { nonNull & (1 << UInt32(truncatingIfNeeded: level)) != 0 }
 }

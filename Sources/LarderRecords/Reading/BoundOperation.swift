@@ -18,17 +18,25 @@ package final class BoundOperation: Sendable {
     }
 
     /// The plan with the numbers of one generation, as far as the snapshot knows them.
+    ///
+    /// - Parameter isCommitted: False for a write transaction. Names that it sees may never be committed, and its own
+    ///   number stands for a commit that will hold more: nothing of it is kept.
     func resolved(
-        in generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+        in generation: Generation, _ transaction: borrowing some Transaction & ~Copyable, isCommitted: Bool
     ) throws -> ResolvedPlan {
         let id = transaction.id
         let kept = resolved.withLock { $0 }
         // Names are only ever added: a plan that lacks none stays right, another one until the next commit.
-        if let kept, kept.generation === generation, kept.isComplete || kept.resolvedAt >= id { return kept }
+        if let kept, kept.generation === generation, kept.isComplete || isCommitted && kept.resolvedAt >= id {
+            return kept
+        }
         let fresh = try ResolvedPlan(
             layout: layout, fieldKeys: binding.fieldKeys, in: generation, resolvedAt: id,
-            lookUp: { (name) throws in try generation.names.number(of: name, transaction, generation.tables) })
-        resolved.withLock { $0 = fresh }
+            lookUp: { (name) throws in
+                if isCommitted { return try generation.names.number(of: name, transaction, generation.tables) }
+                return try generation.names.lookUp(name, transaction, generation.tables)
+            })
+        if isCommitted { resolved.withLock { $0 = fresh } }
         return fresh
     }
 }

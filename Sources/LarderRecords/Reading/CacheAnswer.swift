@@ -12,16 +12,15 @@ package struct CacheAnswer: Sendable {
     /// - Complexity: O(n) in the fields of the answer.
     package var dependencies: Dependencies {
         var fields: Set<RecordField> = []
-        for visit in response.buffer?.visits ?? .init(start: nil, count: 0) {
+        response.buffer?.forEachVisit { visit in
             guard visit.caseIndex != Visit.anyField else {
                 fields.insert(RecordField(record: visit.record, field: RecordField.any))
-                continue
+                return
             }
             let reads = plan.cases[Int(visit.caseIndex)]
             for index in Int(reads.start)..<Int(reads.start + reads.count) {
-                let id = plan.reads[index].id
                 // A field whose key has no number yet is 0, which is any field: it can only be waited for that way.
-                fields.insert(RecordField(record: visit.record, field: id))
+                fields.insert(RecordField(record: visit.record, field: plan.reads[index].id))
             }
         }
         return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: Set(absentKeys))

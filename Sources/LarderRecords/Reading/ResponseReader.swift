@@ -13,13 +13,15 @@ struct ResponseReader: ~Copyable {
     private let operation: BoundOperation
     private let layout: PlanLayout
     private let plan: ResolvedPlan
+    /// Whether the snapshot is a commit, whose names may be kept.
+    private let isCommitted: Bool
     private var builder: ResponseBuilder
-    private var visits: [Visit] = []
     private var missing: [ResponsePath] = []
     private var absentKeys: [String] = []
     private var heap = TextHeap()
-    /// The way to the value that is being read.
-    private var path: [PathEntry] = []
+    /// The way to the value that is being read; as many entries as `depth` says.
+    private let path: UnsafeMutablePointer<PathEntry>
+    private var depth = 0
     /// The type name that was written last, and its cell.
     private var typename: (type: FieldID, cell: ResponseCell) = (0, ResponseCell(.absent))
 
@@ -34,7 +36,12 @@ struct ResponseReader: ~Copyable {
         case deleted
     }
 
-    init(_ operation: BoundOperation, _ plan: ResolvedPlan) {
+    /// - Parameter path: Room for `Plan.depth` entries, and as many fields; it must outlive the reader.
+    init(
+        _ operation: BoundOperation, _ plan: ResolvedPlan, path: UnsafeMutablePointer<PathEntry>, isCommitted: Bool
+    ) {
+        self.path = path
+        self.isCommitted = isCommitted
         self.operation = operation
         self.plan = plan
         layout = operation.layout
@@ -48,19 +55,26 @@ struct ResponseReader: ~Copyable {
         _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
         if root == nil { absentKeys.append(key) }
-        var cursor = try transaction.cursor(in: plan.generation.tables.records)
-        let outcome: Outcome = if let root {
-            try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+        let tables = plan.generation.tables
+        var cursor = try transaction.cursor(in: tables.records)
+        let outcome: Outcome
+        if let root {
+            if key == CacheKey.queryRoot, try cursor.value(at: root) == nil {
+                builder.appendVisit(root, caseIndex: Visit.anyField)
+                outcome = try emptyRoot(&cursor, transaction)
+            } else {
+                outcome = try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+            }
         } else {
-            noteMissing()
+            outcome = key == CacheKey.queryRoot ? try emptyRoot(&cursor, transaction) : noteMissing()
         }
         switch outcome {
         case .read: break
         case .null, .deleted: builder.store(ResponseCell(.null), at: 0)
         case .missing: builder.store(ResponseCell(.absent), at: 0)
         }
-        let buffer = builder.finish(shapes: layout.shapes, visits: visits)
-        operation.expectedSize.store(buffer.totalSize, ordering: .relaxed)
+        let buffer = builder.finish(shapes: layout.shapes)
+        operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
             response: Response(buffer: buffer, missing: missing), plan: plan, absentKeys: absentKeys,
             isDeleted: outcome == .deleted)
@@ -73,21 +87,22 @@ struct ResponseReader: ~Copyable {
         _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let stored = try cursor.value(at: id) else {
-            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            builder.appendVisit(id, caseIndex: Visit.anyField)
             return noteMissing()
         }
         // The bytes stay where they are until the transaction ends, which outlives this call.
         let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
         if record.isTombstone {
-            visits.append(Visit(record: id, caseIndex: Visit.anyField))
+            builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
         }
         let caseIndex = try caseIndex(of: record, selection, transaction)
-        visits.append(Visit(record: id, caseIndex: UInt32(truncatingIfNeeded: caseIndex)))
+        builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
         let planned = layout.cases[caseIndex]
-        let block = builder.appendCells(Int(planned.visibleCount))
+        let block = builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
         var isMissing = false
+        let missingBefore = missing.count
         var position = 0
         for index in Int(reads.start)..<Int(reads.start + reads.count) {
             let read = plan.reads[index]
@@ -97,20 +112,58 @@ struct ResponseReader: ~Copyable {
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
             }
-            path.append(.field(read.field))
+            path[depth] = .field(read.field)
+            depth += 1
             let outcome: Outcome
             if record.isSplit {
                 outcome = try splitField(id, read, field, into: place, &cursor, transaction)
             } else {
                 while position < record.count, record.field(position) < read.id { position += 1 }
                 if position < record.count, record.field(position) == read.id {
-                    outcome = try value(
-                        record.value(position), record.payload, field, level: 0, into: place, &cursor, transaction)
+                    let word = record.value(position)
+                    outcome = if field.isLeaf {
+                        try leaf(word, record.payload, field, into: place, transaction)
+                    } else {
+                        try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
+                    }
                 } else {
                     outcome = try absentField(field, into: place, &cursor, transaction)
                 }
             }
-            path.removeLast()
+            depth -= 1
+            switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
+            case .read: break
+            case .missing: isMissing = true
+            case .null, .deleted:
+                forgetMissing(from: missingBefore)
+                return .null
+            }
+        }
+        if isMissing { return .missing }
+        builder.store(
+            ResponseCell(.object, count: UInt32(truncatingIfNeeded: caseIndex), payload: UInt64(block)), at: offset)
+        return .read
+    }
+
+    /// The root of all queries before anything was stored in it: it lacks every field, and policies may know some.
+    private mutating func emptyRoot<Snapshot: Transaction & ~Copyable>(
+        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        let type = layout.types[Int(layout.selections[layout.plan.root].typeStart)]
+        let planned = layout.cases[Int(type.caseIndex)]
+        let block = builder.appendCells(Int(planned.visibleCount))
+        var isMissing = false
+        for number in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
+            let field = layout.fields[Int(number)]
+            let place = block + Int(field.slot) * ResponseCell.size
+            if field.content == .typename {
+                builder.store(text(layout.typeNames[Int(type.number)]), at: place)
+                continue
+            }
+            path[depth] = .field(number)
+            depth += 1
+            let outcome = try absentField(field, into: place, &cursor, transaction)
+            depth -= 1
             switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
             case .read: break
             case .missing: isMissing = true
@@ -119,7 +172,7 @@ struct ResponseReader: ~Copyable {
         }
         if isMissing { return .missing }
         builder.store(
-            ResponseCell(.object, count: UInt32(truncatingIfNeeded: caseIndex), payload: UInt64(block)), at: offset)
+            ResponseCell(.object, count: UInt32(bitPattern: type.caseIndex), payload: UInt64(block)), at: 0)
         return .read
     }
 
@@ -139,8 +192,13 @@ struct ResponseReader: ~Copyable {
         }
     }
 
+    private var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
+
+    /// What is missing below a null makes no difference to the answer.
+    private mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
+
     private mutating func noteMissing() -> Outcome {
-        missing.append(layout.path(path))
+        missing.append(layout.path(currentPath))
         return .missing
     }
 
@@ -155,7 +213,7 @@ struct ResponseReader: ~Copyable {
             if plan.typeIDs[Int(candidate.number)] == type { return Int(candidate.caseIndex) }
         }
         guard selection.onlyType < 0, selection.unknownTypeCase >= 0 else {
-            let name = try plan.generation.names.name(of: type, transaction, plan.generation.tables)
+            let name = try plan.generation.names.lookUpName(of: type, transaction, plan.generation.tables)
             throw RecordError(
                 .schemaMismatch,
                 "the cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
@@ -167,15 +225,22 @@ struct ResponseReader: ~Copyable {
         _ type: FieldID, _ transaction: borrowing Snapshot
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
-        guard var name = try plan.generation.names.name(of: type, transaction, plan.generation.tables) else {
+        let (names, tables) = (plan.generation.names, plan.generation.tables)
+        let found = isCommitted
+            ? try names.name(of: type, transaction, tables) : try names.lookUpName(of: type, transaction, tables)
+        guard let name = found else {
             throw DamagedRecord("its type has no name")
         }
-        let cell = name.withUTF8 { text -> ResponseCell in
+        typename = (type, text(name))
+        return typename.cell
+    }
+
+    private mutating func text(_ name: String) -> ResponseCell {
+        var name = name
+        return name.withUTF8 { text -> ResponseCell in
             guard let start = text.baseAddress else { return ResponseCell(.string) }
             return builder.appendText(.string, start, count: text.count)
         }
-        typename = (type, cell)
-        return cell
     }
 
     // MARK: Fields
@@ -261,8 +326,17 @@ struct ResponseReader: ~Copyable {
             return try object(
                 try payload.record(word), selection: Int(field.selection), into: place, &cursor, transaction)
         }
+        return try leaf(word, payload, field, into: place, transaction)
+    }
+
+    @inline(__always)
+    private mutating func leaf<Snapshot: Transaction & ~Copyable>(
+        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int, _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
         let cell: ResponseCell
-        switch tag {
+        switch word.tag {
+        case .null: return .null
+        case nil: throw DamagedRecord("a value has an unknown tag")
         case .string: cell = try text(.string, word, payload)
         case .smallInt: cell = .int(word.smallInt)
         case .int: cell = ResponseCell(.int, payload: try payload.eightBytes(word))
@@ -273,7 +347,7 @@ struct ResponseReader: ~Copyable {
         case .json: cell = try text(.json, word, payload)
         case .farString: cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
+        case .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
         return .read
@@ -296,12 +370,13 @@ struct ResponseReader: ~Copyable {
         _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let block = builder.appendCells(elements.count)
+        let block = builder.appendUnsetCells(elements.count)
         var kept = 0
         var isMissing = false
-        path.append(.index(0))
+        depth += 1
+        let missingBefore = missing.count
         for index in 0..<elements.count {
-            path[path.count - 1] = .index(Int32(truncatingIfNeeded: kept))
+            path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
             let spot = block + kept * ResponseCell.size
             let outcome = try value(
                 elements[index], payload, field, level: level + 1, into: spot, &cursor, transaction)
@@ -312,11 +387,12 @@ struct ResponseReader: ~Copyable {
             case .read: break
             case .missing: isMissing = true
             case .null, .deleted:
-                path.removeLast()
+                depth -= 1
+                forgetMissing(from: missingBefore)
                 return .null
             }
         }
-        path.removeLast()
+        depth -= 1
         if isMissing { return .missing }
         builder.store(
             ResponseCell(.list, count: UInt32(truncatingIfNeeded: kept), payload: UInt64(block)), at: place)
@@ -325,7 +401,7 @@ struct ResponseReader: ~Copyable {
 
     private func misfit(_ field: FieldOp) -> RecordError {
         RecordError(
-            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(path))
+            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(currentPath))
     }
 }
 

@@ -4,13 +4,16 @@ import Darwin
 import Glibc
 #endif
 
-/// A record that was read for a response, and the plan's case by which it was read.
+/// A record that was read for a response, and the plan's case by which it was read: 16 bytes at a multiple of 8 in the
+/// response's buffer, each leading to the one before.
 struct Visit {
     /// For records of which nothing could be read: any change of theirs matters.
     static let anyField = UInt32.max
 
     var record: UInt64
     var caseIndex: UInt32
+    /// The offset of the visit before, in units of 8 bytes; 0 where there is none.
+    var previous: UInt32
 }
 
 /// The memory of one response: the root's cell at offset 0, then blocks of cells and text as they came.
@@ -20,17 +23,24 @@ final class ResponseBuffer: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let count: Int
     let shapes: ShapeTable
-    /// The records read, in the order of reading; empty where the response does not come from a cache.
-    let visits: UnsafeBufferPointer<Visit>
+    /// Where the last visit stands, in units of 8 bytes; 0 where the response does not come from a cache.
+    private let lastVisit: UInt32
 
-    /// What the memory takes, visits included.
-    var totalSize: Int { count + 8 + visits.count * MemoryLayout<Visit>.stride }
-
-    init(base: UnsafeMutableRawPointer, count: Int, shapes: ShapeTable, visits: UnsafeBufferPointer<Visit>) {
+    init(base: UnsafeMutableRawPointer, count: Int, shapes: ShapeTable, lastVisit: UInt32) {
         self.base = base
         self.count = count
         self.shapes = shapes
-        self.visits = visits
+        self.lastVisit = lastVisit
+    }
+
+    /// Calls `body` with each record that was read, the last first.
+    func forEachVisit(_ body: (Visit) -> Void) {
+        var next = lastVisit
+        while next != 0 {
+            let visit = base.load(fromByteOffset: Int(next) * 8, as: Visit.self)
+            body(visit)
+            next = visit.previous
+        }
     }
 
     deinit { free(base) }
@@ -56,6 +66,7 @@ struct ResponseBuilder: ~Copyable {
     private(set) var base: UnsafeMutableRawPointer
     private(set) var count = ResponseCell.size
     private var capacity: Int
+    private var lastVisit: UInt32 = 0
 
     /// - Parameter capacity: The bytes expected, where that is known from an earlier response.
     init(capacity: Int) {
@@ -67,13 +78,19 @@ struct ResponseBuilder: ~Copyable {
     deinit { free(base) }
 
     /// Room for `cells` cells, each `.absent`.
-    @inline(__always)
     mutating func appendCells(_ cells: Int) -> Int {
+        let offset = appendUnsetCells(cells)
+        memset(base + offset, 0, cells * ResponseCell.size)
+        return offset
+    }
+
+    /// Room for `cells` cells, every one of which the caller will store.
+    @inline(__always)
+    mutating func appendUnsetCells(_ cells: Int) -> Int {
         let offset = (count + 7) & ~7
         let size = cells * ResponseCell.size
         if offset + size > capacity { grow(to: offset + size) }
         count = offset + size
-        memset(base + offset, 0, size)
         return offset
     }
 
@@ -107,18 +124,21 @@ struct ResponseBuilder: ~Copyable {
         base.load(fromByteOffset: offset, as: ResponseCell.self)
     }
 
-    /// Hands the memory over, with the visits after the data.
-    consuming func finish(shapes: ShapeTable, visits: [Visit] = []) -> ResponseBuffer {
-        let dataCount = count
-        let start = (count + 7) & ~7
-        let size = visits.count * MemoryLayout<Visit>.stride
-        if start + size > capacity { grow(to: start + size) }
-        visits.withUnsafeBytes { source in
-            if let from = source.baseAddress { memcpy(base + start, from, size) }
-        }
-        let copied = UnsafeBufferPointer(
-            start: (base + start).bindMemory(to: Visit.self, capacity: visits.count), count: visits.count)
-        let buffer = ResponseBuffer(base: base, count: dataCount, shapes: shapes, visits: copied)
+    /// Notes that a record was read.
+    @inline(__always)
+    mutating func appendVisit(_ record: UInt64, caseIndex: UInt32) {
+        let offset = (count + 7) & ~7
+        if offset + MemoryLayout<Visit>.size > capacity { grow(to: offset + MemoryLayout<Visit>.size) }
+        let visit = Visit(record: record, caseIndex: caseIndex, previous: lastVisit)
+        base.storeBytes(of: visit, toByteOffset: offset, as: Visit.self)
+        count = offset + MemoryLayout<Visit>.size
+        // A response does not reach 32 GiB: its texts and lists are counted in 32 bits.
+        lastVisit = UInt32(truncatingIfNeeded: offset / 8)
+    }
+
+    /// Hands the memory over.
+    consuming func finish(shapes: ShapeTable) -> ResponseBuffer {
+        let buffer = ResponseBuffer(base: base, count: count, shapes: shapes, lastVisit: lastVisit)
         discard self
         return buffer
     }

@@ -46,9 +46,11 @@ public struct ResponseValue: Sendable {
 
     public var int: Int64? { cell.kind == .int ? Int64(bitPattern: cell.payload) : nil }
 
-    /// The value of a float, and of an int that a double keeps exactly.
+    /// The value of a float, of an int that a double keeps exactly, and the nearest to a number that no double keeps; nil
+    /// for one that is larger than all.
     public var double: Double? {
         switch cell.kind {
+        case .number: number.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
         case .float: Double(bitPattern: cell.payload)
         case .int: Double(exactly: Int64(bitPattern: cell.payload))
         default: nil

@@ -8,40 +8,45 @@ internal import LarderLMDB
 ///
 /// - Complexity: O(n) in the response's size, and O(log m) for each object among m records.
 struct ResponseWriter: ~Copyable {
-    private let parsed: ParsedResponse
+    let parsed: ParsedResponse
     private let layout: PlanLayout
     private let operation: BoundOperation
     private let generation: Generation
-    private(set) var changes: RecordChanges
+    var changes: RecordChanges
 
     /// By object: its record, or 0 where it is not stored.
-    private var records: [RecordID]
+    var records: [RecordID]
     /// By object without identity: where its record comes from.
-    private var origins: [Origin]
-    private var staged: [StagedRecord] = []
-    private var stagedByID: [RecordID: Int] = [:]
+    var origins: [Origin]
+    var staged: [StagedRecord] = []
+    var stagedByID: [RecordID: Int] = [:]
     /// Fields of all staged records; each record's are chained.
-    private var stagedFields: [StagedField] = []
+    var stagedFields: [StagedField] = []
+    /// The fields of records with more than `chainLimit`, by index in `staged` and field: the chain would be walked for each.
+    private var fieldIndex: [RecordField: Int] = [:]
+    private static let chainLimit = 32
     /// The first object of each entity, by a hash of its key; other keys of the same hash follow at the next numbers.
     private var entities: [UInt64: Int] = [:]
     /// By `Plan.keys` and by type number; 0 until they are needed.
     private var fieldIDs: [FieldID]
     private var typeIDs: [FieldID]
-    private var orphans: [RecordID] = []
+    var orphans: [RecordID] = []
+    /// The key under which the root is stored, and its index in `staged`.
+    private var root: (key: [UInt8], record: Int)?
     private var heap = TextHeap()
 
     /// Where the record of a part comes from.
-    private enum Origin {
+    enum Origin {
         /// The object that holds it is not stored, and neither is it.
         case unstored
         case new(owner: RecordID, field: FieldID)
         /// The part that stands in its place already. `isReplaced`: nothing of it stays that is not in the response.
         case existing(RecordID, owner: RecordID, field: FieldID, isReplaced: Bool)
-        /// The response has it twice.
+        /// The response has it twice. The other comes before it.
         case same(object: Int)
     }
 
-    private struct StagedRecord {
+    struct StagedRecord {
         var id: RecordID
         /// The first of its objects in the response.
         var object: Int
@@ -49,16 +54,19 @@ struct ResponseWriter: ~Copyable {
         var existing: RecordView?
         var isReplaced: Bool
         var place: Place
+        /// True for a part in whose place the response has something else later on: it is not stored.
+        var isAbandoned = false
         var firstField = -1
         var lastField = -1
+        var fieldCount = 0
     }
 
-    private enum Place {
+    enum Place {
         case entity(key: [UInt8])
         case part(owner: RecordID, field: FieldID)
     }
 
-    private struct StagedField {
+    struct StagedField {
         var id: FieldID
         var cell: ParsedCell
         var next: Int
@@ -106,7 +114,7 @@ struct ResponseWriter: ~Copyable {
         }
         let order = staged.indices.sorted { staged[$0].id < staged[$1].id }
         let values = ParsedValues(parsed: parsed, records: records)
-        for record in order { try finish(staged[record], values, transaction) }
+        for record in order where !staged[record].isAbandoned { try finish(staged[record], values, transaction) }
         try changes.removeParts(orphans, generation, transaction)
         return changes
     }
@@ -125,7 +133,9 @@ struct ResponseWriter: ~Copyable {
                     "the object is \(String(decoding: own, as: UTF8.self)), and was to be stored as \(key)")
             }
         }
-        return try stageEntity(object, key: bytes, &cursor, transaction)
+        let record = try stageEntity(object, key: bytes, &cursor, transaction)
+        root = (bytes, record)
+        return record
     }
 
     private mutating func stage(
@@ -134,7 +144,10 @@ struct ResponseWriter: ~Copyable {
         if parsed.objects[object].keyCount > 0 { return try stageEntity(object, &cursor, transaction) }
         switch origins[object] {
         case .unstored: return nil
-        case .same(let other): return stagedByID[records[other]]
+        case .same(let other):
+            let first = firstOccurrence(of: other)
+            if case .unstored = origins[first] { return nil }
+            return stagedByID[records[first]]
         case .new(let owner, let field):
             let id = changes.newRecordID()
             return append(StagedRecord(
@@ -153,6 +166,7 @@ struct ResponseWriter: ~Copyable {
     private mutating func stageEntity(
         _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> Int {
+        if let root, keyBytes(of: object).elementsEqual(root.key) { return root.record }
         var hash = UInt64(bitPattern: Int64(hashOfKey(object)))
         while let first = entities[hash] {
             if keyBytes(of: first).elementsEqual(keyBytes(of: object)) {
@@ -173,8 +187,6 @@ struct ResponseWriter: ~Copyable {
             changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self))
             return append(StagedRecord(id: id, object: object, existing: nil, isReplaced: false, place: .entity(key: key)))
         }
-        // The root may be met again as an entity of its own response.
-        if let record = stagedByID[id] { return record }
         let existing = try existing(id, &cursor)
         if existing == nil { changes.changes.createdKeys.append(String(decoding: key, as: UTF8.self)) }
         let type = try typeID(of: object, transaction)
@@ -237,6 +249,7 @@ struct ResponseWriter: ~Copyable {
                 try originate(cell, holder, stored: stored, earlier: earlier.map { stagedFields[$0].cell }, inList: false)
             }
             if let earlier {
+                if field.content == .object { abandonParts(of: stagedFields[earlier].cell, unlessIn: cell) }
                 stagedFields[earlier].cell = cell
             } else {
                 appendField(StagedField(id: id, cell: cell, next: -1), to: record)
@@ -254,6 +267,9 @@ struct ResponseWriter: ~Copyable {
     }
 
     private func stagedField(_ id: FieldID, of record: Int) -> Int? {
+        if staged[record].fieldCount > Self.chainLimit {
+            return fieldIndex[RecordField(record: UInt64(record), field: id)]
+        }
         var field = staged[record].firstField
         while field >= 0 {
             if stagedFields[field].id == id { return field }
@@ -267,55 +283,17 @@ struct ResponseWriter: ~Copyable {
         if last >= 0 { stagedFields[last].next = stagedFields.count } else { staged[record].firstField = stagedFields.count }
         staged[record].lastField = stagedFields.count
         stagedFields.append(field)
-    }
-
-    private struct Holder {
-        /// In `staged`.
-        var record: Int
-        var field: FieldID
-    }
-
-    /// Notes for each part in a field's value where its record comes from.
-    ///
-    /// A single part that is of the same type stays and takes in the new fields. A part in a list keeps its record for
-    /// the place alone, and nothing of what stood there: the list may have moved. The recursion is as deep as the
-    /// field's type has lists.
-    private mutating func originate(
-        _ cell: ParsedCell, _ holder: Holder, stored: (word: ValueWord, payload: PayloadView)?, earlier: ParsedCell?,
-        inList: Bool
-    ) throws {
-        switch cell.kind {
-        case .object:
-            let object = cell.offset
-            guard parsed.objects[object].keyCount == 0 else { return }
-            let owner = staged[holder.record].id
-            if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
-                parsed.objects[earlier.offset].type == parsed.objects[object].type
-            {
-                origins[object] = .same(object: earlier.offset)
-            } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
-                origins[object] = .existing(
-                    try stored.payload.record(stored.word), owner: owner, field: holder.field,
-                    isReplaced: inList || staged[holder.record].isReplaced)
-            } else {
-                origins[object] = .new(owner: owner, field: holder.field)
-            }
-        case .list:
-            let list = try stored.flatMap { stored in
-                stored.word.tag == .list ? try stored.payload.list(stored.word) : nil
-            }
-            for index in 0..<Int(cell.count) {
-                var before: (word: ValueWord, payload: PayloadView)?
-                if let list, let stored, index < list.count { before = (list[index], stored.payload) }
-                // The same field of the same object twice in one response is the same list.
-                let twin = earlier.flatMap { earlier in
-                    earlier.kind == .list && earlier.count == cell.count ? parsed.items[earlier.offset + index] : nil
-                }
-                try originate(parsed.items[cell.offset + index], holder, stored: before, earlier: twin, inList: true)
-            }
-        default: return
+        staged[record].fieldCount += 1
+        guard staged[record].fieldCount > Self.chainLimit else { return }
+        // Past the limit for the first time: all of them; then the new one alone.
+        var next = staged[record].fieldCount == Self.chainLimit + 1 ? staged[record].firstField : stagedFields.count - 1
+        while next >= 0 {
+            fieldIndex[RecordField(record: UInt64(record), field: stagedFields[next].id)] = next
+            next = stagedFields[next].next
         }
     }
+
+    // MARK: Stored values
 
     /// The value of a field as it is stored.
     private func storedValue(
@@ -462,17 +440,5 @@ struct ResponseWriter: ~Copyable {
                 record.id, flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
         }
         changes.records.append((record.id, range))
-    }
-
-    // MARK: Parts that go
-
-    /// Notes the parts of a value that the new value of its field does not keep.
-    private mutating func dropParts(
-        of word: ValueWord, _ payload: PayloadView, keeping cell: ParsedCell?, _ values: ParsedValues
-    ) throws {
-        let parts = try payload.parts(in: word)
-        guard !parts.isEmpty else { return }
-        let kept = Set(cell.map { values.parts(in: $0) } ?? [])
-        orphans += parts.filter { !kept.contains($0) }
     }
 }

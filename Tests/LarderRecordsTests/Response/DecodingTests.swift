@@ -144,7 +144,8 @@ struct DecodingTests {
         required init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: Keys.self)
             barks = try container.decode(Bool.self, forKey: .barks)
-            let base = container.contains(.base) ? try container.superDecoder(forKey: .base) : try container.superDecoder()
+            let base = container.contains(.base)
+                ? try container.superDecoder(forKey: .base) : try container.superDecoder()
             try super.init(from: base)
         }
     }
@@ -277,7 +278,9 @@ struct DecodingErrorTests {
         "256", "-1", "1.5", "18446744073709551616", "1e400",
     ])
     func numbers(_ text: String) throws {
-        let error = #expect(throws: DecodingError.self) { try decode("{\"a\":[0,\(text)]}", as: [String: [UInt8]].self) }
+        let error = #expect(throws: DecodingError.self) {
+            try decode("{\"a\":[0,\(text)]}", as: [String: [UInt8]].self)
+        }
         guard case .dataCorrupted(let context)? = error else {
             Issue.record("\(String(describing: error))")
             return
@@ -306,7 +309,9 @@ struct DecodingErrorTests {
 
     @Test("A field that is not there is a missing key, and null a missing value")
     func missing() throws {
-        let absent = #expect(throws: DecodingError.self) { try decode(#"{"items":[{"name":"a"},{}]}"#, as: [String: [Item]].self) }
+        let absent = #expect(throws: DecodingError.self) {
+            try decode(#"{"items":[{"name":"a"},{}]}"#, as: [String: [Item]].self)
+        }
         guard case .keyNotFound(let key, let context)? = absent else {
             Issue.record("\(String(describing: absent))")
             return

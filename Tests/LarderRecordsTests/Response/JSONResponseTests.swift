@@ -66,7 +66,9 @@ struct JSONResponseTests {
         #expect(again.json == response.json, "seed \(seed)")
     }
 
-    @Test("A real response is the tree that JSONSerialization reads", .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+    @Test(
+        "A real response is the tree that JSONSerialization reads",
+        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
     func realResponse() throws {
         let bytes = try SharedData.bytes("github/IssuesAndCommentsForRepository.json")
         let ours = try JSONSerialization.jsonObject(with: Data(try Response(json: bytes).json)) as? NSDictionary

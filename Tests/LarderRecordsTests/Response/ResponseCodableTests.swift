@@ -49,7 +49,8 @@ struct ResponseCodableTests {
     @Test("The encoded form has the documented shape")
     func shape() throws {
         let response = Response(
-            buffer: try Response(json: Array("{\"a\":1.0}".utf8)).buffer, missing: [ResponsePath([.field("b"), .index(1)])])
+            buffer: try Response(json: Array("{\"a\":1.0}".utf8)).buffer,
+            missing: [ResponsePath([.field("b"), .index(1)])])
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let text = String(decoding: try encoder.encode(response), as: UTF8.self)
@@ -123,7 +124,9 @@ struct OpaqueScalarTests {
 
     @Test("A custom scalar with the same key twice is an error at its place")
     func duplicate() throws {
-        let error = #expect(throws: DecodingError.self) { try response(#"{"x":1,"x":2}"#).decode([String: [String: Int]].self) }
+        let error = #expect(throws: DecodingError.self) {
+            try response(#"{"x":1,"x":2}"#).decode([String: [String: Int]].self)
+        }
         guard case .dataCorrupted(let context)? = error else {
             Issue.record("\(String(describing: error))")
             return

@@ -7,7 +7,8 @@ struct ResponseEqualityTests {
 
     @Test("The order of fields does not count")
     func fieldOrder() throws {
-        let (left, right) = (try response(#"{"a":1,"b":[{"c":2,"d":3}]}"#), try response(#"{"b":[{"d":3,"c":2}],"a":1}"#))
+        let left = try response(#"{"a":1,"b":[{"c":2,"d":3}]}"#)
+        let right = try response(#"{"b":[{"d":3,"c":2}],"a":1}"#)
         #expect(left == right)
         #expect(left.hashValue == right.hashValue)
         #expect(left["b"] == right["b"])

@@ -1,0 +1,186 @@
+import Foundation
+import LarderGraphQL
+@testable import LarderRecords
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Compaction")
+struct CompactionTests {
+    @Test("A compacted cache gives the same answers from fewer bytes")
+    func sameAnswers() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill(200)
+            try await library.fill(200, revision: 1)
+            let before = try library.cache.read(operation)
+            let report = try await library.cache.compact()
+            let after = try library.cache.read(operation)
+            #expect(after.response == before.response)
+            #expect(after.response.isComplete)
+            #expect(report.bytesAfter < report.bytesBefore)
+            #expect(report.generation == 2)
+            #expect(after.dependencies.generation == before.dependencies.generation)
+            #expect(after.dependencies.fields == before.dependencies.fields)
+            try expectSound(library.cache)
+            try library.cache.close()
+            let again = try LibraryCache(folder)
+            #expect(try again.cache.read(operation).response == before.response)
+            try expectSound(again.cache)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["2"])
+        }
+    }
+
+    @Test("After compaction the same response changes nothing, and another one what it changes")
+    func writesAfterwards() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill()
+            try await library.cache.compact()
+            #expect(try await library.write(LibraryCache.books(0..<40), operation).changes.isEmpty)
+            let commit = try await library.write(LibraryCache.books(0..<40, revision: 2), operation)
+            #expect(!commit.changes.isEmpty)
+            try expectSound(library.cache)
+            try await library.cache.compact()
+            try expectSound(library.cache)
+            let text = try library.cache.read(operation).response["books"]?[6]?["text"]?.string
+            #expect(text?.hasPrefix("Line 6 of revision 2.") == true)
+            #expect(try library.cache.inspect.statistics().generation == 3)
+        }
+    }
+
+    @Test("A position from before compaction stays right: the last one says nothing, an older one everything")
+    func positions() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let older = try await library.write(LibraryCache.books(0..<3), library.operation()).position
+            let last = try await library.write(LibraryCache.books(0..<4), library.operation()).position
+            try await library.cache.compact()
+            #expect(try library.cache.position == last)
+            #expect(try library.cache.changes(since: last) == .changes([]))
+            #expect(try library.cache.changes(since: older) == .everything)
+            let next = try await library.write(LibraryCache.books(0..<5), library.operation())
+            #expect(try library.cache.changes(since: last) == .changes([(next.position.number, stored(next.changes))]))
+            try expectSound(library.cache)
+        }
+    }
+
+    private func stored(_ set: ChangeSet) throws -> ChangeSet {
+        try set.encoded.withUnsafeBytes { try ChangeSet(encoded: $0) }
+    }
+
+    @Test("A cleared cache is empty, starts an epoch, and tells its observers")
+    func clear() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill()
+            let before = try library.cache.read(operation)
+            let position = try library.cache.position
+            let heard = Mutex<[Commit]>([])
+            library.cache.observe { commit in heard.withLock { $0.append(commit) } }
+            let commit = try await library.cache.clear()
+            #expect(commit.changes.isEverything)
+            #expect(commit.generation != before.dependencies.generation)
+            #expect(heard.withLock { $0.map(\.changes.isEverything) } == [true])
+            #expect(heard.withLock { $0.first?.position } == commit.position)
+            #expect(try library.cache.position == commit.position)
+            #expect(try library.cache.changes(since: position) == .everything)
+            #expect(try library.cache.read(operation).response.isComplete == false)
+            #expect(try library.cache.inspect.keys() == [])
+            try await library.fill(3)
+            #expect(try library.cache.read(operation).response["books"]?.count == 3)
+            try expectSound(library.cache)
+        }
+    }
+
+    @Test("A crash at any step leaves the old cache or the new one, whole", arguments: CompactionStep.allCases)
+    func crash(at step: CompactionStep) async throws {
+        try await withTemporaryFolder { base in
+            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill()
+            let before = try library.cache.read(operation).response
+            _ = try await library.cache.compact { reached in
+                if reached == step { try crashCopy(of: folder, to: copy) }
+            }
+            let crashed = try LibraryCache(copy)
+            #expect(try crashed.cache.read(operation).response == before)
+            try expectSound(crashed.cache)
+            let report = try await crashed.cache.compact()
+            #expect(report.generation == (step == .written || step == .named ? 2 : 3))
+            #expect(try crashed.cache.read(operation).response == before)
+            try expectSound(crashed.cache)
+            try crashed.cache.close()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: copy.path).count == 1)
+        }
+    }
+
+    @Test("A clear that fails at any step leaves a cache that works", arguments: CompactionStep.allCases)
+    func failure(at step: CompactionStep) async throws {
+        struct Stop: Error {}
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill()
+            await #expect(throws: RecordError.self) {
+                try await library.cache.clear { reached in if reached == step { throw Stop() } }
+            }
+            let isCleared = step == .superseded || step == .switched
+            #expect(try library.cache.read(operation).response.isComplete == !isCleared)
+            try await library.fill(5)
+            #expect(try library.cache.read(operation).response["books"]?.count == 5)
+            try expectSound(library.cache)
+        }
+    }
+
+    @Test("Reads and writes go on while the cache is compacted again and again")
+    func underLoad() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill(20)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { for _ in 0..<5 { try await library.cache.compact() } }
+                group.addTask {
+                    for revision in 1...20 {
+                        let bound = try library.operation()
+                        try await library.write(LibraryCache.books(0..<20, revision: revision), bound)
+                    }
+                }
+                for _ in 0..<2 {
+                    group.addTask {
+                        for _ in 0..<200 {
+                            let answer = try library.cache.read(operation).response
+                            #expect(answer["books"]?.count == 20)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let text = try library.cache.read(operation).response["books"]?[3]?["text"]?.string
+            #expect(text?.hasPrefix("Line 3 of revision 20.") == true)
+            try expectSound(library.cache)
+        }
+    }
+
+    @Test("A recorded response takes no more bytes once compacted than as JSON",
+        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+    func size() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try SchemaIndex(
+                parsing: String(decoding: SharedData.bytes("github/schema.graphqls"), as: UTF8.self))
+            let name = "IssuesAndCommentsForRepository"
+            let text = try String(decoding: SharedData.bytes("github/\(name).graphql"), as: UTF8.self)
+            let body = try SharedData.bytes("github/\(name).json")
+            let operation = try CompiledOperation(operation: nil, in: Document(parsing: text), schema).bound()
+            let cache = try RecordCache(folder: folder.path, stamp: "size")
+            let parsed = try ParsedResponse.parse(body, along: operation.layout)
+            _ = try await cache.write(parsed, of: operation)
+            let before = try cache.read(operation).response
+            let report = try await cache.compact()
+            #expect(try cache.read(operation).response == before)
+            #expect(report.bytesAfter <= Int64(body.count))
+            let again = try ParsedResponse.parse(body, along: operation.layout)
+            #expect(try await cache.write(again, of: operation).changes.isEmpty)
+            try expectSound(cache)
+        }
+    }
+}

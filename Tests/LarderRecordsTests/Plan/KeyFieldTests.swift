@@ -1,0 +1,206 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Key fields and narrowed types")
+struct KeyFieldTests {
+    @Test("An alias in another operation of the document does not hide the key field")
+    func aliasElsewhere() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let text = "query A { movie(id: 1) { title } } query B { movie(id: 1) { id: title } }"
+            let compiled = try CompiledOperation(operation: "A", in: Document(parsing: text), sample.schema)
+            #expect(compiled.sentText.contains("id"))
+            let operation = try compiled.bound()
+            try await sample.write(
+                operation, response: #"{"data":{"movie":{"title":"A","__typename":"Movie","id":"1"}}}"#)
+            #expect(try CacheDump(sample.cache).records.values.compactMap(\.key).sorted() == ["Movie:1", "QUERY_ROOT"])
+        }
+    }
+
+    @Test("Types that narrow an interface's field are each read by their own definition")
+    func covariantFields() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ animals { name owner { id } home { x } } }"
+            try await sample.write(
+                query,
+                data: """
+                    {"animals":[{"__typename":"Dog","name":"Rex","owner":{"__typename":"User","id":"1"},"home":{"x":1}},
+                    {"__typename":"Cat","name":null,"owner":{"__typename":"Movie","id":"1"},"home":null}]}
+                    """)
+            #expect(
+                try sample.json(query) == #"{"animals":[{"name":"Rex","owner":{"id":"1"},"home":{"x":1}},"#
+                    + #"{"name":null,"owner":{"id":"1"},"home":null}]}"#)
+            let keys = try CacheDump(sample.cache).records.values.compactMap(\.key).sorted()
+            #expect(keys == ["Movie:1", "QUERY_ROOT", "User:1"])
+        }
+    }
+
+    private func keys(_ sample: SampleCache) throws -> [String] {
+        try CacheDump(sample.cache).records.values.compactMap(\.key).filter { $0 != "QUERY_ROOT" }.sorted()
+    }
+
+    @Test("Several key fields do not run into each other, and 1 and \"1\" are one")
+    func severalKeyFields() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            for (row, column) in [("\"a\\\",\\\"b\"", "1"), ("\"a\"", "1"), ("\"a\"", "1"), ("\"\"", "2")] {
+                try await sample.write(
+                    "{ shelf { label } }",
+                    data: #"{"shelf":{"__typename":"Shelf","label":"L","row":\#(row),"column":\#(column)}}"#)
+            }
+            #expect(try keys(sample) == [
+                #"Shelf:{"row":"","column":"2"}"#, #"Shelf:{"row":"a","column":"1"}"#, #"Shelf:{"row":"a\",\"b","column":"1"}"#,
+            ])
+        }
+    }
+
+    @Test("Two types share an id, and neither overwrites the other")
+    func sharedIDs() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ search { ... on Movie { id title } ... on User { id name } } }"
+            let data = #"{"search":[{"__typename":"Movie","id":1,"title":"M"},{"__typename":"User","id":"1","name":"U"}]}"#
+            try await sample.write(query, data: data)
+            #expect(try keys(sample) == ["Movie:1", "User:1"])
+            #expect(try sample.json(query) == #"{"search":[{"id":1,"title":"M"},{"id":"1","name":"U"}]}"#)
+        }
+    }
+
+    @Test("A field under the key field's name does not identify")
+    func takenName() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let text = "{ movie(id: 1) { id: title } top { ... on Movie { id: title } } }"
+            let compiled = try CompiledOperation(operation: nil, in: Document(parsing: text), sample.schema)
+            #expect(compiled.sentText.contains("larder_id: id"))
+            #expect(validate(try Document(parsing: compiled.sentText), against: sample.schema).isEmpty)
+            try await sample.write(
+                text, data: #"""
+                    {"movie":{"id":"T","__typename":"Movie","larder_id":"1"},
+                    "top":[{"id":"T","__typename":"Movie","larder_id":"1"}]}
+                    """#)
+            #expect(try keys(sample) == ["Movie:1"])
+            #expect(try sample.json(text) == #"{"movie":{"id":"T"},"top":[{"id":"T"}]}"#)
+        }
+    }
+
+    @Test("Key fields are asked of every object below the root, and the sent document is valid")
+    func sentDocument() throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        let text = """
+            query Q($w: Boolean!) { movie(id: 1) { title related { ...M } } shelf { label } search { ... on Movie { year } }
+              node(id: 1) { ... on User { name } } animals { home { x } } box { x } viewer { id @include(if: $w) } }
+            fragment M on Movie { title director { ...U } } fragment U on User { name }
+            """
+        let compiled = try CompiledOperation(operation: nil, in: Document(parsing: text), schema)
+        let sent = try Document(parsing: compiled.sentText)
+        #expect(validate(sent, against: schema).isEmpty)
+        // What is sent, taken for a program's own operation, selects all that the cache needs.
+        let again = try CompiledOperation(operation: nil, in: sent, schema)
+        var withoutIdentity: [String] = []
+        for wanted in [true, false] {
+            let plan = try again.bound(["w": .boolean(wanted)]).layout.plan
+            for selection in plan.selections where selection.staticTypeName != "Query" {
+                for type in selection.types {
+                    let planned = plan.cases[type.caseIndex]
+                    let names = planned.fields.map { plan.fields[$0] }.filter { $0.slot != nil }.map(\.name)
+                    #expect(names.contains("__typename"), "\(type.name)")
+                    let wantedKeys = schema.type(named: type.name).flatMap { schema.types[$0].keyFields } ?? []
+                    #expect(wantedKeys.allSatisfy(names.contains), "\(type.name)")
+                    if planned.keyFields == nil { withoutIdentity.append(type.name) }
+                }
+            }
+        }
+        #expect(Set(withoutIdentity) == ["Point", "Box", "Dog", "Cat"])
+    }
+
+    @Test("Key fields from code and from an interface identify")
+    func keyFieldsFromCode() async throws {
+        var schema = try SchemaIndex(parsing: """
+            type Query { things: [Thing] } interface Thing @typePolicy(keyFields: "code") { code: Int! name: String }
+            type Tool implements Thing { code: Int! name: String } type Toy implements Thing { code: Int! name: String }
+            """)
+        try schema.setKeyFields(["name"], for: "Toy")
+        try await withTemporaryFolder { folder in
+            let sample = try SampleCache(schema, path: folder.appending(path: "records").path)
+            try await sample.write(
+                "{ things { __typename } }",
+                data: #"""
+                    {"things":[{"__typename":"Tool","code":1},{"__typename":"Toy","code":1,"name":"ball"},
+                    {"__typename":"Toy","code":1,"name":null},{"__typename":"Gift","code":3}]}
+                    """#)
+            #expect(try keys(sample) == ["Gift:3", "Tool:1", "Toy:ball"])
+            try sample.cache.close()
+        }
+    }
+
+    @Test("getMovie(id:) is answered although the movie is in the cache from a list only", arguments: [
+        ("{ movie(id: \"1\") { title } }", [:]), ("query($i: ID = 1) { movie(id: $i) { title } }", [:]),
+        ("query($i: ID) { movie(id: $i) { title } }", ["i": .int(1)]), ("query($i: ID) { movie(id: $i) { title } }", [:]),
+        ("{ movie: nested(by: {deep: {id: 1}}) { title } }", [:]), ("query($b: By) { movie: nested(by: $b) { title } }",
+            ["b": .object(["deep": .object(["id": .string("1")])])]),
+        ("{ movie: any(id: 1) { ... on Movie { title } } }", [:]),
+    ] as [(String, [String: Value])])
+    func fieldPolicies(text: String, variables: [String: Value]) async throws {
+        try await withSampleCache(Self.policySchema) { sample in
+            try await sample.write("{ all { id title } }", data: #"""
+                {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                """#)
+            #expect(try sample.json(text, variables) == #"{"movie":{"title":"A"}}"#)
+        }
+    }
+
+    @Test("A list of arguments is a list of objects, wholly or not at all")
+    func listPolicies() async throws {
+        try await withSampleCache(Self.policySchema) { sample in
+            try await sample.write("{ all { id title } }", data: #"""
+                {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                """#)
+            let query = "query($ids: [ID!]) { many(ids: $ids) { title } }"
+            #expect(try sample.json(query, ["ids": .list([.int(2), .string("1")])]) == #"{"many":[{"title":"B"},{"title":"A"}]}"#)
+            #expect(try sample.json(query, ["ids": .list([])]) == #"{"many":[]}"#)
+            #expect(try sample.missing(query, ["ids": .list([.int(2), .int(3)])]) == ["many"])
+            #expect(try sample.cache.read(sample.operation(query, ["ids": .list([.int(3)])])).absentKeys == ["Movie:3"])
+            #expect(try sample.missing(query) == ["many"])
+            try await sample.changing { try await $0.remove(keys: ["Movie:1"], as: .deleted) }
+            #expect(try sample.json(query, ["ids": .list([.int(2), .string("1")])]) == #"{"many":[{"title":"B"}]}"#)
+            #expect(try sample.json("{ movie(id: 1) { title } }") == #"{"movie":null}"#)
+        }
+    }
+
+    private static let policySchema = """
+        type Query @fieldPolicy(forField: "movie", keyArgs: "id") @fieldPolicy(forField: "many", keyArgs: "ids")
+          @fieldPolicy(forField: "nested", keyArgs: "by.deep.id") @fieldPolicy(forField: "any", keyArgs: "id") {
+          movie(id: ID = 1): Movie many(ids: [ID!]): [Movie] nested(by: By): Movie any(id: ID): Any all: [Movie] }
+        input By { deep: Deep } input Deep { id: ID } union Any = Movie | User
+        type Movie { id: ID! title: String } type User { id: ID! name: String }
+        """
+
+    @Test("An operation that spreads out without bound is refused in bounded time")
+    func tooComplex() throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        var text = "{ viewer { ...F0 } }"
+        for level in 0..<24 {
+            text += " fragment F\(level) on User { a\(level): best { ...F\(level + 1) } b\(level): best { ...F\(level + 1) } }"
+        }
+        text += " fragment F24 on User { name }"
+        let document = try Document(parsing: text)
+        do {
+            let operation = try CompiledOperation(operation: nil, in: document, schema)
+            #expect(operation.sentText.utf8.count < 10_000)
+        } catch { #expect(error.code == .tooComplex || error.code == .invalid) }
+    }
+
+    @Test("What cannot be one field is refused when it is compiled", arguments: [
+        "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }", "{ movie(id: 1) { title { x } } }",
+        "{ movie(id: 1) }", "{ movie(id: 1) { nothing } }", "{ movie(id: 1) { ... on Point { x } } }", "{ movie(id: 1) { ...F } }",
+        "{ search { __typename: __typename ... on Movie { x: title } ... on User { x: id } } movie(id: {}) { id } }",
+        "query($a: Int!) { movie(id: 1) { title @include(if: $a) } }", "{ count: note } { count }",
+        "{ movie(id: 1) { __typename: title } }",
+    ])
+    func conflicts(text: String) throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        #expect(throws: PlanError.self) {
+            try CompiledOperation(operation: nil, in: Document(parsing: text), schema).bound(["a": .int(1)])
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Objects that a response has more than once")
+struct RepeatedObjectTests {
+    @Test("The root of a fragment that is met again below itself is one record")
+    func rootMetAgain() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let fragment = try sample.fragment("fragment F on User { id name friends { id name friends { id login } } }")
+            try await sample.write(
+                fragment,
+                response: """
+                    {"data":{"__typename":"User","id":"1","name":"Ada","friends":[{"__typename":"User","id":"2",
+                    "name":"Bo","friends":[{"__typename":"User","id":"1","login":"ada"}]}]}}
+                    """, to: .object(key: "User:1"))
+            #expect(
+                try sample.json(try sample.fragment("fragment F on User { name login }"), from: .object(key: "User:1"))
+                    == #"{"name":"Ada","login":"ada"}"#)
+        }
+    }
+
+    @Test("An object that is met again below itself, before its own parts, keeps them")
+    func metAgainBeforeItsParts() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { id related { id place { y } points { y } } place { x } points { x } } }"
+            let data = """
+                {"movie":{"__typename":"Movie","id":"1","related":[{"__typename":"Movie","id":"1","place":{"y":2},
+                "points":[{"y":3},{"y":4}]}],"place":{"x":1},"points":[{"x":5},{"x":6}]}}
+                """
+            for _ in 0..<2 {
+                try await sample.write(query, data: data)
+                #expect(
+                    try sample.json("{ movie(id: 1) { place { x y } points { x y } } }")
+                        == #"{"movie":{"place":{"x":1,"y":2},"points":[{"x":5,"y":3},{"x":6,"y":4}]}}"#)
+            }
+            try await sample.write(query, data: """
+                {"movie":{"__typename":"Movie","id":"1","related":[{"__typename":"Movie","id":"1","place":{"y":2},
+                "points":[{"y":3},{"y":4}]}],"place":null,"points":[{"x":5}]}}
+                """)
+        }
+    }
+
+    @Test("An object that comes twice with different parts keeps the last, and nothing is left over")
+    func twiceWithDifferentParts() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ a: movie(id: 1) { id place { x } points { x } spots { ... on Point { x } } } "
+                + "b: movie(id: 2) { id place { x } points { x } spots { ... on Point { x } } } }"
+            func data(_ first: String, _ second: String) -> String {
+                #"{"a":{"__typename":"Movie","id":"1",\#(first)},"b":{"__typename":"Movie","id":"1",\#(second)}}"#
+            }
+            for _ in 0..<2 {
+                try await sample.write(query, data: data(
+                    #""place":{"x":1},"points":[{"x":1},{"x":2},{"x":3}],"spots":[{"__typename":"Point","x":1}]"#,
+                    #""place":null,"points":[{"x":4},{"x":5}],"spots":[{"__typename":"Place","id":"1"}]"#))
+                #expect(
+                    try sample.json("{ a: movie(id: 1) { place { x } points { x } } }")
+                        == #"{"a":{"place":null,"points":[{"x":4},{"x":5}]}}"#)
+                try await sample.write(query, data: data(
+                    #""place":null,"points":[{"x":1}],"spots":[{"__typename":"Place","id":"1"}]"#,
+                    #""place":{"x":7},"points":[{"x":8},null],"spots":[{"__typename":"Point","x":1}]"#))
+                #expect(
+                    try sample.json("{ a: movie(id: 1) { place { x } points { x } } }")
+                        == #"{"a":{"place":{"x":7},"points":[{"x":8},null]}}"#)
+            }
+        }
+    }
+}

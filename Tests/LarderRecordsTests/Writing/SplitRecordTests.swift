@@ -1,0 +1,71 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Records of many fields")
+struct SplitRecordTests {
+    private func query(_ numbers: some Sequence<Int>) -> String {
+        "{ " + numbers.map { "n\($0): note(text: \"\($0)\") p\($0): movie(id: \($0)) { title }" }.joined(separator: " ") + " }"
+    }
+
+    private func data(_ numbers: some Sequence<Int>, _ text: String) -> String {
+        "{" + numbers.map {
+            #""n\#($0)":"\#(text)\#($0)","p\#($0)":{"__typename":"Movie","id":"\#($0)","title":"\#(text)"}"#
+        }.joined(separator: ",") + "}"
+    }
+
+    @Test("A record grows past the threshold, and everything in it is read as before")
+    func growing() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            for start in stride(from: 0, to: 60, by: 5) {
+                try await sample.write(query(start..<(start + 5)), data: data(start..<(start + 5), "a"))
+                #expect(try CacheDump(sample.cache).splitRecords.isEmpty == (start < 30))
+                #expect(try sample.missing(query(0..<(start + 5))) == [])
+            }
+            try sample.reopen()
+            let commit = try await sample.write(query(0..<60), data: data(0..<60, "a"))
+            #expect(commit.changes.isEmpty)
+            #expect(try sample.cache.read(sample.operation(query([3]))).response["n3"]?.string == "a3")
+            #expect(try sample.missing("{ note(text: \"60\") }") == ["note"])
+            let change = try await sample.write(query([7]), data: data([7], "b"))
+            #expect(try CacheDump(sample.cache).named(change.changes) == ["Movie:7.title", "QUERY_ROOT.note({\"text\":\"7\"})"])
+        }
+    }
+
+    @Test("Fields are removed from a split record with what they hold")
+    func removing() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(query(0..<50), data: data(0..<50, "a"))
+            try await sample.write("{ box { x } }", data: #"{"box":{"x":1}}"#)
+            try await sample.changing { try await $0.remove(field: "box", of: "QUERY_ROOT") }
+            #expect(try sample.missing("{ box { x } }") == ["box"])
+            try await sample.changing { try await $0.remove(field: "note({\"text\":\"7\"})", of: "QUERY_ROOT") }
+            #expect(try sample.missing(query([7, 8])) == ["n7"])
+            try await sample.changing { try await $0.remove(field: "note", of: "QUERY_ROOT") }
+            #expect(try sample.missing("{ n8: note(text: \"8\") p8: movie(id: 8) { title } }") == ["n8"])
+            try await sample.changing { try await $0.remove(keys: ["QUERY_ROOT"], as: .evicted) }
+            #expect(try sample.missing("{ count }") == ["count"])
+            try await sample.write("{ count }", data: #"{"count":1}"#)
+        }
+    }
+
+    @Test("A part of many fields is split, and replaced whole in a list")
+    func splitPart() async throws {
+        let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
+        try await withSampleCache("type Query { wide: Wide wides: [Wide] } type Wide { \(fields) inner: Wide }") { sample in
+            let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
+            let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
+            try await sample.write(
+                "{ wide { \(all) inner { \(all) } } wides { \(all) inner { f1 } } }",
+                data: "{\"wide\":{\(values),\"inner\":{\(values)}},\"wides\":[{\(values),\"inner\":{\"f1\":2}}]}")
+            #expect(try CacheDump(sample.cache).splitRecords.count == 3)
+            try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":{"f3":9},"wides":[{"f3":9}]}"#)
+            #expect(try sample.json("{ wide { f2 f3 inner { f69 } } }") == #"{"wide":{"f2":2,"f3":9,"inner":{"f69":69}}}"#)
+            #expect(try sample.missing("{ wides { f2 f3 } }") == ["wides[0].f2"])
+            try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":null,"wides":null}"#)
+            #expect(try CacheDump(sample.cache).records.count == 1)
+        }
+    }
+}

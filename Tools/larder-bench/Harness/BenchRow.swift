@@ -1,0 +1,62 @@
+/// One line of the benchmark: a figure of ours, the floor of the same run, and what was hoped for.
+struct BenchRow {
+    enum Unit: String {
+        case seconds, bytes, allocations
+    }
+
+    /// What has to hold for the figure.
+    enum Reach {
+        /// At most this many times the floor.
+        case ratio(Double)
+        /// At most this much more than the floor.
+        case excess(Double)
+    }
+
+    var name: String
+    var what: String
+    var unit = Unit.seconds
+    var value: Double
+    var floorName: String?
+    var floor: Double?
+    /// The fastest of the rounds, ours and the floor's; nil for what is not timed.
+    var fastest: Double?
+    var fastestFloor: Double?
+    var reach: Reach?
+    /// What else belongs to the figure.
+    var note: String?
+
+    /// A row of two contenders, ours first.
+    init(
+        name: String, what: String, _ times: [Measurement.Times], floorName: String, reach: Reach? = nil,
+        note: String? = nil
+    ) {
+        self.init(
+            name: name, what: what, value: times[0].median, floorName: floorName, floor: times[1].median,
+            reach: reach, note: note)
+        (fastest, fastestFloor) = (times[0].fastest, times[1].fastest)
+    }
+
+    init(
+        name: String, what: String, unit: Unit = .seconds, value: Double, floorName: String? = nil,
+        floor: Double? = nil, reach: Reach? = nil, note: String? = nil
+    ) {
+        (self.name, self.what, self.unit, self.value) = (name, what, unit, value)
+        (self.floorName, self.floor, self.reach, self.note) = (floorName, floor, reach, note)
+    }
+
+    var ratio: Double? { floor.map { $0 > 0 ? value / $0 : .infinity } }
+
+    var fastestRatio: Double? {
+        guard let fastest, let fastestFloor, fastestFloor > 0 else { return nil }
+        return fastest / fastestFloor
+    }
+
+    /// Nil where nothing was to be reached.
+    var isReached: Bool? {
+        guard let reach, let floor else { return nil }
+        return switch reach {
+        case .ratio(let limit): value <= floor * limit
+        case .excess(let limit): value <= floor + limit
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// Times of several contenders, taken in turns so that whatever slows the machine slows all of them.
+struct Measurement {
+    /// What is timed: does its work once and answers for how long, in seconds.
+    typealias Contender = () async throws -> Double
+
+    /// What came of the rounds of one contender, in seconds.
+    struct Times {
+        var median: Double
+        /// On a machine that does other things too, the nearest to what the work itself takes.
+        var fastest: Double
+    }
+
+    /// Runs each once to warm up, then all in turns.
+    static func times(rounds: Int, _ contenders: [Contender]) async throws -> [Times] {
+        for contender in contenders { _ = try await contender() }
+        var times: [[Double]] = Array(repeating: [], count: contenders.count)
+        for _ in 0..<max(rounds, 1) {
+            for (index, contender) in contenders.enumerated() { times[index].append(try await contender()) }
+        }
+        return times.map { times in
+            let sorted = times.sorted()
+            return Times(median: sorted[sorted.count / 2], fastest: sorted[0])
+        }
+    }
+
+    /// How long one of `count` runs of the body takes on average.
+    static func time(repeating count: Int = 1, _ body: () throws -> Void) rethrows -> Double {
+        let start = ContinuousClock.now
+        for _ in 0..<count { try body() }
+        return seconds(since: start) / Double(count)
+    }
+
+    static func time(_ body: () async throws -> Void) async rethrows -> Double {
+        let start = ContinuousClock.now
+        try await body()
+        return seconds(since: start)
+    }
+
+    private static func seconds(since start: ContinuousClock.Instant) -> Double {
+        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+        return Double(seconds) + Double(attoseconds) * 1e-18
+    }
+}
+
+/// Keeps the compiler from leaving out work whose result nobody looks at.
+@inline(never)
+@_optimize(none)
+func keep<T>(_ value: T) {}

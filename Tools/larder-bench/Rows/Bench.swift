@@ -1,0 +1,59 @@
+import Foundation
+import LarderRecords
+
+/// What the rows work with.
+struct Bench {
+    enum Row: String, CaseIterable {
+        case parse, commit, recommit, read, visit, readOne = "read-one", changeOne = "change-one", decode, watch
+        case scale, open, walk, size, jsonRows = "json-rows", allocations
+    }
+
+    var input: BenchInput
+    var rounds: Int
+    /// Empty at first; everything is made in it.
+    var folder: String
+    var largest: Int
+
+    func run(_ row: Row) async throws -> [BenchRow] {
+        switch row {
+        case .parse: try await parse()
+        case .commit: try await commit()
+        case .recommit: try await recommit()
+        case .read: try await read()
+        case .visit: try await visit()
+        case .readOne: try await readOne()
+        case .changeOne: try await changeOne()
+        case .decode: try await decode()
+        case .watch: try await watch()
+        case .scale: try await scale()
+        case .open: try await open()
+        case .walk: try await walk()
+        case .size: try await size()
+        case .jsonRows: try await jsonRows()
+        case .allocations: try await allocations()
+        }
+    }
+
+    /// A path that nothing is at yet.
+    func freshPath(_ name: String) -> String { "\(folder)/\(name)-\(UUID().uuidString)" }
+
+    /// Runs the body with a cache that holds the input's response.
+    func withInputCache<Result>(_ body: (RecordCache) async throws -> Result) async throws -> Result {
+        let path = freshPath("input")
+        defer { remove(path) }
+        let cache = try RecordCache(folder: path, stamp: "bench")
+        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+        _ = try await cache.write(parsed, of: input.operation)
+        let result = try await body(cache)
+        try cache.close()
+        return result
+    }
+
+    func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// The figures would be of something else.
+struct BenchFailure: Error, CustomStringConvertible {
+    var description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,94 @@
+import CLMDB
+import Foundation
+import LarderLMDB
+import LarderRecords
+
+extension Bench {
+    /// Runs the body with the folder of a large store that was closed cleanly.
+    private func withLargeStore<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+        let path = freshPath("large")
+        defer { remove(path) }
+        let cache = try RecordCache(folder: path, stamp: "bench")
+        try await ItemShop().fill(cache, 0..<largest)
+        try cache.close()
+        return try await body(path)
+    }
+
+    func open() async throws -> [BenchRow] {
+        try await withLargeStore { path in
+            let times = try await Measurement.times(rounds: rounds, [
+                {
+                    var opened: RecordCache?
+                    let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
+                    try opened?.close()
+                    return time
+                },
+                {
+                    var opened: RawEnvironment?
+                    let time = try Measurement.time { opened = try RawEnvironment(folder: "\(path)/1") }
+                    keep(opened)
+                    return time
+                },
+            ])
+            return [BenchRow(
+                name: "open", what: "opening a store after a clean close", times,
+                floorName: "mdb_env_open", reach: .excess(0.005), note: "\(largest) records")]
+        }
+    }
+
+    func walk() async throws -> [BenchRow] {
+        try await withLargeStore { path in
+            let file = "\(path)/1/data.mdb"
+            let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int ?? 0
+            let times = try await Measurement.times(rounds: min(rounds, 7), [
+                { try Measurement.time { keep(try PageWalk.run(path: file)) } },
+                { try Measurement.time { keep(try readOnce(file)) } },
+            ])
+            return [BenchRow(
+                name: "walk", what: "the page walk of that file", times,
+                floorName: "reading the file once", reach: .ratio(3), note: "\(size) bytes, in the system's cache")]
+        }
+    }
+
+    private func readOnce(_ path: String) throws -> Int {
+        let handle = try FileHandle(forReadingFrom: URL(filePath: path))
+        defer { try? handle.close() }
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        var total = 0
+        while true {
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                Foundation.read(handle.fileDescriptor, bytes.baseAddress, bytes.count)
+            }
+            guard count > 0 else { return total }
+            total += count
+        }
+    }
+
+    func size() async throws -> [BenchRow] {
+        let path = freshPath("size")
+        defer { remove(path) }
+        let cache = try RecordCache(folder: path, stamp: "bench")
+        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+        _ = try await cache.write(parsed, of: input.operation)
+        let before = try fileSize(currentGeneration(path))
+        _ = try await cache.compact()
+        try cache.close()
+        let generation = try currentGeneration(path)
+        let pages = try RawEnvironment(folder: generation).pages()
+        return [BenchRow(
+            name: "size", what: "bytes on disk after compacting", unit: .bytes, value: Double(try fileSize(generation)),
+            floorName: "the JSON's bytes", floor: Double(input.body.count), reach: .ratio(1),
+            note: "\(before) before; \(pages)")]
+    }
+
+    /// The folder of the newest generation, which is the current one where nobody compacts.
+    private func currentGeneration(_ path: String) throws -> String {
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: path).compactMap(Int.init)
+        guard let newest = numbers.max() else { throw BenchFailure("there is no generation in \(path)") }
+        return "\(path)/\(newest)"
+    }
+
+    private func fileSize(_ folder: String) throws -> Int {
+        try FileManager.default.attributesOfItem(atPath: "\(folder)/data.mdb")[.size] as? Int ?? 0
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import LarderHTTP
+import RecipeServer
+
+/// Makes a folder and a server, tells the story, and puts both away again whatever came of it.
+struct Demonstration: Sendable {
+    enum Outcome {
+        case held(claims: Int)
+        case failed(any Error)
+        case impossible(String)
+    }
+
+    let options: DemoOptions
+
+    func run() async -> Outcome {
+        let folder: URL
+        do { folder = try StoreFolder.make(options) } catch { return .impossible(error.message) }
+        let outcome = await run(in: folder)
+        if !options.keepsStore { try? FileManager.default.removeItem(at: folder) }
+        return outcome
+    }
+
+    private func run(in folder: URL) async -> Outcome {
+        var configuration = RecipeServer.Configuration()
+        configuration.port = options.port
+        configuration.latency = options.latency
+        let server: RecipeServer
+        do { server = try await RecipeServer.start(configuration) } catch {
+            return .impossible(
+                options.port == 0
+                    ? "the server cannot listen on 127.0.0.1 (\(error))"
+                    : "the server cannot listen on port \(options.port); leave --port out, and it takes a free one "
+                        + "(\(error))")
+        }
+        let claims = Claims()
+        let outcome: Outcome
+        do {
+            try await HTTPTransport.withTransport(to: server.url) { http in
+                let story = try Story(
+                    folder: folder, options: options, server: server, http: MeasuredTransport(http),
+                    printout: Printout(isQuiet: options.isQuiet), claims: claims)
+                try await story.tell()
+            }
+            outcome = .held(claims: claims.count)
+        } catch { outcome = .failed(error) }
+        try? await server.stop()
+        return outcome
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+
+/// Where the demonstration keeps its store.
+enum StoreFolder {
+    struct Unusable: Error {
+        var message: String
+    }
+
+    /// The folder that the options name, or a new one of our own.
+    static func make(_ options: DemoOptions) throws(Unusable) -> URL {
+        let files = FileManager.default
+        let name = String(UInt32.random(in: .min ... .max), radix: 36)
+        let folder = options.store ?? files.temporaryDirectory.appending(path: "larder-demo-\(name)")
+        do {
+            try files.createDirectory(at: folder, withIntermediateDirectories: true)
+            guard try files.contentsOfDirectory(atPath: folder.path).isEmpty else {
+                throw Unusable(message: "\(folder.path) is not empty; --store takes a new or empty folder")
+            }
+            // What cannot be written to is found out now, and not in the middle.
+            let probe = folder.appending(path: "probe")
+            try Data().write(to: probe)
+            try files.removeItem(at: probe)
+        } catch let error as Unusable {
+            throw error
+        } catch {
+            let remedy = options.store == nil ? "set TMPDIR, or name one with --store" : "name another one"
+            throw Unusable(message: "\(folder.path) cannot be written to; \(remedy) (\(error.localizedDescription))")
+        }
+        return folder
+    }
+
+    /// The sizes of all files.
+    static func bytes(in folder: URL) -> Int {
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: [.fileSizeKey])
+        var sum = 0
+        while let file = files?.nextObject() as? URL {
+            sum += (try? file.resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
+        }
+        return sum
+    }
+}
