@@ -95,7 +95,8 @@ struct Pantry {
 
     /// The store's files, when each was changed, and what is in it.
     ///
-    /// LMDB's table of readers is in `lock.mdb`: readers write themselves in, and it is no part of the data.
+    /// Lock files hold who has the store open, `lock.mdb` LMDB's table of readers: whoever reads is written in, and they
+    /// are no part of the data.
     func snapshot() throws -> [String: String] {
         var found: [String: String] = [:]
         let manager = FileManager.default
@@ -104,9 +105,9 @@ struct Pantry {
             let attributes = try manager.attributesOfItem(atPath: path)
             let time = (attributes[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
             let isFolder = attributes[.type] as? FileAttributeType == .typeDirectory
-            let isReaders = name.hasSuffix("lock.mdb")
-            let content = isFolder || isReaders ? 0 : try Data(contentsOf: URL(filePath: path)).hashValue
-            found[name] = isReaders ? "readers" : "\(time) \(content)"
+            let isLock = name.hasSuffix("lock.mdb") || name.hasSuffix(".lock")
+            let content = isFolder || isLock ? 0 : try Data(contentsOf: URL(filePath: path)).hashValue
+            found[name] = isLock ? "lock" : "\(time) \(content)"
         }
         return found
     }
