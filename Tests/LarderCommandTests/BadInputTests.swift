@@ -142,7 +142,8 @@ struct BadInputTests {
         try await Pantry.withStore { pantry in
             let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
             let bytes = try Data(contentsOf: file)
-            let damaged = fault == "foreign" ? Data("This is no cache. ".utf8) + bytes.dropFirst(18) : bytes.prefix(8_192)
+            let damaged = fault == "foreign"
+                ? Data("This is no cache. ".utf8) + bytes.dropFirst(18) : bytes.prefix(8_192)
             try damaged.write(to: file)
             let outcome = try await pantry.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 5, "\(outcome.errors)")

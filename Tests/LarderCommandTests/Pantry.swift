@@ -71,7 +71,8 @@ struct Pantry {
     }
 
     func ingestList(_ more: String...) async throws -> Outcome {
-        try await larder(["ingest"] + operation("List", variables: #"{"n":2}"#) + ["--response", path("list.json")] + more)
+        let options = try operation("List", variables: #"{"n":2}"#)
+        return try await larder(["ingest"] + options + ["--response", path("list.json")] + more)
     }
 
     /// Stores a recipe under another title, as another process would.
@@ -95,8 +96,8 @@ struct Pantry {
 
     /// The store's files, when each was changed, and what is in it.
     ///
-    /// Lock files hold who has the store open, `lock.mdb` LMDB's table of readers: whoever reads is written in, and they
-    /// are no part of the data.
+    /// Lock files hold who has the store open, `lock.mdb` LMDB's table of readers: whoever reads is written in, and
+    /// they are no part of the data.
     func snapshot() throws -> [String: String] {
         var found: [String: String] = [:]
         let manager = FileManager.default

@@ -41,13 +41,16 @@ struct WatchTests {
     @Test("An object that is not there yet is told of when another process brings it")
     func watchesAbsentObject() async throws {
         try await Pantry.withStore { pantry in
-            let watch = try LarderProcess.start(["watch", "Recipe:5", "--count", "2", "--json", "--store", pantry.store])
+            let watch = try LarderProcess.start(
+                ["watch", "Recipe:5", "--count", "2", "--json", "--store", pantry.store])
             try await watch.waitForLines(1)
             try await pantry.rename("5", to: "Pie")
             let lines = try await watch.finish().output.split(separator: "\n")
             #expect(
-                lines.first
-                    == #"{"larder":1,"command":"watch","result":{"key":"Recipe:5","presence":"absent","changedFields":[]}}"#)
+                lines.first == #"""
+                    {"larder":1,"command":"watch","result":{"key":"Recipe:5","presence":"absent",\#
+                    "changedFields":[]}}
+                    """#)
             #expect(lines.last?.contains(#""presence":"present""#) == true)
         }
     }

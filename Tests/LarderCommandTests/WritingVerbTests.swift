@@ -13,8 +13,8 @@ struct WritingVerbTests {
             let again = try await pantry.ingestList("--json")
             #expect(
                 again.outputWithoutSizes == #"""
-                    {"larder":1,"command":"ingest","result":{"responseBytes":\#(Pantry.list.utf8.count),"objects":6,"written":\#
-                    {"records":{"created":0,"changed":0,"removed":0},"bytes":{"before":0,"after":0}},"errors":[]}}
+                    {"larder":1,"command":"ingest","result":{"responseBytes":\#(Pantry.list.utf8.count),\#
+                    "objects":6,"written":{"records":{"created":0,"changed":0,"removed":0},"bytes":{"before":0,"after":0}},"errors":[]}}
 
                     """#)
         }
