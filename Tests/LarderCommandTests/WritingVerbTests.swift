@@ -14,7 +14,8 @@ struct WritingVerbTests {
             #expect(
                 again.outputWithoutSizes == #"""
                     {"larder":1,"command":"ingest","result":{"responseBytes":\#(Pantry.list.utf8.count),\#
-                    "objects":6,"written":{"records":{"created":0,"changed":0,"removed":0},"bytes":{"before":0,"after":0}},"errors":[]}}
+                    "objects":6,"written":{"records":{"created":0,"changed":0,"removed":0},\#
+                    "bytes":{"before":0,"after":0}},"errors":[]}}
 
                     """#)
         }
