@@ -11,8 +11,8 @@ extension RecordCache {
         _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, state) throws in
-            let writer = ResponseWriter(parsed, of: operation, in: generation, RecordChanges(state))
+        try await write(deadline: deadline) { (generation, transaction, changes) throws in
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
             return try writer.run(.init(root, operation), transaction)
         }
     }
@@ -27,10 +27,10 @@ extension RecordCache {
         _ operation: BoundOperation, at root: Root = .query, deadline: ContinuousClock.Instant? = nil,
         _ body: @escaping @Sendable (CacheAnswer) throws -> ParsedResponse?
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, state) throws in
+        try await write(deadline: deadline) { (generation, transaction, changes) throws in
             let answer = try generation.answer(operation, from: root, transaction)
-            guard let parsed = try body(answer) else { return RecordChanges(state) }
-            let writer = ResponseWriter(parsed, of: operation, in: generation, RecordChanges(state))
+            guard let parsed = try body(answer) else { return changes }
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
             return try writer.run(.init(root, operation), transaction)
         }
     }
@@ -47,8 +47,8 @@ extension RecordCache {
     package func remove(
         keys: [String], as removal: Removal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, state) throws in
-            var changes = RecordChanges(state)
+        try await write(deadline: deadline) { (generation, transaction, changes) throws in
+            var changes = changes
             for key in keys {
                 guard let id = try generation.tables.record(of: key, transaction) else { continue }
                 // The root of all queries is emptied; it cannot be no more.
@@ -65,8 +65,8 @@ extension RecordCache {
     package func remove(
         type: String, as removal: Removal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, state) throws in
-            var changes = RecordChanges(state)
+        try await write(deadline: deadline) { (generation, transaction, changes) throws in
+            var changes = changes
             for id in try generation.records(ofType: type, transaction) {
                 _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
             }
@@ -80,8 +80,8 @@ extension RecordCache {
     package func remove(
         field: String, of key: String, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, state) throws in
-            var changes = RecordChanges(state)
+        try await write(deadline: deadline) { (generation, transaction, changes) throws in
+            var changes = changes
             guard let id = try generation.tables.record(of: key, transaction) else { return changes }
             _ = try changes.removeFields(
                 of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },

@@ -3,7 +3,9 @@ internal import LarderLMDB
 internal import Synchronization
 
 /// Works out what a write changes, from the transaction in which it will be written.
-typealias WriteWork = @Sendable (Generation, borrowing WriteTransaction, GenerationState) throws -> RecordChanges
+///
+/// The changes that are handed in are none, and are handed back with those that were worked out.
+typealias WriteWork = @Sendable (Generation, borrowing WriteTransaction, RecordChanges) throws -> RecordChanges
 
 /// What a write did.
 package struct Commit: Sendable {
@@ -30,6 +32,10 @@ final class RecordWriterQueue: Sendable {
     private let waiting = Mutex<[WriteJob]>([])
     private let observers = Mutex<[@Sendable (Commit) -> Void]>([])
     private let others = OtherProcesses()
+    /// Memory that goes from commit to commit. Unsafe: used by blocks of `queue` alone, of which one runs at a time.
+    private nonisolated(unsafe) let scratch = ByteBuffer()
+    /// More than this is given back after a commit.
+    private static let scratchLimit = 4 << 20
 
     init(label: String) {
         queue = DispatchQueue(label: "\(label).records.writer")
@@ -126,7 +132,8 @@ final class RecordWriterQueue: Sendable {
     private func perform(
         _ job: WriteJob, _ generation: Generation, _ transaction: inout WriteTransaction, _ state: GenerationState
     ) throws -> RecordChanges {
-        var changes = try job.work(generation, transaction, state)
+        defer { scratch.removeAll(keeping: Self.scratchLimit) }
+        var changes = try job.work(generation, transaction, RecordChanges(state, scratch: scratch))
         try changes.apply(generation, &transaction)
         return changes
     }

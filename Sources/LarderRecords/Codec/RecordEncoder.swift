@@ -1,12 +1,21 @@
-/// Writes records and values in the form that `RecordFormat` describes, one after the other into one array.
+/// Writes records and values in the form that `RecordFormat` describes, one after the other into one buffer.
 ///
 /// Offsets count from the start of the record or value that is being written.
 struct RecordEncoder {
-    private(set) var bytes: [UInt8] = []
+    private let buffer: ByteBuffer
     /// Takes in the long texts while a cache is compacted.
     var heap: TextHeapDraft?
     /// Where the record or value that is being written starts.
     private var start = 0
+
+    /// - Parameter buffer: Whose bytes are forgotten, and who is this encoder's alone from now on.
+    init(_ buffer: ByteBuffer = ByteBuffer()) {
+        self.buffer = buffer
+        buffer.removeAll()
+    }
+
+    /// All that was encoded; valid until more is.
+    var bytes: UnsafeRawBufferPointer { buffer.bytes }
 
     /// One field of a record that is being written.
     struct Entry {
@@ -33,12 +42,12 @@ struct RecordEncoder {
         _ id: RecordID, _ flags: RecordFlags, type: FieldID, identity: Identity,
         entries: some RandomAccessCollection<Entry>, _ values: ParsedValues?
     ) throws -> Range<Int> {
-        start = bytes.count
+        start = buffer.count
         guard let count = UInt16(exactly: entries.count) else { throw RecordEncoder.tooLarge }
         var flags = flags.subtracting(.wideOwner)
         if case .part(let owner, _) = identity, owner > UInt64(UInt32.max) { flags.insert(.wideOwner) }
-        bytes.append(RecordFormat.version)
-        bytes.append(flags.rawValue)
+        append(RecordFormat.version)
+        append(flags.rawValue)
         append(count)
         append(UInt32(0))
         append(type)
@@ -48,9 +57,9 @@ struct RecordEncoder {
             append(field)
             if flags.contains(.wideOwner) { append(owner) } else { append(UInt32(truncatingIfNeeded: owner)) }
         }
-        let table = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: entries.count * RecordFormat.entrySize))
-        if case .entity(let key) = identity { bytes.append(contentsOf: key) }
+        let table = buffer.count
+        buffer.appendZeros(entries.count * RecordFormat.entrySize)
+        if case .entity(let key) = identity { buffer.append(key) }
         var place = table
         for entry in entries {
             let word = try encode(entry.source, values)
@@ -58,10 +67,9 @@ struct RecordEncoder {
             store(word.bits, at: place + 4)
             place += RecordFormat.entrySize
         }
-        let range = start..<bytes.count
+        let range = start..<buffer.count
         guard range.count < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
-        let sum = bytes.withUnsafeBytes { RecordView.checksum(UnsafeRawBufferPointer(rebasing: $0[range]), of: id) }
-        store(sum, at: start + 4)
+        store(RecordView.checksum(UnsafeRawBufferPointer(rebasing: bytes[range]), of: id), at: start + 4)
         return range
     }
 
@@ -69,22 +77,22 @@ struct RecordEncoder {
     mutating func encodeSplitField(
         _ key: SplitFieldKey, _ source: Source, _ values: ParsedValues?
     ) throws -> Range<Int> {
-        start = bytes.count
+        start = buffer.count
         append(UInt64(0))
         let word = try encode(source, values)
         store(word.bits, at: start + 4)
-        guard bytes.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
-        let range = start..<bytes.count
-        store(bytes.withUnsafeBytes { key.checksum(of: UnsafeRawBufferPointer(rebasing: $0[range])) }, at: start)
+        guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
+        let range = start..<buffer.count
+        store(key.checksum(of: UnsafeRawBufferPointer(rebasing: bytes[range])), at: start)
         return range
     }
 
     /// Forgets what was encoded, and keeps the memory.
-    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+    mutating func removeAll() { buffer.removeAll() }
 
     /// Appends a list of references in the form of a split field, but without its checksum.
     mutating func encodeReferences(_ records: [RecordID]) {
-        start = bytes.count
+        start = buffer.count
         append(UInt64(0))
         let word = list(count: records.count) { encoder, index in encoder.reference(records[index], isPart: false) }
         store(word.bits, at: start + 4)
@@ -147,7 +155,7 @@ struct RecordEncoder {
     }
 
     private mutating func offset(_ tag: ValueTag) -> ValueWord {
-        ValueWord(tag, UInt32(truncatingIfNeeded: min(bytes.count - start, RecordFormat.maximumSize - 1)))
+        ValueWord(tag, UInt32(truncatingIfNeeded: min(buffer.count - start, RecordFormat.maximumSize - 1)))
     }
 
     private mutating func eightBytes(_ tag: ValueTag, _ value: UInt64) throws -> ValueWord {
@@ -162,8 +170,8 @@ struct RecordEncoder {
         }
         let word = offset(tag)
         appendLength(text.count)
-        bytes.append(contentsOf: text)
-        guard bytes.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
+        buffer.append(text)
+        guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
         return word
     }
 
@@ -193,8 +201,8 @@ struct RecordEncoder {
     ) rethrows -> ValueWord {
         let word = offset(.list)
         appendLength(count)
-        var place = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: count * 4))
+        var place = buffer.count
+        buffer.appendZeros(count * 4)
         for index in 0..<count {
             let value = try element(&self, index)
             store(value.bits, at: place)
@@ -206,17 +214,15 @@ struct RecordEncoder {
     private mutating func appendLength(_ length: Int) {
         var rest = length
         while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
         }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
+        append(UInt8(truncatingIfNeeded: rest))
     }
 
-    private mutating func append<Number: FixedWidthInteger>(_ number: Number) { appendLittleEndian(number, to: &bytes) }
+    private mutating func append<Number: FixedWidthInteger>(_ number: Number) { buffer.append(number) }
 
-    private mutating func store(_ number: UInt32, at place: Int) {
-        bytes.withUnsafeMutableBytes { $0.storeBytes(of: number.littleEndian, toByteOffset: place, as: UInt32.self) }
-    }
+    private mutating func store(_ number: UInt32, at place: Int) { buffer.store(number, at: place) }
 
     static var tooLarge: RecordError {
         RecordError(.tooLarge, "a record of 256 MiB or more does not fit the cache; ask for less at a time")

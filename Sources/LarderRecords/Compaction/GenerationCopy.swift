@@ -116,7 +116,7 @@ struct GenerationCopy {
                         throw DamagedRecord("it has another checksum")
                     }
                     try encode(record, id)
-                    try target.put(id, encoder.bytes.span.bytes, in: new.records, append: true)
+                    try target.put(id, encoder.bytes, in: new.records, append: true)
                     written += encoder.bytes.count
                     entry = try cursor.next()
                 }
@@ -162,7 +162,7 @@ struct GenerationCopy {
                     let payload = PayloadView(bytes: bytes)
                     encoder.removeAll()
                     _ = try encoder.encodeSplitField(key, .stored(payload.word, payload), nil)
-                    try target.put(found.key, encoder.bytes.span.bytes, in: new.fields, append: true)
+                    try key.withBytes { try target.put($0, encoder.bytes, in: new.fields, append: true) }
                     written += encoder.bytes.count
                     entry = try cursor.next()
                 }

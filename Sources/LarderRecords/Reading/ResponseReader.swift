@@ -280,10 +280,10 @@ struct ResponseReader: ~Copyable {
             // As if the list had been stored.
             var encoder = RecordEncoder()
             encoder.encodeReferences(records)
-            return try encoder.bytes.withUnsafeBytes { bytes in
-                let payload = PayloadView(bytes: bytes)
-                return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
-            }
+            // The encoder is kept until the value has been read.
+            defer { withExtendedLifetime(encoder) {} }
+            let payload = PayloadView(bytes: encoder.bytes)
+            return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
         }
     }
 

@@ -7,7 +7,7 @@ internal import LarderLMDB
 /// until all is encoded.
 struct RecordChanges {
     var state: GenerationState
-    var encoder = RecordEncoder()
+    var encoder: RecordEncoder
     /// Records to be stored, and where they stand in the encoder's bytes.
     var records: [(id: RecordID, range: Range<Int>)] = []
     var splitFields: [(key: SplitFieldKey, range: Range<Int>)] = []
@@ -17,7 +17,11 @@ struct RecordChanges {
     var newNames: [ExactText: FieldID] = [:]
     var changes = ChangeSet()
 
-    init(_ state: GenerationState) { self.state = state }
+    /// - Parameter scratch: Memory for what will be stored; nobody else's until the changes have been applied.
+    init(_ state: GenerationState, scratch: ByteBuffer = ByteBuffer()) {
+        self.state = state
+        encoder = RecordEncoder(scratch)
+    }
 
     /// A cache is kept as it is by a write that changes nothing.
     var isEmpty: Bool { changes.isEmpty && newKeys.isEmpty && newNames.isEmpty }
@@ -68,15 +72,15 @@ struct RecordChanges {
         }
         let greatest = try generation.greatestRecord(transaction)
         records.sort { $0.id < $1.id }
-        try encoder.bytes.withUnsafeBytes { bytes in
-            for (id, range) in records {
-                let value = UnsafeRawBufferPointer(rebasing: bytes[range])
-                try transaction.put(id, value, in: tables.records, append: greatest.map { id > $0 } ?? true)
-            }
-            for (key, range) in splitFields {
-                let value = UnsafeRawBufferPointer(rebasing: bytes[range])
-                try key.withBytes { try transaction.put($0, value, in: tables.fields) }
-            }
+        // Nothing more is encoded, so the bytes stay where they are.
+        let bytes = encoder.bytes
+        for (id, range) in records {
+            let value = UnsafeRawBufferPointer(rebasing: bytes[range])
+            try transaction.put(id, value, in: tables.records, append: greatest.map { id > $0 } ?? true)
+        }
+        for (key, range) in splitFields {
+            let value = UnsafeRawBufferPointer(rebasing: bytes[range])
+            try key.withBytes { try transaction.put($0, value, in: tables.fields) }
         }
         for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }

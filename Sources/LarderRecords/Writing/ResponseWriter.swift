@@ -80,6 +80,10 @@ struct ResponseWriter: ~Copyable {
         case unstored
     }
 
+    /// Memory for the work on one record, kept from one to the next.
+    private var spareFields: [StagedField] = []
+    private var spareEntries: [RecordEncoder.Entry] = []
+
     init(_ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges) {
         self.parsed = parsed
         self.operation = operation
@@ -91,6 +95,7 @@ struct ResponseWriter: ~Copyable {
         fieldIDs = Array(repeating: 0, count: parsed.layout.plan.keys.count)
         typeIDs = Array(repeating: 0, count: parsed.layout.typeNames.count + parsed.unknownTypes.count)
         staged.reserveCapacity(parsed.objects.count)
+        stagedByID.reserveCapacity(parsed.objects.count)
         stagedFields.reserveCapacity(parsed.fields.count)
     }
 
@@ -317,18 +322,25 @@ struct ResponseWriter: ~Copyable {
     private mutating func finish(
         _ record: StagedRecord, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
     ) throws {
-        let fields = sortedFields(of: record)
+        let fields = takeSortedFields(of: record)
+        var entries = spareEntries
+        spareEntries = []
+        defer {
+            spareFields = fields
+            entries.removeAll(keepingCapacity: true)
+            spareEntries = entries
+        }
         let type = try typeID(of: record.object, transaction)
         guard let existing = record.existing else {
             changes.changed(record.id)
-            return try encode(record, type: type, fields.map { .init(field: $0.id, source: .parsed($0.cell)) }, values)
+            for field in fields { entries.append(.init(field: field.id, source: .parsed(field.cell))) }
+            return try encode(record, type: type, entries, values)
         }
         if existing.type != type { changes.changed(record.id) }
         if existing.isSplit {
             return try finishSplit(record, existing, fields, type: type, values, transaction)
         }
         var isChanged = existing.type != type
-        var entries: [RecordEncoder.Entry] = []
         let payload = existing.payload
         var (came, stood) = (0, 0)
         while came < fields.count || stood < existing.count {
@@ -370,14 +382,20 @@ struct ResponseWriter: ~Copyable {
         }
     }
 
-    private func sortedFields(of record: StagedRecord) -> [StagedField] {
-        var fields: [StagedField] = []
+    /// The record's fields in ascending order of their numbers, in the memory that is kept for them.
+    private mutating func takeSortedFields(of record: StagedRecord) -> [StagedField] {
+        var fields = spareFields
+        spareFields = []
+        fields.removeAll(keepingCapacity: true)
+        var isSorted = true
         var next = record.firstField
         while next >= 0 {
+            if let last = fields.last, last.id > stagedFields[next].id { isSorted = false }
             fields.append(stagedFields[next])
             next = stagedFields[next].next
         }
-        fields.sort { $0.id < $1.id }
+        // Numbers are given in the order of the text, so that most records' fields are in order already.
+        if !isSorted { fields.sort { $0.id < $1.id } }
         return fields
     }
 
