@@ -26,11 +26,8 @@ struct Demonstration: Sendable {
         configuration.latency = options.latency
         let server: RecipeServer
         do { server = try await RecipeServer.start(configuration) } catch {
-            return .impossible(
-                options.port == 0
-                    ? "the server cannot listen on 127.0.0.1 (\(error))"
-                    : "the server cannot listen on port \(options.port); leave --port out, and it takes a free one "
-                        + "(\(error))")
+            let remedy = options.port == 0 ? "" : "; leave --port out, and it takes a free one"
+            return .impossible("the server cannot listen on 127.0.0.1:\(options.port)\(remedy)\n  (\(error))")
         }
         let claims = Claims()
         let outcome: Outcome

@@ -1,4 +1,4 @@
-# What the scripts beside this folder share: a toolchain, system libraries, quiet builds. Sourced by bash, with `set -eu`.
+# What the scripts in Tools share: a toolchain, system libraries, quiet builds. Sourced by bash, with `set -eu`.
 
 say() { printf '==> %s\n' "$*" >&2; }
 

@@ -8,9 +8,12 @@ func timed<Result>(
 }
 
 /// The median of what something takes.
-func median(of times: Int, _ work: () throws -> Void) rethrows -> Duration {
+///
+/// - Throws: What `work` throws, and `CancellationError` when the task is cancelled.
+func median(of times: Int, _ work: () throws -> Void) throws -> Duration {
     var durations: [Duration] = []
     for _ in 0..<max(1, times) {
+        try Task.checkCancellation()
         let start = ContinuousClock.now
         try work()
         durations.append(start.duration(to: .now))

@@ -23,8 +23,9 @@ enum StoreFolder {
         } catch let error as Unusable {
             throw error
         } catch {
+            if options.store == nil { try? files.removeItem(at: folder) }
             let remedy = options.store == nil ? "set TMPDIR, or name one with --store" : "name another one"
-            throw Unusable(message: "\(folder.path) cannot be written to; \(remedy) (\(error.localizedDescription))")
+            throw Unusable(message: "\(folder.path) cannot be written to; \(remedy)\n  (\(error.localizedDescription))")
         }
         return folder
     }
