@@ -3,7 +3,7 @@ internal import Synchronization
 /// What this process knows of the commits of others: the position up to which its observers have been told everything.
 final class OtherProcesses: Sendable {
     private struct Known {
-        /// The generation's identity, which is new whenever the cache was cleared or compacted.
+        /// The generation's identity, which is new whenever the cache was cleared.
         var generation: UInt64
         var position: ChangePosition
         /// Numbers after the position that this process committed, and told its observers of, itself.
