@@ -54,14 +54,16 @@ final class OtherProcesses: Sendable {
 }
 
 extension RecordCache {
-    /// The keys of entities that a commit may have brought into being: the log does not hold them, but each of them is a
-    /// record that changed as a whole and is there now.
+    /// The keys of entities that a commit may have brought into being: the log does not hold them, but each of them is
+    /// a record that changed as a whole and is there now.
     fileprivate func keys(of changes: ChangeSet) throws(RecordError) -> [String] {
         try translated {
             try withSnapshot { (generation, transaction) throws in
                 var keys: [String] = []
                 for change in changes.fields where change.field == RecordField.any {
-                    guard let record = try generation.record(change.record, transaction), record.isEntity else { continue }
+                    guard let record = try generation.record(change.record, transaction), record.isEntity else {
+                        continue
+                    }
                     keys.append(String(decoding: try record.key, as: UTF8.self))
                 }
                 return keys
@@ -73,9 +75,9 @@ extension RecordCache {
 extension RecordCache {
     /// Tells the observers of everything that other processes have committed since this was called last.
     ///
-    /// The first call only notes where the cache is, so it comes before the first read of what is watched. Observers are
-    /// called on the writer's thread, in order with this process's own commits. Where the log does not reach back far
-    /// enough, or the cache was cleared or rebuilt, they are told once that everything may be different.
+    /// The first call only notes where the cache is, so it comes before the first read of what is watched. Observers
+    /// are called on the writer's thread, in order with this process's own commits. Where the log does not reach back
+    /// far enough, or the cache was cleared or rebuilt, they are told once that everything may be different.
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {

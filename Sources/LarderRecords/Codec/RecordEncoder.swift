@@ -203,14 +203,7 @@ struct RecordEncoder {
         return word
     }
 
-    private mutating func appendLength(_ length: Int) {
-        var rest = length
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
-    }
+    private mutating func appendLength(_ length: Int) { appendVariableLength(UInt64(length), to: &bytes) }
 
     private mutating func append<Number: FixedWidthInteger>(_ number: Number) { appendLittleEndian(number, to: &bytes) }
 

@@ -53,7 +53,8 @@ extension ResponseValue: Encodable {
             return self
         } catch {
             throw EncodingError.invalidValue(self, .init(
-                codingPath: path, debugDescription: "The JSON of a custom scalar cannot be read.", underlyingError: error))
+                codingPath: path, debugDescription: "The JSON of a custom scalar cannot be read.",
+                underlyingError: error))
         }
     }
 }

@@ -43,7 +43,8 @@ struct FieldContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private func required(_ key: Key) throws -> Int {
         if let slot = slot(key) { return slot }
         throw DecodingError.keyNotFound(
-            key, .init(codingPath: codingPath, debugDescription: "The response has no field \"\(key.stringValue)\" here."))
+            key,
+            .init(codingPath: codingPath, debugDescription: "The response has no field \"\(key.stringValue)\" here."))
     }
 
     func contains(_ key: Key) -> Bool { slot(key) != nil }
