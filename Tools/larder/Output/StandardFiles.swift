@@ -13,9 +13,9 @@ enum StandardFiles {
 
     /// Gets the process ready to write to them.
     ///
-    /// A reader that goes away is an error of the write and not a signal. And where the caller closed one of them, it is
-    /// opened to nowhere: otherwise the next file to be opened, such as the store's own, would get its number, and what is
-    /// printed would be written into it.
+    /// A reader that goes away is an error of the write and not a signal. And where the caller closed one of them, it
+    /// is opened to nowhere: otherwise the next file to be opened, such as the store's own, would get its number, and
+    /// what is printed would be written into it.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
