@@ -6,8 +6,8 @@ struct LarderTool: ParsableCommand {
         abstract: "Looks into the store of a GraphQL program, feeds it and keeps it in order.",
         discussion: """
             A store is a folder in which a program keeps what a GraphQL server has told it, as records: one for each \
-            object, found by its cache key, such as Movie:12345. Every command takes the folder by --store, or from the \
-            environment variable LARDER_STORE.
+            object, found by its cache key, such as Movie:12345. Every command takes the folder by --store, or from \
+            the environment variable LARDER_STORE.
 
               larder ingest --store S --schema schema.graphqls --operation latest.graphql --response answer.json
               larder query  --store S --schema schema.graphqls --operation latest.graphql

@@ -35,7 +35,8 @@ struct StoreFolder: Sendable {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         guard names.allSatisfy({ ["records", "schemas"].contains($0) || $0.hasPrefix(".") }) else {
             throw Failure(
-                .notAStore, .refused, "\(url.path) holds something else than a store; name a new folder, or an empty one")
+                .notAStore, .refused,
+                "\(url.path) holds something else than a store; name a new folder, or an empty one")
         }
     }
 

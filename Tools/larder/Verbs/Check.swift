@@ -5,8 +5,9 @@ struct Check: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Looks whether the store's files are as they must be.",
         discussion: """
-            Looks at every page, and at every record, reference and index. Changes nothing. A process that writes meanwhile \
-            can be mistaken for damage: check again. The exit status is 5 if anything is wrong; each finding is a line.
+            Looks at every page, and at every record, reference and index. Changes nothing. A process that writes \
+            meanwhile can be mistaken for damage: check again. The exit status is 5 if anything is wrong; each finding \
+            is a line.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -23,7 +24,8 @@ struct Check: Verb {
         let counts = report.counts
         try output.result(
             .object([
-                ("isSound", .boolean(true)), ("pages", .int(Int(clamping: counts.pages))), ("objects", .int(counts.entities)),
+                ("isSound", .boolean(true)), ("pages", .int(Int(clamping: counts.pages))),
+                ("objects", .int(counts.entities)),
                 ("parts", .int(counts.parts)), ("tombstones", .int(counts.tombstones)),
                 ("references", .int(counts.references)), ("keys", .int(counts.keys)), ("names", .int(counts.names)),
                 ("changes", .int(counts.changes)),

@@ -5,8 +5,8 @@ struct Compact: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Writes the store's files anew, without what is free in them.",
         discussion: """
-            What the store knows stays as it is, and programs that have it open go on. Takes as much disk again until it is \
-            done.
+            What the store knows stays as it is, and programs that have it open go on. Takes as much disk again until \
+            it is done.
             """)
 
     @OptionGroup var store: StoreOptions

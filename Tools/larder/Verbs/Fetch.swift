@@ -7,8 +7,8 @@ struct Fetch: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Answers a query from where a policy says, and stores what a server answers.",
         discussion: """
-            Prints {"data": …} and says on standard error what was stored. The store is made if there is none. Headers are \
-            sent and never printed.
+            Prints {"data": …} and says on standard error what was stored. The store is made if there is none. Headers \
+            are sent and never printed.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -45,7 +45,8 @@ struct Fetch: Verb {
     }
 
     private func url() throws(Failure) -> URL {
-        guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
+        guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(),
+            ["http", "https"].contains(scheme),
             url.host()?.isEmpty == false
         else { throw Failure(usage: "the endpoint \(endpoint) is no http or https URL") }
         return url

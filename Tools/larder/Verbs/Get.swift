@@ -6,12 +6,13 @@ struct Get: Verb {
         abstract: "Shows what the store holds of one object.",
         discussion: """
             Fields are shown under the keys by which they are stored, with their arguments, and their values as JSON. \
-            {"$ref": key} is another object, {"$part": path} one without identity, which get takes like a key. The exit \
-            status is 3 if the store does not hold the object, or knows that it is no more.
+            {"$ref": key} is another object, {"$part": path} one without identity, which get takes like a key. The \
+            exit status is 3 if the store does not hold the object, or knows that it is no more.
             """)
 
     @OptionGroup var store: StoreOptions
-    @ArgumentParser.Argument(help: ArgumentHelp("The object's cache key, such as Movie:12345, or the path of a part.", valueName: "key"))
+    @ArgumentParser.Argument(
+        help: ArgumentHelp("The object's cache key, such as Movie:12345, or the path of a part.", valueName: "key"))
     var key: String
 
     func perform(_ output: Output) async throws {

@@ -5,8 +5,8 @@ struct Ingest: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Stores a server's response to an operation.",
         discussion: """
-            The response is a whole one, with "data" and whatever is beside it. Fields that have an error keep what the \
-            store knew of them. The store is made if there is none.
+            The response is a whole one, with "data" and whatever is beside it. Fields that have an error keep what \
+            the store knew of them. The store is made if there is none.
             """)
 
     @OptionGroup var store: StoreOptions

@@ -5,8 +5,8 @@ struct Ls: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Lists the cache keys of the objects in the store.",
         discussion: """
-            One key a line, in ascending order of bytes. QUERY_ROOT is the root of all queries. Objects that are known to \
-            be no more are listed with --deleted only.
+            One key a line, in ascending order of bytes. QUERY_ROOT is the root of all queries. Objects that are known \
+            to be no more are listed with --deleted only.
             """)
 
     @OptionGroup var store: StoreOptions

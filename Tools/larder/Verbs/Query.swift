@@ -5,8 +5,8 @@ struct Query: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Answers an operation from the store alone.",
         discussion: """
-            Prints {"data": …}. If the store does not know all of it, nothing is printed, the missing paths are named on \
-            standard error, and the exit status is 3; with --partial, what is known is printed and the status is 0.
+            Prints {"data": …}. If the store does not know all of it, nothing is printed, the missing paths are named \
+            on standard error, and the exit status is 3; with --partial, what is known is printed and the status is 0.
             """)
 
     @OptionGroup var store: StoreOptions

@@ -6,9 +6,10 @@ struct Rm: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Removes objects or fields.",
         discussion: """
-            Name objects by their cache keys, or all of a type by --type, or a field by --field: of the object of --of, \
-            otherwise of the root of all queries. A field goes with whatever arguments it was fetched; a whole field key, \
-            such as movies({"first":10}), names one set of them. What the store does not have is passed over.
+            Name objects by their cache keys, or all of a type by --type, or a field by --field: of the object of \
+            --of, otherwise of the root of all queries. A field goes with whatever arguments it was fetched; a whole \
+            field key, such as movies({"first":10}), names one set of them. What the store does not have is passed \
+            over.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -22,8 +23,8 @@ struct Rm: Verb {
     @Option(name: .customLong("of"), help: ArgumentHelp("Whose field.", valueName: "key"))
     var owner: String?
     @Option(name: .customLong("as"), help: ArgumentHelp(
-        "evicted: asking for the object is a miss until it comes again. deleted: it is known to be no more, and lists go "
-            + "without it.",
+        "evicted: asking for the object is a miss until it comes again. deleted: it is known to be no more, and lists "
+            + "go without it.",
         valueName: "how"))
     var removal: Removal = .evicted
 

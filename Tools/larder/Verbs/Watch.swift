@@ -5,10 +5,10 @@ struct Watch: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Prints an answer, or the state of an object, whenever anything changes it.",
         discussion: """
-            Give --operation for a query; a cache key for an object: whether it is there, and which of its fields changed; \
-            a key and --fragment for an object's fields. Prints one line for each state, the first at once, until it is \
-            interrupted or has printed --count lines. Changes by all processes are seen, a tenth of a second after they \
-            were made; states that follow each other faster may be left out, the last never is.
+            Give --operation for a query; a cache key for an object: whether it is there, and which of its fields \
+            changed; a key and --fragment for an object's fields. Prints one line for each state, the first at once, \
+            until it is interrupted or has printed --count lines. Changes by all processes are seen, a tenth of a \
+            second after they were made; states that follow each other faster may be left out, the last never is.
             """)
 
     @OptionGroup var store: StoreOptions
