@@ -8,6 +8,7 @@ public import Larder
 extension HTTPTransport {
     /// How operations are sent.
     public struct Options: Sendable {
+        /// Which requests go by which HTTP method.
         public enum Method: Sendable, Hashable {
             /// Everything by POST with a JSON body.
             case post
@@ -16,6 +17,7 @@ extension HTTPTransport {
             case getForQueries
         }
 
+        /// Whether a document is sent as its text or as its hash.
         public enum PersistedQueries: Sendable, Hashable {
             /// The document's text with every request.
             case off
@@ -27,7 +29,9 @@ extension HTTPTransport {
             case trustedDocuments
         }
 
+        /// Which requests go by GET.
         public var method: Method = .post
+        /// Whether documents are sent by their hash.
         public var persistedQueries: PersistedQueries = .off
 
         /// Headers of every request. A header of the same name (in any case) from `headersForRequest` replaces
@@ -52,6 +56,7 @@ extension HTTPTransport {
         /// Reads the time of day, against which a date in `Retry-After` is held where the server sent no `Date`.
         package var wallClock: @Sendable () -> Date = { Date() }
 
+        /// POST, the whole document every time, no headers of its own, and answers of up to 64 MiB.
         public init() {}
     }
 }

@@ -26,6 +26,7 @@ import Synchronization
 public final class HTTPTransport: GraphQLTransport {
     /// Where the operations go. Its query, if it has one, is kept.
     public let endpoint: URL
+    /// How operations are sent.
     public let options: Options
 
     let client: HTTPClient
@@ -33,6 +34,8 @@ public final class HTTPTransport: GraphQLTransport {
     /// Set once the server has said that it does not do persisted queries.
     private let persistedQueriesAreRefused = Mutex(false)
 
+    /// A transport over a client of the caller's.
+    ///
     /// - Parameter client: The client that carries the exchanges. It stays the caller's, who shuts it down after the
     ///   last use of this transport. `clientConfiguration(for:)` is the configuration to make it with; of another
     ///   one, note that AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server
@@ -46,6 +49,9 @@ public final class HTTPTransport: GraphQLTransport {
     /// How many callers wait for the answer to a query at this moment.
     package var queryCallers: Int { queriesInFlight.callers }
 
+    /// Sends a query or a mutation; identical queries that are under way are joined.
+    ///
+    /// - Throws: `.unusableRequest` for a subscription; otherwise as `GraphQLTransport.send`.
     public func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {

@@ -7,7 +7,10 @@ public struct LarderError: Error, Sendable {
     ///
     /// Failures of the record cache and of the transport keep their own codes, `records.…` and `transport.…`.
     public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name, such as `larder.miss`.
         public let rawValue: String
+
+        /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The cache does not know all that was asked; `missing` has the paths.
@@ -34,6 +37,7 @@ public struct LarderError: Error, Sendable {
         public static let cancelled = Code(rawValue: "larder.cancelled")
     }
 
+    /// What kind of failure it is.
     public var code: Code
     /// What happened and what would help, in English, for developers.
     public var message: String
@@ -46,6 +50,7 @@ public struct LarderError: Error, Sendable {
     /// The error of the layer below.
     public var cause: (any Error)?
 
+    /// An error of this code; tests and a program's own layers make them.
     public init(
         _ code: Code, _ message: String, missing: [ResponsePath] = [], errors: [GraphQLError] = [],
         response: Response? = nil, cause: (any Error)? = nil
@@ -60,6 +65,7 @@ public struct LarderError: Error, Sendable {
 }
 
 extension LarderError: CustomStringConvertible {
+    /// The message, the first few missing paths and server errors, and the code.
     public var description: String {
         var text = message
         if !missing.isEmpty {

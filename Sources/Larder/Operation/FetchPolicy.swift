@@ -2,7 +2,7 @@
 public enum FetchPolicy: String, Sendable, Hashable, CaseIterable {
     /// From the cache if it knows everything, otherwise from the server.
     case cacheFirst
-    /// From the server; from the cache if the server cannot be reached and the cache knows everything.
+    /// From the server; from the cache if no answer can be had of it and the cache knows everything.
     case networkFirst
     /// From the server. The cache takes in the answer.
     case networkOnly
@@ -29,13 +29,15 @@ public enum MutationDelivery: Sendable, Hashable {
 }
 
 /// What one fetch is to do.
-public struct FetchOptions: Sendable {
+public struct FetchOptions: Sendable, Hashable {
+    /// What becomes of an answer that has errors.
     public var errorPolicy: ErrorPolicy
     /// How long the server may take, the whole exchange included.
     public var timeout: Duration
     /// Headers of this request only.
     public var headers: [GraphQLRequest.Header]
 
+    /// Thirty seconds, no headers of its own, and errors are thrown, unless said otherwise.
     public init(
         errorPolicy: ErrorPolicy = .fail, timeout: Duration = .seconds(30), headers: [GraphQLRequest.Header] = []
     ) {

@@ -10,8 +10,10 @@ public struct GraphQLOperation: Sendable {
     public var document: String
     /// Which operation of the document; may be nil where it has only one.
     public var name: String?
+    /// By name, without the dollar sign. Those that are left out take their defaults.
     public var variables: [String: Value]
 
+    /// - Parameter name: May be left out where the document has only one.
     public init(_ document: String, name: String? = nil, variables: [String: Value] = [:]) {
         self.document = document
         self.name = name
@@ -29,7 +31,10 @@ public struct GraphQLOperation: Sendable {
 /// }
 /// ```
 public protocol TypedOperation: Sendable {
+    /// The root of the data, by the operation's response keys.
     associatedtype Data: Decodable & Sendable
+
+    /// The operation with its variables.
     var operation: GraphQLOperation { get }
 }
 
@@ -39,8 +44,10 @@ public struct GraphQLFragment: Sendable {
     public var document: String
     /// Which fragment of the document; may be nil where it has only one.
     public var name: String?
+    /// By name, without the dollar sign. Those that are left out take their defaults.
     public var variables: [String: Value]
 
+    /// - Parameter name: May be left out where the document has only one.
     public init(_ document: String, name: String? = nil, variables: [String: Value] = [:]) {
         self.document = document
         self.name = name

@@ -4,22 +4,22 @@ internal import Synchronization
 
 /// The operations that a partition has compiled, and those with variables that it has used lately.
 final class OperationCache: Sendable {
-    /// A document and the name of what is asked of it. Texts are compared byte by byte: Swift's own comparison takes
-    /// texts of different bytes for the same.
+    /// A document and the name of what is asked of it.
     private struct DocumentKey: Hashable {
-        let document: String
-        let name: String?
+        let document: ExactText
+        let name: ExactText?
         let isFragment: Bool
 
-        static func == (left: DocumentKey, right: DocumentKey) -> Bool {
-            left.isFragment == right.isFragment && left.name == right.name
-                && left.document.utf8.elementsEqual(right.document.utf8)
+        init(_ operation: GraphQLOperation) {
+            document = ExactText(operation.document)
+            name = operation.name.map(ExactText.init)
+            isFragment = false
         }
 
-        func hash(into hasher: inout Hasher) {
-            var document = document
-            document.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-            hasher.combine(isFragment)
+        init(_ fragment: GraphQLFragment) {
+            document = ExactText(fragment.document)
+            name = fragment.name.map(ExactText.init)
+            isFragment = true
         }
     }
 
@@ -46,19 +46,15 @@ final class OperationCache: Sendable {
     init(_ schema: SchemaIndex) { self.schema = schema }
 
     func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
-        try compiled(DocumentKey(document: operation.document, name: operation.name, isFragment: false))
+        try compiled(DocumentKey(operation))
     }
 
     func bound(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
-        try bound(
-            DocumentKey(document: operation.document, name: operation.name, isFragment: false), operation.variables,
-            exposesAdded)
+        try bound(DocumentKey(operation), operation.variables, exposesAdded)
     }
 
     func bound(_ fragment: GraphQLFragment, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
-        try bound(
-            DocumentKey(document: fragment.document, name: fragment.name, isFragment: true), fragment.variables,
-            exposesAdded)
+        try bound(DocumentKey(fragment), fragment.variables, exposesAdded)
     }
 
     private func bound(
@@ -83,12 +79,12 @@ final class OperationCache: Sendable {
     private func compiled(_ key: DocumentKey) throws(LarderError) -> CompiledOperation {
         if let compiled = known.withLock({ $0.compiled[key] }) { return compiled }
         let document: Document
-        do { document = try Document(parsing: key.document) } catch { throw LarderError(error) }
+        do { document = try Document(parsing: key.document.text) } catch { throw LarderError(error) }
         let compiled: CompiledOperation
         do {
             compiled = key.isFragment
-                ? try CompiledOperation(fragment: key.name, in: document, schema)
-                : try CompiledOperation(operation: key.name, in: document, schema)
+                ? try CompiledOperation(fragment: key.name?.text, in: document, schema)
+                : try CompiledOperation(operation: key.name?.text, in: document, schema)
         } catch { throw LarderError(error) }
         known.withLock { known in
             if known.compiled.count >= Self.compiledLimit { known.compiled = [:] }

@@ -5,8 +5,12 @@ internal import Logging
 extension Partition {
     /// Answers an operation from where the policy says.
     ///
-    /// What a server answers is stored before it is returned, fields that have an error excepted, so that whoever watches
-    /// sees it too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
+    /// What a server answers is stored before it is returned, fields that have an error excepted, so that whoever
+    /// watches sees it too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
+    ///
+    /// - Throws: `.miss` where the cache alone was asked; `.noTransport`, `.cancelled` or a code `transport.…` where no
+    ///   answer could be had; `.serverErrors` as the error policy says; `.syntax`, `.operation` or `.variables` for
+    ///   what cannot be asked; a code `records.…` where the answer does not fit or cannot be stored.
     public func fetch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
@@ -22,11 +26,11 @@ extension Partition {
         case .networkOnly, .cacheAndNetwork: return try await exchange(operation, bound, options)
         case .networkFirst:
             do throws(LarderError) { return try await exchange(operation, bound, options) } catch {
-                // Only an unreachable server is stood in for; what it answered stands.
+                // Only a missing answer is stood in for; what the server answered stands.
                 guard error.cause is TransportError || error.code == .noTransport, error.code != .cancelled,
                     let cached = cached(bound)
                 else { throw error }
-                core.logger.debug("answered from the cache, for the server cannot be reached", metadata: [
+                core.logger.debug("answered from the cache, for no answer could be had of the server", metadata: [
                     "error": "\(error)",
                 ])
                 return cached
@@ -35,6 +39,8 @@ extension Partition {
     }
 
     /// As `fetch`, in the program's own type.
+    ///
+    /// - Throws: As `fetch`; `.data` where the answer does not fit the type.
     public func fetch<Typed: TypedOperation>(
         _ operation: Typed, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Typed.Data {
@@ -42,6 +48,8 @@ extension Partition {
     }
 
     /// All the answers that a policy gives: two for `.cacheAndNetwork` where the cache knows everything, else one.
+    ///
+    /// The stream fails with what `fetch` throws; letting go of it cancels the fetch.
     public func fetches(
         _ operation: GraphQLOperation, policy: FetchPolicy, options: FetchOptions = FetchOptions()
     ) -> AsyncThrowingStream<Response, any Error> {
@@ -62,6 +70,10 @@ extension Partition {
     /// Sends a mutation.
     ///
     /// Objects in the answer are stored like any other's; the mutation itself is not.
+    ///
+    /// - Parameter delivery: How long it may take, in place of `options.timeout`.
+    /// - Throws: As `fetch`. After `transport.timedOut`, `transport.interrupted` and `.cancelled` the server may have
+    ///   made the change nevertheless.
     public func mutate(
         _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
@@ -105,8 +117,8 @@ extension Partition {
             variables: Value.object(bound.binding.variables).json, headers: options.headers)
         let answer: GraphQLAnswer
         do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {
-            guard error.code != .cancelled else { throw LarderError(.cancelled, "the fetch was cancelled", cause: error) }
-            throw LarderError(error)
+            throw error.code == .cancelled
+                ? LarderError(.cancelled, "the fetch was cancelled", cause: error) : LarderError(error)
         }
         let parsed: ParsedResponse
         do throws(RecordError) {

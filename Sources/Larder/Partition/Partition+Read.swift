@@ -4,14 +4,18 @@ public import LarderRecords
 extension Partition {
     /// Answers an operation from the cache alone.
     ///
-    /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may not
-    ///   be null makes absent what holds it. Otherwise that is a `.miss`.
+    /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may
+    ///   not be null makes absent what holds it. Otherwise that is a `.miss`.
+    /// - Throws: `.miss` where something is not known and `allowsPartial` is false; `.parked`; `.syntax`, `.operation`
+    ///   or `.variables` for what cannot be asked; `records.damaged`.
     /// - Complexity: O(n) in the size of the answer.
     public func read(_ operation: GraphQLOperation, allowsPartial: Bool = false) throws(LarderError) -> Response {
         try answer(try core.operations.bound(operation), from: .query, allowsPartial: allowsPartial).response
     }
 
     /// Answers an operation from the cache alone, in the program's own type.
+    ///
+    /// - Throws: As `read`; `.data` where the answer does not fit the type.
     public func read<Typed: TypedOperation>(_ operation: Typed) throws(LarderError) -> Typed.Data {
         try decoded(read(operation.operation))
     }
@@ -19,8 +23,10 @@ extension Partition {
     /// Answers what a fragment asks of one object, from the cache alone.
     ///
     /// - Parameter key: The object's cache key, such as `Movie:12345`.
-    /// - Throws: `.deleted` where the object is known to be no more.
-    public func read(_ key: String, _ fragment: GraphQLFragment, allowsPartial: Bool = false) throws(LarderError) -> Response {
+    /// - Throws: As `read` of an operation; `.deleted` where the object is known to be no more.
+    public func read(
+        _ key: String, _ fragment: GraphQLFragment, allowsPartial: Bool = false
+    ) throws(LarderError) -> Response {
         try answer(try core.operations.bound(fragment), from: .object(key: key), allowsPartial: allowsPartial).response
     }
 

@@ -9,11 +9,13 @@ extension Partition {
     /// The data must be complete: every field that is selected, and of every object that has an identity also its key
     /// fields, and `__typename` where the schema allows several types.
     /// - Parameter json: The data as a JSON object in UTF-8.
+    /// - Throws: `records.responseMalformed` or `records.responseMismatch` where the data is not of that form;
+    ///   `records.busy`, `records.full` or `records.notWritable` where it cannot be stored.
     public func write(_ operation: GraphQLOperation, json: [UInt8]) async throws(LarderError) {
         try await write(core.operations.bound(operation, exposesAdded: true), json, to: .query)
     }
 
-    /// Stores data as if a server had answered the operation with it.
+    /// Stores data as if a server had answered the operation with it, as `write(_:json:)`.
     public func write<Typed: TypedOperation>(
         _ operation: Typed, data: Typed.Data
     ) async throws(LarderError) where Typed.Data: Encodable {
@@ -31,11 +33,11 @@ extension Partition {
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
     ///
-    /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and may run
-    /// again where the transaction has to be made again.
+    /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and
+    /// may run again where the transaction has to be made again.
     ///
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
-    /// - Throws: `.miss` where the cache does not know all of it.
+    /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.
     public func update(
         _ operation: GraphQLOperation, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
@@ -79,22 +81,33 @@ extension Partition {
     }
 
     /// Removes objects by their cache keys; keys that the cache does not have are passed over.
+    ///
+    /// - Throws: `records.busy`, `records.full` or `records.notWritable`.
     public func remove(_ keys: String..., as removal: Removal) async throws(LarderError) {
         try await remove(keys: keys, as: removal)
     }
 
+    /// Removes objects by their cache keys; keys that the cache does not have are passed over.
     public func remove(keys: [String], as removal: Removal) async throws(LarderError) {
-        do { _ = try await core.cache.remove(keys: keys, as: .init(removal)) } catch { throw LarderError.parking(error) }
+        do {
+            _ = try await core.cache.remove(keys: keys, as: .init(removal))
+        } catch { throw LarderError.parking(error) }
     }
 
-    /// Removes all objects of a type. O(n) in their number.
+    /// Removes all objects of a type.
+    ///
+    /// - Complexity: O(n) in the objects of the type.
     public func remove(type: String, as removal: Removal) async throws(LarderError) {
-        do { _ = try await core.cache.remove(type: type, as: .init(removal)) } catch { throw LarderError.parking(error) }
+        do {
+            _ = try await core.cache.remove(type: type, as: .init(removal))
+        } catch { throw LarderError.parking(error) }
     }
 
     /// Removes a field of an object, with whatever arguments it was fetched.
     ///
-    /// - Parameter key: The object's cache key; nil for the root of all queries.
+    /// - Parameters:
+    ///   - field: The field's name, or a whole field key such as `recipe({"id":"7"})` to remove one set of arguments.
+    ///   - key: The object's cache key; nil for the root of all queries.
     public func remove(field: String, of key: String? = nil) async throws(LarderError) {
         do {
             _ = try await core.cache.remove(field: field, of: key ?? CacheKey.queryRoot)

@@ -4,8 +4,8 @@ internal import Logging
 
 /// Where a program works: the cache of one backend and user, and the way to its server.
 ///
-/// All of it may be used from any task or thread. Reads are synchronous and take microseconds; a user interface may make
-/// them while it draws its first frame.
+/// All of it may be used from any task or thread. Reads are synchronous and take microseconds; a user interface may
+/// make them while it draws its first frame.
 public final class Partition: Sendable {
     let core: PartitionCore
     let transport: (any GraphQLTransport)?

@@ -10,8 +10,8 @@ internal import LarderGraphQL
 public struct Schema: Sendable, Hashable {
     private(set) var index: SchemaIndex
 
-    /// - Parameter texts: In the schema definition language; any may extend the types of any other, so that policies can
-    ///   be kept apart from the server's own text.
+    /// - Parameter texts: In the schema definition language; any may extend the types of any other, so that policies
+    ///   can be kept apart from the server's own text.
     /// - Throws: `.schema`, with line and column.
     public init(parsing texts: String...) throws(LarderError) { try self.init(parsing: texts) }
 
@@ -39,8 +39,8 @@ public struct Schema: Sendable, Hashable {
 
     /// Says that the arguments of a field name the object, or the objects, that it returns.
     ///
-    /// - Parameter keyArguments: One for each key field of the returned type, in their order; `input.id` names a field of
-    ///   an input object. Where the field returns a list, one of them is a list.
+    /// - Parameter keyArguments: One for each key field of the returned type, in their order; `input.id` names a field
+    ///   of an input object. Where the field returns a list, one of them is a list.
     public mutating func setKeyArguments(
         _ keyArguments: [String], forField field: String, of type: String
     ) throws(LarderError) {

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Foundation
+internal import LarderRecords
 internal import Logging
 
 /// A compiled schema in the store, under the SHA-256 of the texts it was compiled from.
@@ -14,7 +15,7 @@ struct KeptSchema {
             hash.update(data: Array("\(text.utf8.count):".utf8))
             hash.update(data: Array(text.utf8))
         }
-        let digest = hash.finalize().map { byte in String(byte >> 4, radix: 16) + String(byte & 15, radix: 16) }.joined()
+        let digest = String(decoding: hexadecimal(hash.finalize()), as: UTF8.self)
         file = folder.appending(path: "schemas/\(digest).schema")
     }
 

@@ -13,6 +13,7 @@ internal import Synchronization
 ///
 /// Opening uses no network and waits for nobody longer than its options say. A store is open once in a process.
 public final class Store: Sendable {
+    /// How a store is opened.
     public struct Options: Sendable {
         /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
         public var maximumSize = 64 << 30
@@ -24,13 +25,18 @@ public final class Store: Sendable {
         public var lockDeadline = Duration.seconds(5)
         /// Who this is, for the errors of other processes that wait for this one.
         public var label = "larder"
+        /// Where diagnostics go: what is not worth an error, or has nobody to be thrown at.
         public var logger = Logger(label: "larder")
 
+        /// 64 GiB of address space, writable, and five seconds for every wait.
         public init() {}
     }
 
+    /// Where the store is.
     public let folder: URL
+    /// The schema by which it is read and written.
     public let schema: Schema
+    /// As they were given when it was opened.
     public let options: Options
     private let partitions = Mutex<[String: Partition]>([:])
 
@@ -41,6 +47,8 @@ public final class Store: Sendable {
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
+    ///
+    /// The files are opened by `partition`; this fails for nothing on disk.
     public static func open(
         at folder: URL, schema: Schema, options: Options = Options()
     ) throws(LarderError) -> Store {
@@ -49,6 +57,8 @@ public final class Store: Sendable {
 
     /// Opens the store with a schema whose text is parsed only if it has changed since: the compiled schema is kept in
     /// the store.
+    ///
+    /// - Throws: `.schema`, with line and column.
     public static func open(
         at folder: URL, schemaText texts: [String], options: Options = Options()
     ) throws(LarderError) -> Store {
@@ -60,7 +70,11 @@ public final class Store: Sendable {
 
     /// Where a program works. There is one for each backend and user; for now it is always the same.
     ///
+    /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
+    ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
+    /// - Throws: `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
+    ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let name = Self.partitionName
         let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
@@ -78,8 +92,8 @@ public final class Store: Sendable {
         return try opened.get()
     }
 
-    /// Closes the store cleanly, so that opening it again is quick. Its partitions throw `.parked` from now on, and their
-    /// streams end.
+    /// Closes the store cleanly, so that opening it again is quick. Its partitions throw `.parked` from now on, and
+    /// their streams end.
     public func close() throws(LarderError) {
         let open = partitions.withLock { partitions in
             defer { partitions = [:] }

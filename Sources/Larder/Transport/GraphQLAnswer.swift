@@ -7,6 +7,7 @@ public struct GraphQLAnswer: Sendable, Hashable {
     /// How long the server asked to be left alone, from `Retry-After`.
     public var retryAfter: Duration?
 
+    /// - Parameter body: JSON in UTF-8, already decompressed.
     public init(body: [UInt8], status: Int? = nil, retryAfter: Duration? = nil) {
         self.body = body
         self.status = status

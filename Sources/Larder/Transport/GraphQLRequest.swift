@@ -1,19 +1,25 @@
 /// One operation on its way to a server.
 public struct GraphQLRequest: Sendable, Hashable {
+    /// What the operation does.
     public enum OperationKind: String, Sendable, Hashable, Codable {
         case query, mutation, subscription
     }
 
+    /// A header of HTTP, or of what a transport has instead.
     public struct Header: Sendable, Hashable {
+        /// In any case; names that differ in case alone are one.
         public var name: String
+        /// As it is to be sent.
         public var value: String
 
+        /// A header of this name and value.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// What the operation does, by which a transport chooses how to send it.
     public var kind: OperationKind
     /// The operation's name, which the document contains; nil for an anonymous one.
     public var operationName: String?
@@ -26,6 +32,7 @@ public struct GraphQLRequest: Sendable, Hashable {
     /// Headers of this request only, after those of the transport.
     public var headers: [Header]
 
+    /// A request that says all of it; ``Partition`` makes them.
     public init(
         kind: OperationKind, operationName: String?, document: String, documentHash: String,
         variables: [UInt8], headers: [Header] = []

@@ -2,7 +2,10 @@
 public struct TransportError: Error, Sendable {
     /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
     public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name, such as `transport.timedOut`.
         public let rawValue: String
+
+        /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The server could not be reached: no network, no such host, refused.
@@ -23,6 +26,7 @@ public struct TransportError: Error, Sendable {
         public static let unusableRequest = Code(rawValue: "transport.unusableRequest")
     }
 
+    /// What kind of failure it is.
     public var code: Code
     /// What happened and what would help, in English, for developers.
     public var message: String
@@ -35,6 +39,7 @@ public struct TransportError: Error, Sendable {
     /// The error of the layer below.
     public var cause: (any Error)?
 
+    /// An error of this code, for transports to throw.
     public init(
         _ code: Code, _ message: String, status: Int? = nil, retryAfter: Duration? = nil,
         body: [UInt8] = [], cause: (any Error)? = nil
@@ -49,6 +54,7 @@ public struct TransportError: Error, Sendable {
 }
 
 extension TransportError: CustomStringConvertible {
+    /// The message, the code and the cause.
     public var description: String {
         var text = "\(message) [\(code.rawValue)]"
         if let cause { text += ": \(cause)" }

@@ -8,8 +8,6 @@ final class ObjectWatcher: Sendable {
         var record: UInt64?
         /// Fields that changed and have not been told.
         var changed: Set<UInt32> = []
-        var isReading = false
-        var isMarked = false
         var isEnded = false
         var last: ObjectState?
     }
@@ -17,6 +15,7 @@ final class ObjectWatcher: Sendable {
     private let core: PartitionCore
     private let key: String
     private let continuation: AsyncStream<ObjectState>.Continuation
+    private let reading = MarkedReading()
     private let progress = Mutex(Progress())
 
     init(_ core: PartitionCore, _ key: String, _ continuation: AsyncStream<ObjectState>.Continuation) {
@@ -31,11 +30,8 @@ final class ObjectWatcher: Sendable {
             if let commit { self.mark(commit) } else { self.end() }
         }
         guard let id else { return end() }
-        progress.withLock { progress in
-            progress.id = id
-            progress.isReading = true
-        }
-        read()
+        progress.withLock { $0.id = id }
+        reading.run(read)
     }
 
     func end() {
@@ -44,42 +40,26 @@ final class ObjectWatcher: Sendable {
             return progress.id
         }
         if let id { core.watchers.remove(id) }
+        reading.end()
         continuation.finish()
     }
 
     private func mark(_ commit: Commit) {
-        let mustRead = progress.withLock { progress in
+        progress.withLock { progress in
             for change in commit.changes.fields where change.record == progress.record {
                 progress.changed.insert(change.field)
             }
             if commit.changes.isEverything { progress.changed.insert(RecordField.any) }
-            progress.isMarked = true
-            guard !progress.isReading, !progress.isEnded else { return false }
-            progress.isReading = true
-            return true
         }
-        if mustRead { Task { self.read() } }
+        reading.mark(read)
     }
 
     private func read() {
-        repeat {
-            progress.withLock { $0.isMarked = false }
-            readOnce()
-        } while progress.withLock { progress in
-            guard progress.isMarked, !progress.isEnded else {
-                progress.isReading = false
-                return false
-            }
-            return true
-        }
-    }
-
-    private func readOnce() {
         guard let id = progress.withLock({ $0.id }) else { return }
         let moment = core.watchers.published
         do throws(RecordError) {
             let (presence, dependencies) = try core.cache.presence(of: key)
-            if !core.watchers.set(dependencies, of: id, readAt: moment) { progress.withLock { $0.isMarked = true } }
+            if !core.watchers.set(dependencies, of: id, readAt: moment) { reading.mark(read) }
             let changed = progress.withLock { progress in
                 progress.record = dependencies.fields.first?.record
                 defer { progress.changed = [] }

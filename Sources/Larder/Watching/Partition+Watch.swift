@@ -3,11 +3,14 @@ internal import LarderRecords
 extension Partition {
     /// The newest answer to an operation, whenever anything changes it.
     ///
-    /// It depends on the fields it is made of, and not on having been fetched: it may be watched before its data exists, and
-    /// after a fetch that failed. A slow reader gets the newest state only, and equal states are not given twice. A watcher
-    /// whose answer another write made partial says so; it does not fetch again.
+    /// It depends on the fields it is made of, and not on having been fetched: it may be watched before its data
+    /// exists, and after a fetch that failed. A slow reader gets the newest state only, and equal states are not given
+    /// twice. A watcher whose answer another write made partial says so; it does not fetch again.
     ///
-    /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not know.
+    /// The stream ends when the store is closed; letting go of it ends the watcher, and the fetch that it began.
+    ///
+    /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
+    ///   know.
     public func watch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
     ) throws(LarderError) -> AsyncStream<WatchState> {
@@ -20,11 +23,16 @@ extension Partition {
     }
 
     /// The newest of what a fragment asks of one object, whenever anything changes it.
+    ///
+    /// - Parameter key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
+    /// - Throws: `.syntax`, `.operation` or `.variables` for what cannot be asked.
     public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> AsyncStream<WatchState> {
         stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
     }
 
     /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.
+    ///
+    /// Every state is kept for a slow reader, for each says what has changed since the one before.
     public func watch(_ key: String) -> AsyncStream<ObjectState> {
         AsyncStream(bufferingPolicy: .unbounded) { continuation in
             let watcher = ObjectWatcher(core, key, continuation)

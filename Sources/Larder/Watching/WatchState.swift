@@ -29,6 +29,7 @@ public struct WatchState: Sendable {
     /// The data, if it is complete.
     public var complete: Response? { response.flatMap { $0.isComplete ? $0 : nil } }
 
+    /// Whether a reader would see no difference: errors are compared by code and message.
     func isSame(as other: WatchState) -> Bool {
         response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
             && error?.code == other.error?.code && error?.message == other.error?.message

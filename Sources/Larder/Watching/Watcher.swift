@@ -3,16 +3,13 @@ internal import Synchronization
 
 /// Keeps one stream at the newest state of one answer.
 ///
-/// A commit that concerns the answer only marks the watcher; it reads again in a task of its own, once however often it was
-/// marked meanwhile, and hands over what is different. Whoever is slow to take it gets the newest.
+/// A commit that concerns the answer only marks the watcher; it reads again in a task of its own, once however often it
+/// was marked meanwhile, and hands over what is different. Whoever is slow to take it gets the newest.
 final class Watcher: Sendable {
     private struct Progress {
         var id: WatcherIndex.WatcherID?
         var state = WatchState()
         var hasDelivered = false
-        /// Whether a read is under way, and whether it must be followed by another.
-        var isReading = false
-        var isMarked = false
         var fetch: Task<Void, Never>?
         var isEnded = false
     }
@@ -21,6 +18,7 @@ final class Watcher: Sendable {
     private let operation: BoundOperation
     private let root: RecordCache.Root
     private let continuation: AsyncStream<WatchState>.Continuation
+    private let reading = MarkedReading()
     private let progress = Mutex(Progress())
 
     init(
@@ -33,19 +31,22 @@ final class Watcher: Sendable {
         self.continuation = continuation
     }
 
-    /// - Parameter fetch: What to fetch at first, if anything: told whether the cache has it all.
+    /// Reads at once, on the caller's thread.
+    ///
+    /// - Parameters:
+    ///   - fetch: Brings the answer from the server into the cache, if that is to be tried at first.
+    ///   - unlessComplete: Whether to fetch only what the cache does not know.
     func start(fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool) {
         let id = core.watchers.add { [weak self] commit in
             guard let self else { return }
-            if commit == nil { self.end() } else { self.mark() }
+            if commit == nil { self.end() } else { self.reading.mark(self.read) }
         }
         guard let id else { return end() }
         progress.withLock { progress in
             progress.id = id
-            progress.isReading = true
             progress.state.isFetching = fetch != nil && !unlessComplete
         }
-        read()
+        reading.run(read)
         guard let fetch else { return }
         let isComplete = progress.withLock { $0.state.complete != nil }
         guard !(unlessComplete && isComplete) else { return }
@@ -69,18 +70,9 @@ final class Watcher: Sendable {
             return (progress.id, progress.fetch)
         }
         if let id { core.watchers.remove(id) }
+        reading.end()
         fetch?.cancel()
         continuation.finish()
-    }
-
-    private func mark() {
-        let mustRead = progress.withLock { progress in
-            progress.isMarked = true
-            guard !progress.isReading, !progress.isEnded else { return false }
-            progress.isReading = true
-            return true
-        }
-        if mustRead { Task { self.read() } }
     }
 
     private func fetched(_ failure: LarderError?) {
@@ -90,28 +82,13 @@ final class Watcher: Sendable {
         }
     }
 
-    /// Reads until nothing has changed since, and delivers.
+    /// Reads once and delivers; something that was committed meanwhile asks for another read.
     private func read() {
-        repeat {
-            progress.withLock { $0.isMarked = false }
-            readOnce()
-        } while progress.withLock { progress in
-            guard progress.isMarked, !progress.isEnded else {
-                progress.isReading = false
-                return false
-            }
-            return true
-        }
-    }
-
-    private func readOnce() {
         guard let id = progress.withLock({ $0.id }) else { return }
         let moment = core.watchers.published
         do throws(RecordError) {
             let answer = try core.cache.read(operation, from: root)
-            if !core.watchers.set(answer.dependencies, of: id, readAt: moment) {
-                progress.withLock { $0.isMarked = true }
-            }
+            if !core.watchers.set(answer.dependencies, of: id, readAt: moment) { reading.mark(read) }
             deliver { state in
                 state.response = answer.isDeleted ? nil : answer.response
                 state.isDeleted = answer.isDeleted

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Who waits for which fields: the inverted index by which a commit finds those it concerns.
 ///
-/// A commit costs what it touches, and not how many watch. Finding is done on the writer's thread and only marks and wakes;
-/// whoever is woken reads on a thread of its own.
+/// A commit costs what it touches, and not how many watch. Finding is done on the writer's thread and only marks and
+/// wakes; whoever is woken reads on a thread of its own.
 final class WatcherIndex: Sendable {
     typealias WatcherID = UInt64
 
@@ -26,8 +26,8 @@ final class WatcherIndex: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter wake: Called for each commit that concerns the watcher, on the writer's thread; it must not wait. With
-    ///   nil, once, when there is nothing more to watch.
+    /// - Parameter wake: Called for each commit that concerns the watcher, on the writer's thread; it must not wait.
+    ///   With nil, once, when there is nothing more to watch.
     /// - Returns: Nil if the index is closed.
     func add(_ wake: @escaping @Sendable (Commit?) -> Void) -> WatcherID? {
         state.withLock { state in

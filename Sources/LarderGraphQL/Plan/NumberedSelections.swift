@@ -50,7 +50,8 @@ struct NumberedSelections {
                 fields.append(FieldNode(field: field, selections: inner))
             case .inlineFragment(let fragment):
                 guard isIncluded(fragment.directives) else { continue }
-                items.append(.fragment(try type(fragment.typeCondition, fragment.location), set: try add(fragment.selections)))
+                let condition = try type(fragment.typeCondition, fragment.location)
+                items.append(.fragment(condition, set: try add(fragment.selections)))
             case .fragmentSpread(let spread):
                 guard isIncluded(spread.directives) else { continue }
                 guard let fragment = document.fragments.first(where: { $0.name == spread.name }) else {

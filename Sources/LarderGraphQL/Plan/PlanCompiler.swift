@@ -91,8 +91,8 @@ struct PlanCompiler {
         }
         let number = try selection([set], of: type, depth: 1)
         return Plan(
-            kind: kind, root: number, selections: selections.compactMap { $0 }, cases: cases, fields: fields, keys: keys,
-            policies: policies, depth: levels)
+            kind: kind, root: number, selections: selections.compactMap { $0 }, cases: cases, fields: fields,
+            keys: keys, policies: policies, depth: levels)
     }
 
     // MARK: Selections
@@ -109,11 +109,11 @@ struct PlanCompiler {
         compiled[key] = number
 
         let conditions = typeConditions(sets)
-        let static_ = schema.types[type]
+        let declared = schema.types[type]
         var caseNumbers: [Signature: Int] = [:]
         var collected: [[Bool]: Collected] = [:]
         var types: [SelectionPlan.ConcreteType] = []
-        for concrete in static_.possibleTypes {
+        for concrete in declared.possibleTypes {
             let applies = conditions.map { schema.isPossible(concrete, of: $0) }
             types.append(SelectionPlan.ConcreteType(
                 name: schema.types[concrete].name,
@@ -121,7 +121,7 @@ struct PlanCompiler {
                     applies, conditions, sets, concrete, at: type, &collected, &caseNumbers, depth)))
         }
         selections[number] = SelectionPlan(
-            staticType: type, staticTypeName: static_.name, isConcrete: static_.kind == .object, types: types,
+            staticType: type, staticTypeName: declared.name, isConcrete: declared.kind == .object, types: types,
             unknownTypeCase: try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers, depth))
         return number
     }
@@ -154,11 +154,11 @@ struct PlanCompiler {
         _ type: SchemaIndex.TypeID, _ conditions: [SchemaIndex.TypeID], _ sets: [Int],
         _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int], _ depth: Int
     ) throws(PlanError) -> Int? {
-        let static_ = schema.types[type]
-        guard static_.kind.isAbstract else { return nil }
+        let declared = schema.types[type]
+        guard declared.kind.isAbstract else { return nil }
         var applies: [Bool] = []
         for condition in conditions {
-            if condition == type || static_.interfaces.contains(condition) {
+            if condition == type || declared.interfaces.contains(condition) {
                 applies.append(true)
             } else if schema.types[condition].kind == .object {
                 applies.append(false)
@@ -200,7 +200,8 @@ struct PlanCompiler {
             planned.firstIndex { $0.name == name && $0.responseKey == added.responseKey(of: name) }
         }
         guard fields.count + planned.count <= Self.fieldLimit else {
-            throw PlanError(.tooComplex, "The operation selects more than \(Self.fieldLimit) fields once it is spread out")
+            throw PlanError(
+                .tooComplex, "The operation selects more than \(Self.fieldLimit) fields once it is spread out")
         }
         let start = fields.count
         fields += planned
@@ -289,7 +290,8 @@ struct PlanCompiler {
         }
         if let other = nodes.first(where: { graph.fields[$0].field.name != field.name }) {
             throw PlanError(
-                .invalid, "Under \(field.responseKey) both \(field.name) and \(graph.fields[other].field.name) are selected",
+                .invalid,
+                "Under \(field.responseKey) both \(field.name) and \(graph.fields[other].field.name) are selected",
                 location: graph.fields[other].field.location)
         }
         let shape = try shape(definition.type, field.location)

@@ -44,7 +44,9 @@ private func misfit(_ value: Value, _ type: ResolvedType, _ schema: SchemaIndex,
     switch (named.kind, value) {
     case (.inputObject, .object(let members)):
         for (name, member) in members.sorted(by: { $0.key < $1.key }) {
-            guard let field = named.inputField(named: name) else { return "\(path) has no field \(name) in \(named.name)" }
+            guard let field = named.inputField(named: name) else {
+                return "\(path) has no field \(name) in \(named.name)"
+            }
             if let reason = misfit(member, field.type, schema, "\(path).\(name)") { return reason }
         }
         let missing = named.inputFields.first { $0.isRequired && members[$0.name] == nil }

@@ -25,7 +25,8 @@ extension Environment {
         /// Read transactions that may be open at once, in all processes together.
         package var maxReaders = 510
         package var durability = Durability.full
-        /// Reads only: makes nothing but LMDB's reader table and the lock files, and those only where the folder lets it.
+        /// Reads only: makes nothing but LMDB's reader table and the lock files, and those only where the folder lets
+        /// it.
         package var isReadOnly = false
         /// Opens only what is there: where the data file is missing the error is `.missing`, and nothing is made.
         package var mustExist = false

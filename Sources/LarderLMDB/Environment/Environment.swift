@@ -56,7 +56,8 @@ package final class Environment: @unchecked Sendable {
     }
 
     deinit {
-        // Transactions keep the environment, so nothing uses it now.
+        // Transactions keep the environment, so nothing uses it now. What fails leaves no stamp, so that the next
+        // opening walks the file.
         if pool.withLock({ $0.close() }) { try? finishClosing() }
     }
 
@@ -129,6 +130,7 @@ package final class Environment: @unchecked Sendable {
 
     @inline(__always)
     func endRead(_ slot: ReaderSlot?) {
+        // Nobody is there to be told what fails; as in `deinit`, it leaves no stamp.
         if pool.withLock({ $0.give(slot) }) { try? finishClosing() }
     }
 
@@ -218,6 +220,7 @@ package final class Environment: @unchecked Sendable {
     }
 
     private func unpin() {
+        // As in `endRead`.
         if pool.withLock({ $0.unpin() }) { try? finishClosing() }
     }
 

@@ -7,7 +7,7 @@ internal import Musl
 #endif
 
 /// The few system calls that this layer makes itself, each with its failure as an error.
-enum FileSystem {
+package enum FileSystem {
     /// What a file is, as far as this layer asks.
     struct Status: Hashable {
         var device: UInt64
@@ -91,7 +91,7 @@ enum FileSystem {
     }
 
     /// Makes a file's contents, or a folder's names, survive power loss.
-    static func synchronize(_ path: String) throws(LMDBError) {
+    package static func synchronize(_ path: String) throws(LMDBError) {
         let descriptor = try open(path, O_RDONLY)
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .make(errno, doing: "synchronizing", path: path) }

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// A normalized cache of records: what a server said, by object and field.
 ///
-/// Reads are synchronous, take a snapshot and never wait for a writer. Writes are made one after the other on one thread
-/// and durable when they return.
+/// Reads are synchronous, take a snapshot and never wait for a writer. Writes are made one after the other on one
+/// thread and durable when they return.
 package final class RecordCache: Sendable {
     package let options: Options
     let folder: GenerationFolder

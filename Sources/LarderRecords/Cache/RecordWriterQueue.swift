@@ -59,11 +59,11 @@ final class RecordWriterQueue: Sendable {
     func perform(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 
     private func run(_ jobs: [WriteJob], _ cache: RecordCache) {
+        // Why a shared commit failed, each job then finds out for itself.
         if jobs.count > 1, let outcomes = try? commit(jobs, cache) {
             for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
             return
         }
-        // Alone, or the shared commit failed: then each stands for itself.
         for job in jobs {
             do {
                 for outcome in try commit([job], cache) { job.completion(outcome) }
@@ -96,7 +96,7 @@ final class RecordWriterQueue: Sendable {
         _ jobs: [WriteJob], _ generation: Generation, _ deadline: ContinuousClock.Instant
     ) throws -> [Result<RecordChanges, RecordError>]? {
         var transaction = try generation.environment.beginWrite(deadline: deadline)
-        guard var state = try GenerationState.read(transaction, generation.tables) else { throw RecordError.damagedState }
+        var state = try GenerationState.stored(transaction, generation.tables)
         guard !state.isSuperseded else { return nil }
         let startsEpoch = generation.mayHaveLostCommits.load(ordering: .relaxed)
         if startsEpoch {

@@ -27,5 +27,4 @@ package enum ChangesSince: Sendable, Equatable {
         default: false
         }
     }
-
 }

@@ -93,12 +93,3 @@ package struct ChangeSet: Sendable, Hashable {
         throw damaged
     }
 }
-
-func appendVariableLength(_ number: UInt64, to bytes: inout [UInt8]) {
-    var rest = number
-    while rest >= 0x80 {
-        bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-        rest >>= 7
-    }
-    bytes.append(UInt8(truncatingIfNeeded: rest))
-}

@@ -6,11 +6,8 @@ extension RecordCache {
         get throws(RecordError) {
             try translated {
                 try withSnapshot { generation, transaction in
-                    guard let state = try GenerationState.read(transaction, generation.tables) else {
-                        throw RecordError.damagedState
-                    }
                     // Commits may have been lost, with numbers that somebody noted: the next commit's epoch is another.
-                    return state.position
+                    try GenerationState.stored(transaction, generation.tables).position
                 }
             }
         }
@@ -22,9 +19,7 @@ extension RecordCache {
     package func changes(since position: ChangePosition) throws(RecordError) -> ChangesSince {
         try translated {
             try withSnapshot { generation, transaction in
-                guard let state = try GenerationState.read(transaction, generation.tables) else {
-                    throw RecordError.damagedState
-                }
+                let state = try GenerationState.stored(transaction, generation.tables)
                 guard position.epoch == state.epoch, position.number &+ 1 >= state.firstChange,
                     position.number <= state.lastChange,
                     // Until the next commit starts an epoch, a position may be of a commit that was lost.

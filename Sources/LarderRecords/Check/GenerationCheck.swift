@@ -123,6 +123,7 @@ struct GenerationCheck {
             if !keyed.insert(id).inserted { report.add(.key(shown(key)), "another key leads to record \(id) as well") }
             // A key outlives its record.
             guard let stored = try transaction.get(id, in: tables.records) else { continue }
+            // What of the record cannot be read is found when the records are checked.
             let own = stored.withUnsafeBytes { bytes in
                 guard let record = try? RecordView(bytes), record.isEntity else { return nil as [UInt8]? }
                 return (try? record.key).map(Array.init)
@@ -146,6 +147,7 @@ struct GenerationCheck {
             report.counts.changes += 1
             let number = entry.integerKey
             let isSound = entry.value.withUnsafeBytes { SealedText.isSound($0, seed: number) }
+            // A set that cannot be read is reported below, like one of another checksum.
             let set = try? entry.value.withUnsafeBytes { bytes throws(RecordError) in
                 try ChangeSet(encoded: SealedText.text(bytes) ?? bytes)
             }

@@ -40,6 +40,7 @@ extension RecordCache {
     private func check(
         _ generation: Generation, _ level: CheckReport.Level, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) -> CheckReport? {
+        // Counters that cannot be read are the check's to report.
         if let state = try? GenerationState.read(transaction, generation.tables), state.isSuperseded { return nil }
         return try generation.check(level, transaction)
     }

@@ -41,6 +41,8 @@ struct GenerationDraft {
         }
     }
 
+    /// Leaves nothing of the draft, as far as that can be done: what stays is a leftover, which the next compaction
+    /// removes.
     func abandon() {
         try? environment.close()
         try? FileManager.default.removeItem(atPath: temporary)
@@ -70,20 +72,10 @@ struct GenerationDraft {
                 throw RecordError(
                     .storage, "a new generation of the record cache could not be put in place (errno \(errno))")
             }
-            try synchronizeFolder(folder.path)
+            try FileSystem.synchronize(folder.path)
         } catch {
             abandon()
             throw error
         }
-    }
-}
-
-/// Makes the names in a folder survive power loss.
-private func synchronizeFolder(_ path: String) throws {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw RecordError(.storage, "\(path) cannot be opened (errno \(errno))") }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else {
-        throw RecordError(.storage, "\(path) cannot be made durable (errno \(errno))")
     }
 }

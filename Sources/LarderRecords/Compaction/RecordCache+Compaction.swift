@@ -103,7 +103,7 @@ extension RecordCache {
         _ build: Build
     ) throws -> GenerationState? {
         var transaction = try old.environment.beginWrite(deadline: deadline)
-        guard var state = try GenerationState.read(transaction, old.tables) else { throw RecordError.damagedState }
+        var state = try GenerationState.stored(transaction, old.tables)
         guard !state.isSuperseded else { return nil }
         if old.mayHaveLostCommits.load(ordering: .relaxed) { state.startEpoch() }
         folder.removeLeftovers(above: old.number)

@@ -2,7 +2,10 @@
 public struct RecordError: Error, Sendable {
     /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
     public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name, such as `records.full`.
         public let rawValue: String
+
+        /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The response is not JSON, or not a GraphQL response.
@@ -33,6 +36,7 @@ public struct RecordError: Error, Sendable {
         public static let storage = Code(rawValue: "records.storage")
     }
 
+    /// What kind of failure it is.
     public var code: Code
     /// What happened and what would help, in English, for developers.
     public var message: String
@@ -41,6 +45,7 @@ public struct RecordError: Error, Sendable {
     /// The error of the layer below.
     public var cause: (any Error)?
 
+    /// An error of this code.
     public init(_ code: Code, _ message: String, path: ResponsePath? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -50,6 +55,7 @@ public struct RecordError: Error, Sendable {
 }
 
 extension RecordError: CustomStringConvertible {
+    /// The message, the place in the response, the code and the cause.
     public var description: String {
         var text = message
         if let path, !path.components.isEmpty { text += ", at \(path)" }

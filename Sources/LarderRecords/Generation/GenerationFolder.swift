@@ -15,6 +15,8 @@ struct GenerationFolder: Sendable {
 
     func path(of number: Int) -> String { "\(path)/\(number)" }
 
+    /// The generations that have their names, ascending; none also where the folder is missing or cannot be read, which
+    /// opening or making one then says.
     func numbers() -> [Int] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         return names.compactMap(Int.init).filter { $0 > 0 }.sorted()
@@ -64,10 +66,11 @@ struct GenerationFolder: Sendable {
 
     private func open(_ environment: Environment, _ number: Int) throws -> Generation {
         guard let tables = Tables(environment) else {
-            throw RecordError(.damaged, "the record cache at \(path(of: number)) lacks tables; remove it and fetch again")
+            throw RecordError(
+                .damaged, "the record cache at \(path(of: number)) lacks tables; remove it and fetch again")
         }
         let reading = try environment.beginRead()
-        guard let state = try GenerationState.read(reading, tables) else { throw RecordError.damagedState }
+        let state = try GenerationState.stored(reading, tables)
         try checkStamp(reading, tables)
         let generation = Generation(
             number: number, identity: state.numbering, environment: environment, tables: tables)
@@ -122,7 +125,8 @@ struct GenerationFolder: Sendable {
         for old in numbers() where old < number { remove(old) }
     }
 
-    /// Takes a generation its name, at once, and then removes it.
+    /// Takes a generation its name, at once, and then removes it. What cannot be removed now is a leftover, and goes
+    /// with the next compaction.
     func remove(_ number: Int) {
         let doomed = "\(path)/\(number).removed-\(UUID().uuidString)"
         guard rename(path(of: number), doomed) == 0 else { return }
@@ -131,7 +135,8 @@ struct GenerationFolder: Sendable {
 
     /// Removes what a crash left of generations that were being made or removed.
     ///
-    /// Only for the writer of the current generation: nobody else makes one meanwhile.
+    /// Only for the writer of the current generation: nobody else makes one meanwhile. What cannot be removed takes
+    /// disk and does no other harm.
     func removeLeftovers(above number: Int) {
         for next in numbers() where next > number { remove(next) }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []

@@ -81,11 +81,20 @@ struct GenerationState: Equatable {
         return bytes
     }
 
+    /// The counters of a generation; nil if it has none.
     static func read(
         _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
     ) throws -> GenerationState? {
         guard let stored = try transaction.get(key.span.bytes, in: tables.meta) else { return nil }
         return try stored.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
+    }
+
+    /// The counters of a generation, which has some unless it is damaged.
+    static func stored(
+        _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+    ) throws -> GenerationState {
+        guard let state = try read(transaction, tables) else { throw RecordError.damagedState }
+        return state
     }
 }
 
@@ -100,8 +109,4 @@ extension RecordError {
     static var damagedState: RecordError {
         RecordError(.damaged, "the cache's counters are damaged; remove the cache and fetch again")
     }
-}
-
-func appendLittleEndian<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
-    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
 }

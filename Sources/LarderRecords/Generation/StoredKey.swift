@@ -27,11 +27,7 @@ enum StoredKey {
     private static func shortened(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var key = Array(text[..<prefixSize])
         key.append(0)
-        for byte in SHA256.hash(data: text) {
-            for digit in [byte >> 4, byte & 15] {
-                key.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            }
-        }
+        key += hexadecimal(SHA256.hash(data: text))
         return key
     }
 }

@@ -1,10 +1,12 @@
 /// Why a text is not the JSON that was expected.
 public struct JSONError: Error, Sendable, Hashable {
+    /// What is wrong with the text; the error's description says it in words.
     public enum Reason: String, Sendable {
         case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
         case nestedTooDeep, trailingBytes, duplicateKey, tooLarge
     }
 
+    /// What is wrong there.
     public var reason: Reason
     /// The byte at which reading stopped, from 0.
     public var offset: Int
@@ -16,6 +18,7 @@ public struct JSONError: Error, Sendable, Hashable {
 }
 
 extension JSONError: CustomStringConvertible {
+    /// What is wrong, and at which byte.
     public var description: String {
         let what = switch reason {
         case .unexpectedEnd: "the JSON text ends in the middle of a value"

@@ -35,7 +35,9 @@ extension JSONScanner {
         if isInteger {
             position = cursor
             if fits, !isNegative, let value = Int64(exactly: magnitude) { return .int(value) }
-            if fits, isNegative, magnitude > 0, magnitude <= 1 << 63 { return .int(Int64(truncatingIfNeeded: 0 &- magnitude)) }
+            if fits, isNegative, magnitude > 0, magnitude <= 1 << 63 {
+                return .int(Int64(truncatingIfNeeded: 0 &- magnitude))
+            }
             return floating(first, count: cursor - first)
         }
         if cursor.pointee == 0x2E {

@@ -19,30 +19,24 @@ extension ParsedResponse {
     }
 }
 
-/// What the parser stops for, before it has been given a place.
-private enum ParseFailure: Error {
-    case mismatch(String)
-    case schemaMismatch(String)
-    case notAResponse(String)
-}
-
-private struct ResponseParser: ~Copyable {
+/// Reads a response once, along its plan, into flat arrays.
+struct ResponseParser: ~Copyable {
     let layout: PlanLayout
-    private let text: UnsafeMutablePointer<UInt8>
+    let text: UnsafeMutablePointer<UInt8>
     private var isTextOwned = true
-    private var scanner: JSONScanner
+    var scanner: JSONScanner
     private var keys: [UInt8] = []
-    private var objects: [ParsedObject] = []
-    private var fields: [ParsedField] = []
-    private var items: [ParsedCell] = []
+    var objects: [ParsedObject] = []
+    var fields: [ParsedField] = []
+    var items: [ParsedCell] = []
     private var unknownTypes: [String] = []
     /// Fields of the objects, and elements of the lists, that are not complete yet.
     private var openFields: [ParsedField] = []
-    private var openItems: [ParsedCell] = []
+    var openItems: [ParsedCell] = []
     /// By field of the plan: the object in which it was seen last.
     private var lastSeen: [Int32]
     /// The way to the value that is being read.
-    private var path: [PathEntry] = []
+    var path: [PathEntry] = []
 
     init(_ source: UnsafeBufferPointer<UInt8>, _ layout: PlanLayout) {
         self.layout = layout
@@ -76,7 +70,9 @@ private struct ResponseParser: ~Copyable {
                 switch key {
                 case "data": root = try data()
                 case "errors":
-                    if case .list(let reported) = try scanner.value(depth: 0) { errors = reported.map(GraphQLError.init) }
+                    if case .list(let reported) = try scanner.value(depth: 0) {
+                        errors = reported.map(GraphQLError.init)
+                    }
                 case "extensions":
                     if case .object(let members) = try scanner.value(depth: 0) { extensions = members }
                 default: try scanner.skipValue()
@@ -107,7 +103,7 @@ private struct ResponseParser: ~Copyable {
     // MARK: Objects
 
     /// Reads the object that comes next; answers its index. The recursion is as deep as the plan.
-    private mutating func object(_ selection: Int) throws -> Int32 {
+    mutating func object(_ selection: Int) throws -> Int32 {
         scanner.position += 1
         let type = try concreteType(layout.selections[selection])
         let planned = layout.cases[Int(type.caseIndex)]
@@ -244,116 +240,6 @@ private struct ResponseParser: ~Copyable {
         guard isSame else { throw ParseFailure.schemaMismatch("the object is not of the type \(name)") }
     }
 
-    // MARK: Values
-
-    private mutating func value(_ field: FieldOp, level: Int) throws -> ParsedCell {
-        let byte = try scanner.peek()
-        if byte == UInt8(ascii: "n") {
-            try scanner.expectWord("null")
-            guard !field.isNonNull(level) else { throw ParseFailure.mismatch("the schema does not allow null here") }
-            return ParsedCell(.null)
-        }
-        if level < Int(field.listDepth) {
-            guard byte == UInt8(ascii: "[") else { throw ParseFailure.mismatch("a list was expected") }
-            return try list(field, level: level)
-        }
-        switch field.content {
-        case .object:
-            guard byte == UInt8(ascii: "{") else { throw ParseFailure.mismatch("an object was expected") }
-            return ParsedCell(.object, payload: UInt64(try object(Int(field.selection))))
-        case .string, .enumeration, .typename:
-            guard byte == UInt8(ascii: "\"") else { throw ParseFailure.mismatch("a string was expected") }
-            return try string()
-        case .id:
-            if byte == UInt8(ascii: "\"") { return try string() }
-            return try integer(byte, else: "an ID is a string or an integer")
-        case .int: return try integer(byte, else: "an integer was expected")
-        case .float: return try number(byte)
-        case .boolean: return try boolean(byte)
-        case .custom: return try scalar(byte)
-        }
-    }
-
-    private mutating func list(_ field: FieldOp, level: Int) throws -> ParsedCell {
-        scanner.position += 1
-        let firstOpen = openItems.count
-        if try !scanner.skip(UInt8(ascii: "]")) {
-            path.append(.index(0))
-            var index: Int32 = 0
-            repeat {
-                path[path.count - 1] = .index(index)
-                let element = try value(field, level: level + 1)
-                openItems.append(element)
-                index += 1
-            } while try scanner.continues(until: UInt8(ascii: "]"))
-            path.removeLast()
-        }
-        let count = openItems.count - firstOpen
-        let start = items.count
-        items.append(contentsOf: openItems[firstOpen...])
-        openItems.removeLast(count)
-        return ParsedCell(.list, count: UInt32(count), payload: UInt64(start))
-    }
-
-    private mutating func string() throws -> ParsedCell {
-        let scanned = try scanner.string()
-        let offset = scanned.start - UnsafePointer(text)
-        let count = scanned.hasEscapes ? unescape(scanned, into: text + offset) : scanned.count
-        return ParsedCell(.string, count: UInt32(count), payload: UInt64(offset))
-    }
-
-    private mutating func number(_ byte: UInt8) throws -> ParsedCell {
-        guard byte == UInt8(ascii: "-") || byte &- 0x30 < 10 else { throw ParseFailure.mismatch("a number was expected") }
-        switch try scanner.number() {
-        case .int(let value): return .int(value)
-        case .float(let value): return .float(value)
-        case .text(let start, let count):
-            return ParsedCell(.number, count: UInt32(count), payload: UInt64(start - UnsafePointer(text)))
-        }
-    }
-
-    /// A whole number of any size, written without fraction and exponent. One that `Int64` does not hold keeps its
-    /// digits: a double would print it as no integer.
-    private mutating func integer(_ byte: UInt8, else complaint: String) throws -> ParsedCell {
-        let start = scanner.position
-        let cell = try number(byte)
-        if cell.kind == .int { return cell }
-        let digits = UnsafeBufferPointer(start: start, count: scanner.position - start)
-        guard digits.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 < 10 }) else {
-            throw ParseFailure.mismatch(complaint)
-        }
-        // What is whole, small and no Int64 can only be -0.
-        if digits.count == 2 { return .int(0) }
-        return ParsedCell(
-            .number, count: UInt32(digits.count), payload: UInt64(start - UnsafePointer(text)))
-    }
-
-    private mutating func boolean(_ byte: UInt8) throws -> ParsedCell {
-        switch byte {
-        case UInt8(ascii: "t"):
-            try scanner.expectWord("true")
-            return ParsedCell(.yes)
-        case UInt8(ascii: "f"):
-            try scanner.expectWord("false")
-            return ParsedCell(.no)
-        default: throw ParseFailure.mismatch("true or false was expected")
-        }
-    }
-
-    /// A custom scalar: objects and lists are kept as their text.
-    private mutating func scalar(_ byte: UInt8) throws -> ParsedCell {
-        switch byte {
-        case UInt8(ascii: "\""): return try string()
-        case UInt8(ascii: "t"), UInt8(ascii: "f"): return try boolean(byte)
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
-            let start = scanner.position
-            try scanner.skipValue()
-            return ParsedCell(
-                .json, count: UInt32(scanner.position - start), payload: UInt64(start - UnsafePointer(text)))
-        default: return try number(byte)
-        }
-    }
-
     // MARK: Identity
 
     /// Writes the cache key of the object whose fields are open from `first` on.
@@ -406,54 +292,5 @@ private struct ResponseParser: ~Copyable {
         case .absent, .null, .json, .list, .object: return false
         }
         return true
-    }
-
-    // MARK: Errors
-
-    /// The fields whose null stands at or above the path of an error. Where an element of a list is null for that
-    /// reason, the field that holds the list.
-    private func unansweredFields(_ errors: [GraphQLError], from root: Int) -> Set<Int> {
-        var unanswered: Set<Int> = []
-        for error in errors {
-            guard let path = error.path else { continue }
-            var cell = ParsedCell(.object, payload: UInt64(root))
-            var holder: Int?
-            walk: for component in path.components {
-                switch component {
-                case .field(let name):
-                    guard cell.kind == .object else { break walk }
-                    let object = objects[cell.offset]
-                    let range = Int(object.fieldStart)..<Int(object.fieldStart + object.fieldCount)
-                    guard let field = range.first(where: {
-                        layout.plan.fields[Int(fields[$0].field)].responseKey == name
-                    }) else { break walk }
-                    holder = field
-                    cell = fields[field].cell
-                case .index(let index):
-                    guard cell.kind == .list, index >= 0, index < Int(cell.count) else { break walk }
-                    cell = items[cell.offset + index]
-                }
-                if cell.kind == .null { break }
-            }
-            if cell.kind == .null, let holder { unanswered.insert(holder) }
-        }
-        return unanswered
-    }
-
-    func explain(_ error: any Error) -> RecordError {
-        switch error {
-        case let error as RecordError: error
-        case let error as JSONError:
-            RecordError(
-                error.reason == .nestedTooDeep ? .tooLarge : .responseMalformed, "the response cannot be read",
-                path: layout.path(path), cause: error)
-        case ParseFailure.mismatch(let what):
-            RecordError(.responseMismatch, "the response does not fit the operation: \(what)", path: layout.path(path))
-        case ParseFailure.schemaMismatch(let what):
-            RecordError(.schemaMismatch, "the response does not fit the schema: \(what)", path: layout.path(path))
-        case ParseFailure.notAResponse(let what):
-            RecordError(.responseMalformed, "the text is not a GraphQL response: \(what)")
-        default: RecordError(.responseMalformed, "the response cannot be read", path: layout.path(path), cause: error)
-        }
     }
 }

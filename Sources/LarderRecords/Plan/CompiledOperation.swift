@@ -54,7 +54,8 @@ package final class CompiledOperation: Sendable {
         let candidates = document.fragments.filter { name == nil || $0.name == name }
         guard candidates.count == 1, let fragment = candidates.first else {
             let known = document.fragments.map(\.name).joined(separator: ", ")
-            throw PlanError(.notFound, "The document has no fragment \(name ?? "that is its only one"); it has: \(known)")
+            let wanted = name ?? "that is its only one"
+            throw PlanError(.notFound, "The document has no fragment \(wanted); it has: \(known)")
         }
         try self.init(.fragment(fragment), in: document, schema)
     }
@@ -73,10 +74,7 @@ package final class CompiledOperation: Sendable {
             sentText = ""
         }
         self.document = needed
-        sentHash = SHA256.hash(data: Array(sentText.utf8)).map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.count == 1 ? "0" + digits : digits
-        }.joined()
+        sentHash = String(decoding: hexadecimal(SHA256.hash(data: Array(sentText.utf8))), as: UTF8.self)
         conditionVariables = needed.conditionVariables.sorted()
         let problems = validate(needed, against: schema).filter { problem in
             // A fragment that is read for itself has nobody who defines its variables.
@@ -87,7 +85,8 @@ package final class CompiledOperation: Sendable {
             throw PlanError(.invalid, problem.message + others, location: problem.location)
         }
         // The other outcomes are compiled when they are asked for: what only one of them gets wrong, validation finds.
-        _ = try layout(for: Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) }), exposesAdded: false)
+        let conditions = Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) })
+        _ = try layout(for: conditions, exposesAdded: false)
     }
 
     package var kind: OperationKind {

@@ -345,7 +345,8 @@ struct ResponseReader: ~Copyable {
         case .yes: cell = ResponseCell(.yes)
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
-        case .farString: cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
+        case .farString:
+            cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
@@ -401,7 +402,8 @@ struct ResponseReader: ~Copyable {
 
     private func misfit(_ field: FieldOp) -> RecordError {
         RecordError(
-            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again", path: layout.path(currentPath))
+            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again",
+            path: layout.path(currentPath))
     }
 }
 

@@ -2,11 +2,14 @@ public import LarderGraphQL
 
 /// One error that a server reported in a response, beside its data or instead of it.
 public struct GraphQLError: Error, Sendable, Hashable {
+    /// A place in the document that was sent.
     public struct Location: Sendable, Hashable {
-        /// From 1, in the document that was sent.
+        /// From 1.
         public var line: Int
+        /// From 1, as the server counts.
         public var column: Int
 
+        /// The place at this line and column, both from 1.
         public init(line: Int, column: Int) {
             self.line = line
             self.column = column
@@ -17,12 +20,14 @@ public struct GraphQLError: Error, Sendable, Hashable {
     public var message: String
     /// The field that could not be answered; nil where the error concerns the whole request.
     public var path: ResponsePath?
+    /// What in the document the error is about; often empty.
     public var locations: [Location]
     /// What the server adds, by its own rules; AppSync's `errorType` at the root of an error is in `errorType`.
     public var extensions: [String: Value]
     /// The kind of error: AppSync's `errorType`, at the root or in `extensions`, or `extensions.code`.
     public var errorType: String?
 
+    /// An error as a server would report it, for tests and transports.
     public init(
         message: String, path: ResponsePath? = nil, locations: [Location] = [], extensions: [String: Value] = [:],
         errorType: String? = nil
@@ -36,6 +41,7 @@ public struct GraphQLError: Error, Sendable, Hashable {
 }
 
 extension GraphQLError: CustomStringConvertible {
+    /// The message, the path and the kind.
     public var description: String {
         let at = path.map { " at \($0)" } ?? ""
         let kind = errorType.map { " [\($0)]" } ?? ""

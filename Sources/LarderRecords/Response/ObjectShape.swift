@@ -57,7 +57,7 @@ final class ObjectShape: Sendable {
         guard ends[position] - start == name.count else { return false }
         guard let bytes = name.baseAddress else { return true }
         return text.withUnsafeBytes { text in
-            text.baseAddress.map { memcmp($0 + start, bytes, name.count) == 0 } ?? true
+            text.baseAddress.map { hasSameBytes($0 + start, bytes, count: name.count) } ?? true
         }
     }
 }

@@ -34,6 +34,7 @@ public struct Response: Sendable {
     /// The value at a path; nil where the way ends before. The empty path is the data itself.
     public subscript(path: ResponsePath) -> ResponseValue? { data?[path] }
 
+    /// Whether the cache, or the server, had all that was asked.
     public var isComplete: Bool { missing.isEmpty }
 
     /// The data as JSON in UTF-8; `null` where there is none.

@@ -1,5 +1,6 @@
 /// The way from the root of a response to one of its values.
 public struct ResponsePath: Sendable, Hashable {
+    /// One step of the way.
     public enum Component: Sendable, Hashable {
         /// A response key: the alias of a field, or its name.
         case field(String)
@@ -7,8 +8,10 @@ public struct ResponsePath: Sendable, Hashable {
         case index(Int)
     }
 
+    /// From the root on; empty for the root itself.
     public var components: [Component]
 
+    /// The way of these steps, from the root on.
     public init(_ components: [Component]) { self.components = components }
 }
 

@@ -1,9 +1,3 @@
-#if canImport(Darwin)
-import Darwin
-#else
-import Glibc
-#endif
-
 /// Values are equal by what they hold: kinds, numbers, text, elements in order, fields by name in any order.
 /// An absent field equals only an absent field, or a field that the other does not have. A custom scalar equals what
 /// its text says, so that an answer from a cache equals the same data that was read as JSON.
@@ -38,7 +32,7 @@ extension ResponseBuffer {
 
     private func equalText(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
         mine.count == theirs.count
-            && memcmp(base + mine.offset, other.base + theirs.offset, Int(mine.count)) == 0
+            && hasSameBytes(base + mine.offset, other.base + theirs.offset, count: Int(mine.count))
     }
 
     /// Where either is the text of a custom scalar.

@@ -20,6 +20,7 @@ public struct ResponseValue: Sendable {
         self.cell = cell
     }
 
+    /// What kind of value it is.
     public var kind: Kind {
         switch cell.kind {
         case .absent, .null: .null
@@ -34,8 +35,10 @@ public struct ResponseValue: Sendable {
         }
     }
 
+    /// Whether the value is null, which is not the same as absent.
     public var isNull: Bool { cell.kind == .null }
 
+    /// The value of a boolean; nil for any other kind.
     public var boolean: Bool? {
         switch cell.kind {
         case .yes: true
@@ -44,10 +47,11 @@ public struct ResponseValue: Sendable {
         }
     }
 
+    /// The value of an int; nil for any other kind, `1.0` included.
     public var int: Int64? { cell.kind == .int ? Int64(bitPattern: cell.payload) : nil }
 
-    /// The value of a float, of an int that a double keeps exactly, and the nearest to a number that no double keeps; nil
-    /// for one that is larger than all.
+    /// The value of a float, of an int that a double keeps exactly, and the nearest to a number that no double keeps;
+    /// nil for one that is larger than all.
     public var double: Double? {
         switch cell.kind {
         case .number: number.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
@@ -57,6 +61,7 @@ public struct ResponseValue: Sendable {
         }
     }
 
+    /// The text of a string, which is copied; nil for any other kind.
     public var string: String? {
         cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
     }

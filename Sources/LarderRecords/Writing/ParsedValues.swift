@@ -1,9 +1,3 @@
-#if canImport(Darwin)
-import Darwin
-#else
-import Glibc
-#endif
-
 /// The values of a parsed response, once its objects have become records.
 struct ParsedValues {
     let parsed: ParsedResponse
@@ -61,11 +55,4 @@ struct ParsedValues {
         default: return false
         }
     }
-}
-
-@inline(__always)
-private func hasSameBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-    guard left.count == right.count else { return false }
-    guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-    return memcmp(first, second, left.count) == 0
 }

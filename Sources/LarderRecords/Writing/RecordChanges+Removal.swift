@@ -66,8 +66,7 @@ extension RecordChanges {
         var parts: [RecordID] = []
         var removed = 0
         func isRemoved(_ field: FieldID) throws -> Bool {
-            guard let name = try generation.names.lookUpName(of: field, transaction, generation.tables) else { return false }
-            return fits(name)
+            try generation.names.lookUpName(of: field, transaction, generation.tables).map(fits) ?? false
         }
         if record.isSplit {
             try generation.forEachSplitField(of: id, transaction) { (field, payload) throws in
@@ -95,7 +94,8 @@ extension RecordChanges {
                 } else {
                     .entity(key: try record.key)
                 }
-                let range = try encoder.encode(id, record.flags, type: record.type, identity: identity, entries: kept, nil)
+                let range = try encoder.encode(
+                    id, record.flags, type: record.type, identity: identity, entries: kept, nil)
                 records.append((id, range))
             }
         }

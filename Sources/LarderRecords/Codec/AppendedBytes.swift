@@ -1,0 +1,23 @@
+/// Appends the number's bytes, the lowest first.
+func appendLittleEndian<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
+    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+}
+
+/// Appends a number in seven bits a byte, the lowest first; the eighth bit is set where another byte follows.
+func appendVariableLength(_ number: UInt64, to bytes: inout [UInt8]) {
+    var rest = number
+    while rest >= 0x80 {
+        bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+        rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+}
+
+/// The bytes in lowercase hexadecimal digits, two for each, as ASCII.
+package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+    bytes.flatMap { byte in
+        [byte >> 4, byte & 15].map { digit in
+            digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+        }
+    }
+}
