@@ -73,6 +73,24 @@ struct UpdateTests {
         }
     }
 
+    @Test("What an object's key says need not be in its data")
+    func keyed() async throws {
+        try await withKitchen { app in
+            let card = GraphQLFragment("fragment Card on Recipe { title }")
+            try await app.write("Recipe:8", card, ["title": "Pie"])
+            #expect(try app.read("Recipe:8", card)["title"]?.string == "Pie")
+            let contribution = GraphQLFragment("fragment Any on Contribution { author { name } }")
+            try await app.write("Recipe:8", contribution, ["author": ["id": "b", "name": "Bo"]])
+            #expect(try app.read(recipe(8))["recipe"]?["author"]?["name"]?.string == "Bo")
+            let error = await #expect(throws: LarderError.self) {
+                try await app.write("Recipe:8", card, ["id": "9", "title": "Pie"])
+            }
+            #expect(error?.code.rawValue == "records.responseMismatch")
+            let other = await #expect(throws: LarderError.self) { try await app.write("Recipe:8", card, json: [0x7B]) }
+            #expect(other?.code == .data)
+        }
+    }
+
     @Test("A field is removed with whatever arguments it was fetched")
     func removeField() async throws {
         try await withKitchen { app in

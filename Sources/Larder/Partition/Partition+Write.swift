@@ -15,7 +15,12 @@ extension Partition {
         try await write(core.operations.bound(operation, exposesAdded: true), json, to: .query)
     }
 
-    /// Stores data as if a server had answered the operation with it, as `write(_:json:)`.
+    /// Stores data as if a server had answered the operation with it.
+    public func write(_ operation: GraphQLOperation, _ data: Value) async throws(LarderError) {
+        try await write(operation, json: data.json)
+    }
+
+    /// Stores data as if a server had answered the operation with it.
     public func write<Typed: TypedOperation>(
         _ operation: Typed, data: Typed.Data
     ) async throws(LarderError) where Typed.Data: Encodable {
@@ -26,9 +31,24 @@ extension Partition {
     ///
     /// - Parameters:
     ///   - key: The object's cache key; the object is made if it is not there.
-    ///   - json: What the fragment asks for, as a JSON object in UTF-8.
+    ///   - json: What the fragment asks for, as a JSON object in UTF-8. What the key says, the type and the key fields,
+    ///     need not be in it.
     public func write(_ key: String, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
-        try await write(core.operations.bound(fragment, exposesAdded: true), json, to: .object(key: key))
+        let data: Value
+        do { data = try Value(json: json) } catch {
+            throw LarderError(.data, "the data of \(key) is not JSON: \(error)", cause: error)
+        }
+        try await write(key, fragment, data)
+    }
+
+    /// Stores the fields of one object.
+    public func write(_ key: String, _ fragment: GraphQLFragment, _ data: Value) async throws(LarderError) {
+        guard case .object(let members) = data else {
+            throw LarderError(.data, "the data of \(key) is no object")
+        }
+        let complete = core.operations.schema.completed(members, of: key)
+        try await write(
+            core.operations.bound(fragment, exposesAdded: true), Value.object(complete).json, to: .object(key: key))
     }
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.

@@ -11,6 +11,8 @@ final class Watcher: Sendable {
         var state = WatchState()
         var hasDelivered = false
         var fetch: Task<Void, Never>?
+        /// Of the answer whose dependencies the index has.
+        var footprint: Footprint?
         var isEnded = false
     }
 
@@ -88,7 +90,16 @@ final class Watcher: Sendable {
         let moment = core.watchers.published
         do throws(RecordError) {
             let answer = try core.cache.read(operation, from: root)
-            if !core.watchers.set(answer.dependencies, of: id, readAt: moment) { reading.mark(read) }
+            let footprint = answer.footprint
+            let isKnown = progress.withLock { progress in
+                defer { progress.footprint = footprint }
+                return progress.footprint == footprint
+            }
+            // The index knows already, unless something was published since.
+            let isNewest = isKnown
+                ? core.watchers.published == moment
+                : core.watchers.set(answer.dependencies, of: id, readAt: moment)
+            if !isNewest { reading.mark(read) }
             deliver { state in
                 state.response = answer.isDeleted ? nil : answer.response
                 state.isDeleted = answer.isDeleted

@@ -78,7 +78,7 @@ extension TransportError {
     private static func meaning(ofErrno code: CInt) -> Meaning {
         switch code {
         case ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
-            (.unreachable, "No connection to the server could be made.")
+            (.unreachable, "No connection to the server could be made; is it running, and is the network there?")
         case ETIMEDOUT:
             (.unreachable, "The network gave the server up as silent.")
         case EMFILE, ENFILE:

@@ -7,6 +7,16 @@ package struct CacheAnswer: Sendable {
     /// True if the root itself is known to be no more.
     package let isDeleted: Bool
 
+    /// The records that the answer was made of, and how each was read. Two answers of the same footprint have the same
+    /// dependencies, which take longer to work out.
+    ///
+    /// - Complexity: O(n) in the records of the answer.
+    package var footprint: Footprint {
+        var visits: [Footprint.Visited] = []
+        response.buffer?.forEachVisit { visits.append(.init(record: $0.record, caseIndex: $0.caseIndex)) }
+        return Footprint(plan: plan, visits: visits, absentKeys: absentKeys)
+    }
+
     /// Every (record, field) that the answer was made of, or would be made of if it existed.
     ///
     /// - Complexity: O(n) in the fields of the answer.
@@ -24,6 +34,22 @@ package struct CacheAnswer: Sendable {
             }
         }
         return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: Set(absentKeys))
+    }
+}
+
+/// See `CacheAnswer.footprint`.
+package struct Footprint: Sendable, Equatable {
+    struct Visited: Sendable, Equatable {
+        var record: UInt64
+        var caseIndex: UInt32
+    }
+
+    let plan: ResolvedPlan
+    let visits: [Visited]
+    let absentKeys: [String]
+
+    package static func == (left: Footprint, right: Footprint) -> Bool {
+        left.plan === right.plan && left.visits == right.visits && left.absentKeys == right.absentKeys
     }
 }
 
