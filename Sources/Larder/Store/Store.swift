@@ -32,30 +32,36 @@ public final class Store: Sendable {
     public let folder: URL
     public let schema: Schema
     public let options: Options
+    /// Where in the program it was opened.
+    private let openedBy: String
     private let partitions = Mutex<[String: Partition]>([:])
 
-    private init(folder: URL, schema: Schema, options: Options) {
+    private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
+        self.openedBy = openedBy
         self.folder = folder
         self.schema = schema
         self.options = options
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
+    ///
+    /// `file` and `line` are named in the error of whoever opens the same store again in this process.
     public static func open(
-        at folder: URL, schema: Schema, options: Options = Options()
+        at folder: URL, schema: Schema, options: Options = Options(), file: String = #fileID, line: Int = #line
     ) throws(LarderError) -> Store {
-        Store(folder: folder, schema: schema, options: options)
+        Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
     /// Opens the store with a schema whose text is parsed only if it has changed since: the compiled schema is kept in
     /// the store.
     public static func open(
-        at folder: URL, schemaText texts: [String], options: Options = Options()
+        at folder: URL, schemaText texts: [String], options: Options = Options(), file: String = #fileID,
+        line: Int = #line
     ) throws(LarderError) -> Store {
         let kept = KeptSchema(folder: folder, texts: texts)
         let schema: Schema = if let compiled = kept.load() { compiled } else { try Schema(parsing: texts) }
         if !options.isReadOnly { kept.save(schema, options.logger) }
-        return Store(folder: folder, schema: schema, options: options)
+        return Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
     /// Where a program works. There is one for each backend and user; for now it is always the same.
@@ -68,9 +74,11 @@ public final class Store: Sendable {
                 return .success(transport.map(open.with(transport:)) ?? open)
             }
             do throws(RecordError) {
+                var options = options.records
+                options.openedBy = openedBy
                 let cache = try RecordCache(
-                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options.records)
-                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: options.logger)
+                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
+                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: self.options.logger)
                 partitions[name] = partition
                 return .success(partition)
             } catch { return .failure(LarderError(error)) }

@@ -8,7 +8,8 @@ final class ObjectWatcher: Sendable {
         var record: UInt64?
         /// Fields that changed and have not been told.
         var changed: Set<UInt32> = []
-        var isReading = false
+        /// The first read is under way from the beginning.
+        var isReading = true
         var isMarked = false
         var isEnded = false
         var last: ObjectState?
@@ -31,10 +32,7 @@ final class ObjectWatcher: Sendable {
             if let commit { self.mark(commit) } else { self.end() }
         }
         guard let id else { return end() }
-        progress.withLock { progress in
-            progress.id = id
-            progress.isReading = true
-        }
+        progress.withLock { $0.id = id }
         read()
     }
 

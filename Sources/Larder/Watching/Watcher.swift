@@ -10,10 +10,12 @@ final class Watcher: Sendable {
         var id: WatcherIndex.WatcherID?
         var state = WatchState()
         var hasDelivered = false
-        /// Whether a read is under way, and whether it must be followed by another.
-        var isReading = false
+        /// Whether a read is under way, as the first is from the beginning, and whether it must be followed by another.
+        var isReading = true
         var isMarked = false
         var fetch: Task<Void, Never>?
+        /// The fetch has ended, so, and the next read tells of it.
+        var fetchEnd: Result<Void, LarderError>?
         var isEnded = false
     }
 
@@ -42,7 +44,6 @@ final class Watcher: Sendable {
         guard let id else { return end() }
         progress.withLock { progress in
             progress.id = id
-            progress.isReading = true
             progress.state.isFetching = fetch != nil && !unlessComplete
         }
         read()
@@ -83,11 +84,10 @@ final class Watcher: Sendable {
         if mustRead { Task { self.read() } }
     }
 
+    /// The end of a fetch is told together with what it brought, which is read first.
     private func fetched(_ failure: LarderError?) {
-        deliver { state in
-            state.isFetching = false
-            state.error = failure
-        }
+        progress.withLock { $0.fetchEnd = failure.map { .failure($0) } ?? .success(()) }
+        mark()
     }
 
     /// Reads until nothing has changed since, and delivers.
@@ -106,6 +106,10 @@ final class Watcher: Sendable {
 
     private func readOnce() {
         guard let id = progress.withLock({ $0.id }) else { return }
+        let fetchEnd = progress.withLock { progress in
+            defer { progress.fetchEnd = nil }
+            return progress.fetchEnd
+        }
         let moment = core.watchers.published
         do throws(RecordError) {
             let answer = try core.cache.read(operation, from: root)
@@ -115,10 +119,14 @@ final class Watcher: Sendable {
             deliver { state in
                 state.response = answer.isDeleted ? nil : answer.response
                 state.isDeleted = answer.isDeleted
-                if state.error?.cause is RecordError { state.error = nil }
+                if state.isErrorOfRead { state.setError(nil, ofRead: false) }
+                state.endFetch(fetchEnd)
             }
         } catch {
-            deliver { $0.error = LarderError.parking(error) }
+            deliver { state in
+                state.endFetch(fetchEnd)
+                state.setError(LarderError.parking(error), ofRead: true)
+            }
         }
     }
 
