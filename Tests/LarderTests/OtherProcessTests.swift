@@ -24,7 +24,7 @@ private func start(_ folder: URL, _ arguments: String..., output: URL? = nil) th
     child.executableURL = crashProgram
     child.arguments = [folder.path] + arguments
     if let output {
-        FileManager.default.createFile(atPath: output.path, contents: nil)
+        try Data().write(to: output)
         child.standardOutput = try FileHandle(forWritingTo: output)
     } else {
         child.standardOutput = FileHandle.nullDevice
