@@ -138,7 +138,7 @@ extension Partition {
         _ operation: BoundOperation, _ json: [UInt8], to root: RecordCache.Root
     ) async throws(LarderError) {
         do throws(RecordError) {
-            let parsed = try ParsedResponse.parse(enveloped(json), along: operation.layout)
+            let parsed = try ParsedResponse.parse(data: json, along: operation.layout)
             _ = try await core.cache.write(parsed, of: operation, to: root)
         } catch { throw LarderError.parking(error) }
     }
@@ -162,7 +162,7 @@ extension Partition {
                     keep(error)
                     throw error
                 }
-                return try ParsedResponse.parse(enveloped(json), along: operation.layout)
+                return try ParsedResponse.parse(data: json, along: operation.layout)
             }
         } catch {
             if let own = thrown.withLock({ $0 }) { throw own }
@@ -176,9 +176,6 @@ extension Partition {
         }
     }
 }
-
-/// Data as a response holds it.
-private func enveloped(_ json: [UInt8]) -> [UInt8] { Array(#"{"data":"#.utf8) + json + Array("}".utf8) }
 
 extension RecordCache.Removal {
     fileprivate init(_ removal: Partition.Removal) {

@@ -38,9 +38,12 @@ public final class Store: Sendable {
     public let schema: Schema
     /// As they were given when it was opened.
     public let options: Options
+    /// Where in the program it was opened.
+    private let openedBy: String
     private let partitions = Mutex<[String: Partition]>([:])
 
-    private init(folder: URL, schema: Schema, options: Options) {
+    private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
+        self.openedBy = openedBy
         self.folder = folder
         self.schema = schema
         self.options = options
@@ -49,10 +52,11 @@ public final class Store: Sendable {
     /// Opens the store in a folder, which is made unless it is to be read only.
     ///
     /// The files are opened by `partition`; this fails for nothing on disk.
+    /// `file` and `line` are named in the error of whoever opens the same store again in this process.
     public static func open(
-        at folder: URL, schema: Schema, options: Options = Options()
+        at folder: URL, schema: Schema, options: Options = Options(), file: String = #fileID, line: Int = #line
     ) throws(LarderError) -> Store {
-        Store(folder: folder, schema: schema, options: options)
+        Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
     /// Opens the store with a schema whose text is parsed only if it has changed since: the compiled schema is kept in
@@ -60,12 +64,13 @@ public final class Store: Sendable {
     ///
     /// - Throws: `.schema`, with line and column.
     public static func open(
-        at folder: URL, schemaText texts: [String], options: Options = Options()
+        at folder: URL, schemaText texts: [String], options: Options = Options(), file: String = #fileID,
+        line: Int = #line
     ) throws(LarderError) -> Store {
         let kept = KeptSchema(folder: folder, texts: texts)
         let schema: Schema = if let compiled = kept.load() { compiled } else { try Schema(parsing: texts) }
         if !options.isReadOnly { kept.save(schema, options.logger) }
-        return Store(folder: folder, schema: schema, options: options)
+        return Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
     /// Where a program works. There is one for each backend and user; for now it is always the same.
@@ -82,9 +87,11 @@ public final class Store: Sendable {
                 return .success(transport.map(open.with(transport:)) ?? open)
             }
             do throws(RecordError) {
+                var options = options.records
+                options.openedBy = openedBy
                 let cache = try RecordCache(
-                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options.records)
-                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: options.logger)
+                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
+                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: self.options.logger)
                 partitions[name] = partition
                 return .success(partition)
             } catch { return .failure(LarderError(error)) }

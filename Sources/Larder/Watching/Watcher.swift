@@ -13,6 +13,8 @@ final class Watcher: Sendable {
         var fetch: Task<Void, Never>?
         /// Of the answer whose dependencies the index has.
         var footprint: Footprint?
+        /// The fetch has ended, so, and the next read tells of it.
+        var fetchEnd: Result<Void, LarderError>?
         var isEnded = false
     }
 
@@ -77,16 +79,19 @@ final class Watcher: Sendable {
         continuation.finish()
     }
 
+    /// The end of a fetch is told together with what it brought, which is read first.
     private func fetched(_ failure: LarderError?) {
-        deliver { state in
-            state.isFetching = false
-            state.error = failure
-        }
+        progress.withLock { $0.fetchEnd = failure.map { .failure($0) } ?? .success(()) }
+        reading.mark(read)
     }
 
     /// Reads once and delivers; something that was committed meanwhile asks for another read.
     private func read() {
         guard let id = progress.withLock({ $0.id }) else { return }
+        let fetchEnd = progress.withLock { progress in
+            defer { progress.fetchEnd = nil }
+            return progress.fetchEnd
+        }
         let moment = core.watchers.published
         do throws(RecordError) {
             let answer = try core.cache.read(operation, from: root)
@@ -103,10 +108,14 @@ final class Watcher: Sendable {
             deliver { state in
                 state.response = answer.isDeleted ? nil : answer.response
                 state.isDeleted = answer.isDeleted
-                if state.error?.cause is RecordError { state.error = nil }
+                if state.isErrorOfRead { state.setError(nil, ofRead: false) }
+                state.endFetch(fetchEnd)
             }
         } catch {
-            deliver { $0.error = LarderError.parking(error) }
+            deliver { state in
+                state.endFetch(fetchEnd)
+                state.setError(LarderError.parking(error), ofRead: true)
+            }
         }
     }
 

@@ -45,6 +45,13 @@ final class WatcherIndex: Sendable {
         }
     }
 
+    /// Whether nobody watches.
+    var isEmpty: Bool {
+        state.withLock { state in
+            state.wakes.isEmpty && state.interests.isEmpty && state.byRecord.isEmpty && state.byAbsentKey.isEmpty
+        }
+    }
+
     /// The number of commits so far, to be noted before a read whose dependencies will be set.
     var published: UInt64 { state.withLock { $0.published } }
 

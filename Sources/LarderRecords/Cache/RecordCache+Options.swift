@@ -20,6 +20,8 @@ extension RecordCache {
         package var lockDeadline = Duration.seconds(5)
         /// Who this is, for the errors of others who wait.
         package var label = "larder"
+        /// The place in the program that opens it, for the error of whoever opens it again in this process.
+        package var openedBy = "an unnamed opener"
 
         package init() {}
 

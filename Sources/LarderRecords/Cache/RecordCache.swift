@@ -19,8 +19,9 @@ package final class RecordCache: Sendable {
     package init(folder path: String, stamp: String, options: Options = Options()) throws(RecordError) {
         self.options = options
         folder = GenerationFolder(path: path, stamp: stamp, options: options)
-        current = Mutex(try translated { [folder] in try folder.openCurrent() })
-        writer = RecordWriterQueue(label: options.label)
+        let first = try translated { [folder] in try folder.openCurrent() }
+        current = Mutex(first)
+        writer = RecordWriterQueue(label: options.label, numbering: first.identity)
     }
 
     /// Closes cleanly, so that the next opening is quick. Reads and writes that are under way end first.
@@ -82,6 +83,7 @@ package final class RecordCache: Sendable {
         try current.withLock { current in
             guard current === old else { return }
             current = try folder.openCurrent(above: old.number)
+            if current.identity != old.identity { writer.entered(current) }
             // Reads that are under way end first. What it fails to say is of no use: nobody opens that one again.
             try? old.environment.close()
         }

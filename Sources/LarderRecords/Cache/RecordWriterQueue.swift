@@ -36,8 +36,12 @@ final class RecordWriterQueue: Sendable {
     private nonisolated(unsafe) let scratch = ByteBuffer()
     /// More than this is given back after a commit.
     private static let scratchLimit = 4 << 20
+    /// The numbering of the generation that the observers were told of last.
+    private let toldNumbering: Mutex<UInt64>
 
-    init(label: String) {
+    /// - Parameter numbering: Of the generation that the cache begins with.
+    init(label: String, numbering: UInt64) {
+        toldNumbering = Mutex(numbering)
         queue = DispatchQueue(label: "\(label).records.writer")
     }
 
@@ -149,7 +153,27 @@ final class RecordWriterQueue: Sendable {
     func publish(_ commit: Commit) {
         guard !commit.changes.isEmpty else { return }
         others.committed(commit)
+        if commit.changes.isEverything {
+            toldNumbering.withLock { $0 = commit.generation }
+        } else {
+            tellIfRenumbered(commit.generation)
+        }
         tell(commit)
+    }
+
+    /// Tells the observers that numbers mean something else now, where another process has cleared the cache: what they
+    /// know of records is of no use any more, and commits from now on would not reach them by it.
+    func entered(_ generation: Generation) {
+        queue.async { self.tellIfRenumbered(generation.identity) }
+    }
+
+    private func tellIfRenumbered(_ numbering: UInt64) {
+        let isNew = toldNumbering.withLock { told in
+            defer { told = numbering }
+            return told != numbering
+        }
+        guard isNew else { return }
+        tell(Commit(generation: numbering, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
     }
 
     private func tell(_ commit: Commit) {

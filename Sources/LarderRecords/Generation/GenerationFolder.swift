@@ -54,7 +54,8 @@ struct GenerationFolder: Sendable {
         var options = options.environment
         // What is gone must not come back empty.
         options.mustExist = true
-        let environment = try Environment(folder: path(of: number), tables: Tables.definitions, options: options)
+        let environment = try Environment(
+            folder: path(of: number), tables: Tables.definitions, options: options, openedBy: self.options.openedBy)
         do {
             return try open(environment, number)
         } catch {

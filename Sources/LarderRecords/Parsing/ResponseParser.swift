@@ -8,12 +8,23 @@ extension ParsedResponse {
     ///
     /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice.
     package static func parse(_ body: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
+        try parse(body, along: layout, isData: false)
+    }
+
+    /// As `parse`, of what stands under `data` in a response, alone.
+    package static func parse(data: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
+        try parse(data, along: layout, isData: true)
+    }
+
+    private static func parse(
+        _ body: [UInt8], along layout: PlanLayout, isData: Bool
+    ) throws(RecordError) -> ParsedResponse {
         let result = body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
             guard source.count < 1 << 31 else {
                 return .failure(RecordError(.tooLarge, "a response of \(source.count) bytes is more than 2 GiB"))
             }
             var parser = ResponseParser(source, layout)
-            do { return .success(try parser.response()) } catch { return .failure(parser.explain(error)) }
+            do { return .success(isData ? try parser.dataAlone() : try parser.response()) } catch { return .failure(parser.explain(error)) }
         }
         return try result.get()
     }
@@ -83,6 +94,19 @@ struct ResponseParser: ~Copyable {
         guard seen.contains("data") || !errors.isEmpty else {
             throw ParseFailure.notAResponse("it has neither data nor errors")
         }
+        return parsed(root, errors, extensions)
+    }
+
+    mutating func dataAlone() throws -> ParsedResponse {
+        let root = try data()
+        try scanner.expectEnd()
+        return parsed(root, [], [:])
+    }
+
+    /// Hands over everything that was read; nothing may be read afterwards.
+    private mutating func parsed(
+        _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value]
+    ) -> ParsedResponse {
         isTextOwned = false
         return ParsedResponse(
             layout: layout, text: text, keys: keys, objects: objects, fields: fields, items: items,

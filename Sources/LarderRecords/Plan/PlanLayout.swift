@@ -99,6 +99,8 @@ struct FieldOp {
 
     var responseKey: NameSpan
     var content: Content
+    /// The tags that a stored value of this content may have, a bit for each; none for objects.
+    var leafTags: UInt16
     var listDepth: UInt8
     /// As `FieldTypeShape.nonNull`.
     var nonNull: UInt32
@@ -117,6 +119,23 @@ struct FieldOp {
 
     @inline(__always)
     func isNonNull(_ level: Int) -> Bool { nonNull & (1 << UInt32(truncatingIfNeeded: level)) != 0 }
+}
+
+extension FieldOp.Content {
+    /// What the parser stores for each: what is stored otherwise was stored under another schema.
+    fileprivate var leafTags: UInt16 {
+        let tags: [ValueTag] = switch self {
+        case .object: []
+        case .typename, .string, .enumeration: [.string, .farString]
+        case .boolean: [.no, .yes]
+        case .int: [.smallInt, .int, .number]
+        case .float: [.smallInt, .int, .float, .number]
+        case .id: [.smallInt, .int, .number, .string, .farString]
+        case .custom:
+            [.no, .yes, .smallInt, .int, .float, .number, .string, .json, .farString, .farJSON]
+        }
+        return tags.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
+    }
 }
 
 private struct LayoutDraft {
@@ -166,7 +185,7 @@ private struct LayoutDraft {
         case .object(let selection): (.object, selection)
         }
         fields.append(FieldOp(
-            responseKey: span(field.responseKey), content: content, listDepth: UInt8(field.type.listDepth),
+            responseKey: span(field.responseKey), content: content, leafTags: content.leafTags, listDepth: UInt8(field.type.listDepth),
             nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1), key: Int32(field.key ?? -1),
             selection: Int32(selection), policy: Int32(field.policy ?? -1)))
     }

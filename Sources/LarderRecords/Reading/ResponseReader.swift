@@ -315,7 +315,7 @@ struct ResponseReader: ~Copyable {
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let tag = word.tag else { throw DamagedRecord("a value has an unknown tag") }
-        if tag == .null { return .null }
+        if tag == .null { return try null(field, level: level) }
         if level < Int(field.listDepth) {
             guard tag == .list else { throw misfit(field) }
             return try list(
@@ -334,9 +334,10 @@ struct ResponseReader: ~Copyable {
         _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let cell: ResponseCell
-        switch word.tag {
-        case .null: return .null
-        case nil: throw DamagedRecord("a value has an unknown tag")
+        guard let tag = word.tag else { throw DamagedRecord("a value has an unknown tag") }
+        if tag == .null { return try null(field, level: Int(field.listDepth)) }
+        guard field.leafTags & 1 << UInt16(tag.rawValue) != 0 else { throw misfit(field) }
+        switch tag {
         case .string: cell = try text(.string, word, payload)
         case .smallInt: cell = .int(word.smallInt)
         case .int: cell = ResponseCell(.int, payload: try payload.eightBytes(word))
@@ -348,10 +349,16 @@ struct ResponseReader: ~Copyable {
         case .farString:
             cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
+        case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
         return .read
+    }
+
+    /// A null that was stored. Where none may be, the schema was another then.
+    private func null(_ field: FieldOp, level: Int) throws -> Outcome {
+        guard !field.isNonNull(level) else { throw misfit(field) }
+        return .null
     }
 
     @inline(__always)

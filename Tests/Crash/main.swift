@@ -1,0 +1,72 @@
+import Foundation
+import Larder
+import LarderRecords
+
+// A program that the tests start, stop and kill while it works on a store.
+//
+//     larder-crash STORE count SEED     writes, compacts and clears, and says when each is done, until it is killed
+//     larder-crash STORE churn SEED N   does N things at random beside others that do the same; fails at any error
+//     larder-crash STORE stop           stops itself inside a write
+//     larder-crash STORE clear          clears once
+//     larder-crash STORE verify         looks at everything, and says the number that is stored
+
+@Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 3 else { exit(2) }
+let store = try Store.open(at: URL(filePath: arguments[1]), schema: try Schema(parsing: crashSchema))
+let app = try store.partition()
+var random = SplitMix(state: arguments.count > 3 ? UInt64(arguments[3]) ?? 1 : 1)
+
+switch arguments[2] {
+case "count":
+    var number = (try? app.read(shelf)).flatMap(wholeNumber) ?? 0
+    while true {
+        switch random.next() % 12 {
+        case 0:
+            say("compacting")
+            _ = try await app.records.compact()
+            say("compacted")
+        case 1 where random.next() % 3 == 0:
+            say("clearing")
+            _ = try await app.records.clear()
+            say("cleared")
+        default:
+            number += 1
+            try await app.write(shelf, json: shelfData(number))
+            say("wrote \(number)")
+        }
+    }
+case "churn":
+    for _ in 0..<(arguments.count > 4 ? Int(arguments[4]) ?? 100 : 100) {
+        switch random.next() % 16 {
+        case 0: _ = try await app.records.compact(deadline: .now + .seconds(60))
+        case 1: _ = try await app.records.clear(deadline: .now + .seconds(60))
+        case 2...8: try await app.write(shelf, json: shelfData(Int(random.next() % 1_000_000)))
+        default:
+            let answer = try app.read(shelf, allowsPartial: true)
+            guard !answer.isComplete || wholeNumber(answer) != nil else {
+                say("half a commit was read")
+                exit(1)
+            }
+        }
+    }
+    try store.close()
+case "stop":
+    try await app.update(shelf) { _ in
+        say("stopping")
+        kill(getpid(), SIGSTOP)
+    }
+case "verify":
+    let report = try app.records.check()
+    guard report.isSound else {
+        say("unsound: \(report.problems.first.map { "\($0)" } ?? "?")")
+        exit(1)
+    }
+    say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
+    try store.close()
+case "clear":
+    _ = try await app.records.clear()
+    try store.close()
+default: exit(2)
+}

@@ -1,0 +1,146 @@
+import Foundation
+import LarderRecords
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+/// The program that works on a store as another process, and is stopped and killed.
+private let crashProgram = {
+    #if os(macOS)
+    let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        .deletingLastPathComponent() ?? Bundle.main.bundleURL
+    #else
+    let folder = Bundle.main.bundleURL
+    #endif
+    return folder.appending(path: "larder-crash")
+}()
+
+private let isBuilt = FileManager.default.isExecutableFile(atPath: crashProgram.path)
+
+/// Starts the program with its output in a file, which takes any amount of it.
+private func start(_ folder: URL, _ arguments: String..., output: URL? = nil) throws -> Process {
+    let child = Process()
+    child.executableURL = crashProgram
+    child.arguments = [folder.path] + arguments
+    if let output {
+        try Data().write(to: output)
+        child.standardOutput = try FileHandle(forWritingTo: output)
+    } else {
+        child.standardOutput = FileHandle.nullDevice
+    }
+    try child.run()
+    return child
+}
+
+private func lines(of file: URL) throws -> [String] {
+    // The last line may be cut short.
+    try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        .dropLast().map(String.init)
+}
+
+private let shelfSchema = """
+    type Book { id: ID! title: String! pages: [Page!]! }
+    type Page { text: String! }
+    type Query { books: [Book!]! }
+    """
+private let shelf = GraphQLOperation("{ books { id title pages { text } } }")
+private let oneBook = Array(#"{"books":[{"id":"1","title":"7","pages":[]}]}"#.utf8)
+
+private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(5)) throws -> (Store, Partition) {
+    var options = Store.Options()
+    options.lockDeadline = deadline
+    let store = try Store.open(at: folder, schema: try Schema(parsing: shelfSchema), options: options)
+    return (store, try store.partition())
+}
+
+@Suite("Other processes", .enabled(if: isBuilt, "the program larder-crash is not built"))
+struct OtherProcessTests {
+    @Test("After kill -9 at any moment everything acknowledged is there and the check finds nothing")
+    func killed() async throws {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        try await withTemporaryFolder { folder in
+            let said = folder.appending(path: "said")
+            let place = folder.appending(path: "store")
+            var before = 0
+            for round in 0..<25 {
+                let child = try start(place, "count", "\(seed + UInt64(round))", output: said)
+                try await Task.sleep(for: .milliseconds(Int.random(in: 20...250)))
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+                try #require(child.terminationReason == .uncaughtSignal, "seed \(seed), round \(round): it ended by itself")
+                var (acknowledged, mayBeEmpty) = (before, before == 0)
+                for line in try lines(of: said) {
+                    if line == "clearing" { mayBeEmpty = true }
+                    guard let number = Int(line.dropFirst("wrote ".count)) else { continue }
+                    (acknowledged, mayBeEmpty) = (number, false)
+                }
+                let (store, app) = try openShelf(place)
+                #expect(try app.records.check().isSound, "seed \(seed), round \(round)")
+                let answer = try app.read(shelf, allowsPartial: true)
+                let titles = Set(answer["books"]?.elements.compactMap { $0["title"]?.string } ?? [])
+                #expect(titles.count <= 1, "seed \(seed), round \(round): half a commit")
+                before = titles.first.flatMap { Int($0) } ?? 0
+                #expect(mayBeEmpty || before >= acknowledged, "seed \(seed), round \(round)")
+                try store.close()
+            }
+        }
+    }
+
+    @Test("Processes that write, read, compact and clear side by side see whole commits and no errors")
+    func together() async throws {
+        try await withTemporaryFolder { folder in
+            let children = try (1...3).map { try start(folder, "churn", "\($0)", "60") }
+            for child in children {
+                child.waitUntilExit()
+                #expect(child.terminationStatus == 0)
+            }
+            let (store, app) = try openShelf(folder)
+            #expect(try app.records.check().isSound)
+            try store.close()
+        }
+    }
+
+    @Test("A writer that was stopped inside a write is named by the error of the next, and reading goes on")
+    func stopped() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder.appending(path: "store"), waiting: .milliseconds(200))
+            try await app.write(shelf, json: oneBook)
+            let said = folder.appending(path: "said")
+            let child = try start(folder.appending(path: "store"), "stop", output: said)
+            defer {
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+            }
+            while try lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            let error = await #expect(throws: LarderError.self) {
+                try await app.write(shelf, json: Array(#"{"books":[]}"#.utf8))
+            }
+            #expect(error?.code.rawValue == "records.busy")
+            #expect(error?.message.contains("pid \(child.processIdentifier)") == true)
+            #expect(try app.read(shelf)["books"]?.count == 1)
+            kill(child.processIdentifier, SIGKILL)
+            child.waitUntilExit()
+            try await app.write(shelf, json: Array(#"{"books":[]}"#.utf8))
+            #expect(try app.read(shelf)["books"]?.count == 0)
+            try store.close()
+        }
+    }
+
+    @Test("A watcher hears of this process's writes after another process has cleared the cache")
+    func clearedByAnother() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try openShelf(folder)
+            try await app.write(shelf, json: oneBook)
+            var states = try app.watch(shelf).makeAsyncIterator()
+            #expect(try await next(&states)?.complete?["books"]?[0]?["title"]?.string == "7")
+            let child = try start(folder, "clear")
+            child.waitUntilExit()
+            try await app.write(shelf, json: Array(#"{"books":[{"id":"1","title":"8","pages":[]}]}"#.utf8))
+            var title: String?
+            while title != "8" { title = try await next(&states)?.complete?["books"]?[0]?["title"]?.string }
+            #expect(title == "8")
+            try store.close()
+        }
+    }
+}

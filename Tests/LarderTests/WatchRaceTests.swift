@@ -1,0 +1,106 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Watching under contention")
+struct WatchRaceTests {
+    @Test("The state that ends a fetch has what the fetch brought", arguments: 0..<40)
+    func fetchEnd(_ round: Int) async throws {
+        try await withKitchen(ScriptedTransport { _ in recipeListAnswer }) { app in
+            for await state in try app.watch(recipeList, policy: .networkOnly) where !state.isFetching {
+                #expect(state.complete != nil)
+                break
+            }
+        }
+    }
+
+    @Test("The error of a fetch stays when something else is read, also where the cache refused the answer")
+    func refusedAnswer() async throws {
+        try await withKitchen(ScriptedTransport { _ in "<html>" }) { app in
+            var states = try app.watch(recipeList, policy: .networkOnly).makeAsyncIterator()
+            var state = try #require(try await next(&states))
+            while state.isFetching { state = try #require(try await next(&states)) }
+            #expect(state.error?.code.rawValue == "records.responseMalformed")
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            state = try #require(try await next(&states))
+            #expect(state.complete != nil)
+            #expect(state.error?.code.rawValue == "records.responseMalformed")
+        }
+    }
+
+    @Test("States never go back, however many write and watch")
+    func monotone() async throws {
+        try await withKitchen { app in
+            let text = GraphQLFragment("fragment T on Recipe { rating }")
+            try await app.write("Recipe:1", text, json: Array(#"{"id":1,"rating":0}"#.utf8))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<200 {
+                    group.addTask {
+                        var last = -1.0
+                        for await state in try app.watch("Recipe:1", text) {
+                            guard let rating = state.complete?["rating"]?.double else { continue }
+                            #expect(rating >= last)
+                            last = rating
+                            if rating == 100 { break }
+                        }
+                        #expect(last == 100)
+                    }
+                }
+                group.addTask {
+                    for number in 1...100 {
+                        try await app.write("Recipe:1", text, json: Array(#"{"id":1,"rating":\#(number)}"#.utf8))
+                        if number % 40 == 0 { _ = try await app.records.compact() }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("Streams that were dropped or cancelled leave nothing behind")
+    func registrations() async throws {
+        try await withKitchen { app in
+            for _ in 0..<100 {
+                _ = try app.watch(recipeList)
+                _ = app.watch("Recipe:1")
+                let task = Task { for await _ in try app.watch(recipe(1)) {} }
+                task.cancel()
+                try await task.value
+            }
+            #expect(app.core.watchers.isEmpty)
+        }
+    }
+
+    @Test("Watchers go on over compacting and clearing")
+    func generations() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(recipe(1)).makeAsyncIterator()
+            _ = try await next(&states)
+            _ = try await app.records.compact()
+            try await app.write(recipeList, json: soupAndBread("Stew"))
+            #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Stew")
+            _ = try await app.records.clear()
+            #expect(try await next(&states)?.complete == nil)
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Soup")
+        }
+    }
+
+    @Test("Opening a store twice in a process names the place that opened it first")
+    func twice() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: kitchenSchema)
+            let first = try Store.open(at: folder, schema: schema)
+            _ = try first.partition()
+            let error = #expect(throws: LarderError.self) {
+                _ = try Store.open(at: folder, schema: schema).partition()
+            }
+            #expect(error?.code.rawValue == "records.alreadyOpen")
+            #expect(error?.message.contains("WatchRaceTests.swift") == true)
+            try first.close()
+        }
+    }
+}
