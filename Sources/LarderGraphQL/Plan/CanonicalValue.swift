@@ -74,19 +74,6 @@ extension Literal {
         }
     }
 
-    /// Whether two literals are the same to the byte; strings are equal already if Unicode holds them to be.
-    func isIdentical(to other: Literal) -> Bool {
-        switch (self, other) {
-        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
-        case (.list(let left), .list(let right)):
-            left.count == right.count && zip(left, right).allSatisfy { $0.isIdentical(to: $1) }
-        case (.object(let left), .object(let right)):
-            left.count == right.count
-                && zip(left, right).allSatisfy { $0.name == $1.name && $0.value.isIdentical(to: $1.value) }
-        default: self == other
-        }
-    }
-
     var usesVariables: Bool {
         switch self {
         case .variable: true

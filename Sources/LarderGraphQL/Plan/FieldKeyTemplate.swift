@@ -9,10 +9,6 @@ package struct FieldKeyTemplate: Sendable, Hashable {
         let name: String
         let value: Literal
         let type: ResolvedType?
-
-        static func == (left: ArgumentTemplate, right: ArgumentTemplate) -> Bool {
-            left.name == right.name && left.type == right.type && left.value.isIdentical(to: right.value)
-        }
     }
 
     init(_ field: Field, _ definition: FieldDefinition) {

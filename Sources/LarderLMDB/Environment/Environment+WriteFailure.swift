@@ -11,7 +11,7 @@ internal import Musl
 extension Environment {
     /// What a failed write means. A full map clears the dead readers, whose pages may make room.
     func writeFailure(_ status: Int32, doing: String) -> LMDBError {
-        if status == MDB_MAP_FULL, countDeadReaders() > 0 {
+        if status == MDB_MAP_FULL, dropDeadReaders() > 0 {
             let text = "\(doing): the map is full. Dead readers held pages and were cleared; try again."
             return LMDBError(.mapFull, text, path: folder, status: status, isWorthRepeating: true)
         }

@@ -118,7 +118,7 @@ package final class Environment: @unchecked Sendable {
         var pointer: OpaquePointer?
         var status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         // Other processes hold the rest; those that died hold theirs for nothing.
-        if status == MDB_READERS_FULL, countDeadReaders() > 0 {
+        if status == MDB_READERS_FULL, dropDeadReaders() > 0 {
             status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         }
         guard status == MDB_SUCCESS, let pointer else {
@@ -135,7 +135,7 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// Clears dead readers; zero also where that failed, which only delays it.
-    func countDeadReaders() -> Int {
+    func dropDeadReaders() -> Int {
         var count: Int32 = 0
         return mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
     }
@@ -157,7 +157,7 @@ package final class Environment: @unchecked Sendable {
             unpin()
             throw error
         }
-        if writes.add(1, ordering: .relaxed).newValue % Self.writesBetweenChecks == 0 { _ = countDeadReaders() }
+        if writes.add(1, ordering: .relaxed).newValue % Self.writesBetweenChecks == 0 { _ = dropDeadReaders() }
         var pointer: OpaquePointer?
         let status = mdb_txn_begin(handle, nil, 0, &pointer)
         guard status == MDB_SUCCESS, let pointer else {
