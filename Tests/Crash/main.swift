@@ -56,6 +56,8 @@ case "stop":
     try await app.update(shelf) { _ in
         say("stopping")
         kill(getpid(), SIGSTOP)
+        // The signal may reach another thread first.
+        sleep(3600)
     }
 case "verify":
     let report = try app.records.check()

@@ -23,7 +23,17 @@ final class EnvironmentFiles: Sendable {
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
         let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
         mustSettle = isFirst
+        if isFirst, !options.isReadOnly { try Self.allocateReaderTable(in: folder, for: options.maxReaders) }
         wasVerified = try Self.verify(data, writer, folder: folder, options: options, isFirst: isFirst)
+    }
+
+    /// Takes disk for LMDB's reader table, which LMDB maps as a hole: on a full disk touching it would be a signal.
+    ///
+    /// Only for the first opener: nobody else has it mapped.
+    private static func allocateReaderTable(in folder: String, for maxReaders: Int) throws(LMDBError) {
+        // Readers and LMDB's header take 64 bytes each, the header on some systems some more.
+        let size = (max(1, min(maxReaders, 1 << 20)) * 64 + 4096) & ~4095
+        try FileSystem.fill(folder + "/lock.mdb", to: size)
     }
 
     private static func writerLock(

@@ -90,6 +90,22 @@ package enum FileSystem {
         }
     }
 
+    /// Writes zeros to the end of a file, which is made if need be, until it has that many bytes.
+    static func fill(_ path: String, to size: Int) throws(LMDBError) {
+        let descriptor = try open(path, O_RDWR | O_CREAT)
+        defer { close(descriptor) }
+        let start = Int(clamping: try status(descriptor, path: path).size)
+        guard start < size else { return }
+        let zeros = [UInt8](repeating: 0, count: size - start)
+        let written = zeros.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(start)) }
+        guard written == zeros.count else {
+            let failure = written < 0 ? errno : ENOSPC
+            // What is there in part would be taken for a table.
+            ftruncate(descriptor, off_t(start))
+            throw .make(failure, doing: "making room for the reader table", path: path)
+        }
+    }
+
     /// Makes a file's contents, or a folder's names, survive power loss.
     package static func synchronize(_ path: String) throws(LMDBError) {
         let descriptor = try open(path, O_RDONLY)
