@@ -110,7 +110,18 @@ let package = Package(
         .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
-        .testTarget(name: "LarderTests", dependencies: ["Larder", "LarderTestSupport"], swiftSettings: strict),
+        // A program that the tests start, stop and kill.
+        .executableTarget(
+            name: "larder-crash",
+            dependencies: ["Larder", "LarderRecords"],
+            path: "Tests/Crash",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderTests",
+            dependencies: ["Larder", "LarderRecords", "LarderTestSupport", "larder-crash"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LarderHTTPTests",
             dependencies: [
