@@ -126,7 +126,6 @@ struct EnvironmentTests {
             let fresh = try open()
             #expect(!fresh.wasVerified)
             try fresh.write { try $0.put(1, bytes("x").span.bytes, in: try fresh.records) }
-            try fresh.synchronize()
             try fresh.close()
             let clean = try open()
             #expect(!clean.wasVerified)

@@ -43,7 +43,7 @@ struct TransactionTests {
                 var transaction = try environment.beginWrite(deadline: .now + .seconds(5))
                 try transaction.put(1, bytes("x").span.bytes, in: records)
                 #expect(try transaction.get(1, in: records).copied == bytes("x"))
-                transaction.rollback()
+                _ = consume transaction
             }
             try abandon()
             let transaction = try environment.beginRead()

@@ -25,28 +25,33 @@ extension Environment {
         package var tables: [String: Tree]
     }
 
-    /// What the environment holds, in one snapshot.
+    /// What the environment holds now.
     package func statistics() throws(LMDBError) -> Statistics {
-        try pinned { () throws(LMDBError) in
-            var information = MDB_envinfo()
-            var status = mdb_env_info(handle, &information)
-            var whole = MDB_stat()
-            if status == MDB_SUCCESS { status = mdb_env_stat(handle, &whole) }
-            guard status == MDB_SUCCESS else { throw .make(status, doing: "asking for statistics", path: folder) }
-            let transaction = try beginRead()
-            var trees: [String: Statistics.Tree] = [:]
-            for (name, table) in tables { trees[name] = try transaction.tree(of: table) }
-            return Statistics(
-                pageSize: Int(whole.ms_psize),
-                mapSize: information.me_mapsize,
-                fileSize: try files.data.status().size,
-                lastPage: UInt64(information.me_last_pgno),
-                transaction: UInt64(information.me_last_txnid),
-                maxReaders: Int(information.me_maxreaders),
-                usedReaders: Int(information.me_numreaders),
-                tables: trees
-            )
-        }
+        let transaction = try beginRead()
+        return try transaction.statistics()
+    }
+
+    /// - Parameter tree: Tells of one table.
+    func statistics(
+        _ tree: (Table) throws(LMDBError) -> Statistics.Tree
+    ) throws(LMDBError) -> Statistics {
+        var information = MDB_envinfo()
+        var status = mdb_env_info(handle, &information)
+        var whole = MDB_stat()
+        if status == MDB_SUCCESS { status = mdb_env_stat(handle, &whole) }
+        guard status == MDB_SUCCESS else { throw .make(status, doing: "asking for statistics", path: folder) }
+        var trees: [String: Statistics.Tree] = [:]
+        for (name, table) in tables { trees[name] = try tree(table) }
+        return Statistics(
+            pageSize: Int(whole.ms_psize),
+            mapSize: information.me_mapsize,
+            fileSize: try files.data.status().size,
+            lastPage: UInt64(information.me_last_pgno),
+            transaction: UInt64(information.me_last_txnid),
+            maxReaders: Int(information.me_maxreaders),
+            usedReaders: Int(information.me_numreaders),
+            tables: trees
+        )
     }
 
     /// Frees the reader table's places of processes that died; returns how many.

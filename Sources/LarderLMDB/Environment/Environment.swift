@@ -76,22 +76,16 @@ package final class Environment: @unchecked Sendable {
             files.release()
         }
         guard !isDistrusted.load(ordering: .relaxed) else { return }
-        try files.stamp { () throws(LMDBError) in
-            let status = mdb_env_sync(handle, 1)
-            guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "closing") }
-        }
+        try files.stamp { () throws(LMDBError) in try flush(doing: "closing") }
     }
 
     /// Says that the contents were found damaged: closing leaves no stamp, so that whoever opens the file next looks
     /// at it again.
     package func distrust() { isDistrusted.store(true, ordering: .relaxed) }
 
-    /// Makes every commit so far survive power loss, whatever the environment's durability.
-    package func synchronize() throws(LMDBError) {
-        try pinned { () throws(LMDBError) in
-            let status = mdb_env_sync(handle, 1)
-            guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "synchronizing") }
-        }
+    private func flush(doing action: String) throws(LMDBError) {
+        let status = mdb_env_sync(handle, 1)
+        guard status == MDB_SUCCESS else { throw writeFailure(status, doing: action) }
     }
 
     /// The table of that name, decided when the environment was opened; nil if it was not declared then.
@@ -196,9 +190,10 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// Ends a write transaction whose commit gave this status.
-    func finishWrite(_ status: Int32) throws(LMDBError) {
+    func finishWrite(_ status: Int32, synchronizing: Bool) throws(LMDBError) {
         defer { endWrite() }
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "committing") }
+        if synchronizing { try flush(doing: "synchronizing") }
         var information = MDB_envinfo()
         var statistics = MDB_stat()
         guard mdb_env_info(handle, &information) == MDB_SUCCESS, mdb_env_stat(handle, &statistics) == MDB_SUCCESS

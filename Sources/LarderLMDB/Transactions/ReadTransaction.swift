@@ -46,7 +46,9 @@ package struct ReadTransaction: ~Copyable, Transaction {
         try handle.entryCount(of: table)
     }
 
-    borrowing func tree(of table: Table) throws(LMDBError) -> Environment.Statistics.Tree {
-        try handle.tree(of: table)
+    /// What the environment holds: the tables as the snapshot sees them, the file as it is now.
+    package borrowing func statistics() throws(LMDBError) -> Environment.Statistics {
+        let handle = handle
+        return try environment.statistics { (table) throws(LMDBError) in try handle.tree(of: table) }
     }
 }

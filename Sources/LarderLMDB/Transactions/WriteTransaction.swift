@@ -25,19 +25,22 @@ package struct WriteTransaction: ~Copyable, Transaction {
     package var id: UInt64 { handle.id }
 
     /// Makes every change durable as the environment's durability says, or none of them.
-    package consuming func commit() throws(LMDBError) {
+    ///
+    /// - Parameter synchronizing: Makes it, and every commit before, survive power loss whatever that durability. A
+    ///   failure to do so is thrown, and leaves the changes committed.
+    package consuming func commit(synchronizing: Bool = false) throws(LMDBError) {
         // The transaction is gone after this call, whatever it returns: nothing is left for `deinit` to abort.
         isFinished = true
         let status = mdb_txn_commit(handle.pointer)
         if isNested {
             guard status == MDB_SUCCESS else { throw .make(status, doing: "committing a nested transaction") }
         } else {
-            try environment.finishWrite(status)
+            try environment.finishWrite(status, synchronizing: synchronizing)
         }
     }
 
-    /// Undoes every change; the same as letting go of the transaction, said aloud.
-    package consuming func rollback() {}
+    /// The data file's length in bytes, as the last commit left it.
+    package borrowing func fileSize() throws(LMDBError) -> Int64 { try environment.files.data.status().size }
 
     /// Runs `body` in a transaction inside this one: what it wrote joins this transaction if it returns, and is
     /// rolled back whole if it throws.

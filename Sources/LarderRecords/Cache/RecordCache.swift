@@ -77,6 +77,23 @@ package final class RecordCache: Sendable {
         }
     }
 
+    /// Runs `body` with the current generation, and again with the next as long as it is superseded while `body` waits:
+    /// again and again only by design.
+    ///
+    /// - Parameters:
+    ///   - purpose: What `body` does to the cache, for the error: "write to it".
+    ///   - body: Gives nil if it finds the generation superseded. A reader may have found out sooner, and closed it.
+    func inCurrentGeneration<Result>(to purpose: String, _ body: (Generation) throws -> Result?) throws -> Result {
+        for _ in 0..<8 {
+            let generation = self.generation
+            do {
+                if let result = try body(generation) { return result }
+            } catch let error as LMDBError where error.code == .closed {}
+            try reopen(after: generation)
+        }
+        throw RecordError(.busy, "the record cache was superseded again and again on the way to \(purpose)")
+    }
+
     /// Goes on with the generation that superseded this one.
     func reopen(after old: Generation) throws {
         guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }

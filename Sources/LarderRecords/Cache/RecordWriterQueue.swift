@@ -80,19 +80,15 @@ final class RecordWriterQueue: Sendable {
     /// Makes one commit of the jobs. Throws if nothing could be committed.
     private func commit(_ jobs: [WriteJob], _ cache: RecordCache) throws -> [Result<Commit, RecordError>] {
         let deadline = jobs.map(\.deadline).min() ?? .now
-        // A generation can be superseded while the lock is waited for, again and again only by design.
-        for _ in 0..<8 {
-            let generation = cache.generation
+        return try cache.inCurrentGeneration(to: "write to it") { generation in
             let outcomes: [Result<RecordChanges, RecordError>]?
             do {
                 outcomes = try write(jobs, generation, deadline)
             } catch let error as LMDBError where error.isWorthRepeating {
                 outcomes = try write(jobs, generation, deadline)
             }
-            if let outcomes { return outcomes.map { outcome in outcome.map { publish($0, generation) } } }
-            try cache.reopen(after: generation)
+            return outcomes?.map { outcome in outcome.map { publish($0, generation) } }
         }
-        throw RecordError(.busy, "the record cache was compacted or cleared again and again during a write")
     }
 
     /// Nil if the generation is superseded.

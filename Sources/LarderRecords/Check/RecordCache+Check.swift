@@ -19,20 +19,10 @@ extension RecordCache {
                 }
             }
             let deadline = deadline ?? .now + options.lockDeadline
-            for _ in 0..<8 {
-                let generation = generation
-                let report: CheckReport?
-                do throws(LMDBError) {
-                    let transaction = try generation.environment.beginWrite(deadline: deadline)
-                    report = try check(generation, level, transaction)
-                } catch {
-                    guard error.code == .closed else { throw error }
-                    report = nil
-                }
-                if let report { return report }
-                try reopen(after: generation)
+            return try inCurrentGeneration(to: "check it") { generation in
+                let transaction = try generation.environment.beginWrite(deadline: deadline)
+                return try check(generation, level, transaction)
             }
-            throw RecordError(.busy, "the record cache was compacted or cleared again and again during a check")
         }
     }
 

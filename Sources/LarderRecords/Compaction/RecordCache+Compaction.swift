@@ -18,15 +18,18 @@ extension RecordCache {
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
     ) async throws(RecordError) -> CompactionReport {
         try await betweenWrites(deadline) { cache, deadline in
-            let (old, new, _) = try cache.supersede(deadline, reached) { (old, draft, transaction, state) throws in
+            let (bytesBefore, _) = try cache.supersede(deadline, reached) { (old, draft, transaction, state) throws in
                 var next = state
                 next.firstChange = next.lastChange + 1
                 var copy = GenerationCopy(of: old, as: next)
                 try copy.run(from: transaction, into: draft, cache.folder)
                 return next
             }
-            return CompactionReport(
-                bytesBefore: old, bytesAfter: try new.environment.statistics().fileSize, generation: new.number)
+            return try cache.withSnapshot { generation, transaction in
+                CompactionReport(
+                    bytesBefore: bytesBefore, bytesAfter: try transaction.statistics().fileSize,
+                    generation: generation.number)
+            }
         }
     }
 
@@ -43,12 +46,12 @@ extension RecordCache {
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
     ) async throws(RecordError) -> Commit {
         try await betweenWrites(deadline) { cache, deadline in
-            let (_, new, state) = try cache.supersede(deadline, reached) { (_, draft, _, _) throws in
+            let (_, state) = try cache.supersede(deadline, reached) { (_, draft, _, _) throws in
                 let fresh = GenerationState.fresh()
                 try draft.fill { transaction, tables in try cache.folder.store(fresh, &transaction, tables) }
                 return fresh
             }
-            let commit = Commit(generation: new.identity, changes: .everything, position: state.position)
+            let commit = Commit(generation: state.numbering, changes: .everything, position: state.position)
             cache.writer.publish(commit)
             return commit
         }
@@ -77,34 +80,28 @@ extension RecordCache {
 
     /// Makes the next generation under the writer's lock of this one, and goes on with it.
     ///
-    /// - Returns: The size of the old one in bytes, the new one, and its counters.
+    /// - Returns: The size of the old one in bytes, and the counters of the new one.
     private func supersede(
         _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void, _ build: Build
-    ) throws -> (Int64, Generation, GenerationState) {
-        for _ in 0..<8 {
-            let old = generation
-            let before = try old.environment.statistics().fileSize
-            guard let next = try supersede(old, deadline, reached, build) else {
-                try reopen(after: old)
-                continue
-            }
-            try old.environment.synchronize()
+    ) throws -> (bytesBefore: Int64, new: GenerationState) {
+        try inCurrentGeneration(to: "compact or clear it") { old in
+            guard let result = try supersede(old, deadline, reached, build) else { return nil }
             try reached(.superseded)
             try reopen(after: old)
             try reached(.switched)
-            return (before, generation, next)
+            return result
         }
-        throw RecordError(.busy, "the record cache was compacted or cleared again and again by others")
     }
 
     /// Nil if another process was quicker.
     private func supersede(
         _ old: Generation, _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void,
         _ build: Build
-    ) throws -> GenerationState? {
+    ) throws -> (bytesBefore: Int64, new: GenerationState)? {
         var transaction = try old.environment.beginWrite(deadline: deadline)
         var state = try GenerationState.stored(transaction, old.tables)
         guard !state.isSuperseded else { return nil }
+        let bytesBefore = try transaction.fileSize()
         if old.mayHaveLostCommits.load(ordering: .relaxed) { state.startEpoch() }
         folder.removeLeftovers(above: old.number)
         let draft = try GenerationDraft(old.number + 1, in: folder)
@@ -120,7 +117,8 @@ extension RecordCache {
         try reached(.named)
         state.isSuperseded = true
         try state.store(&transaction, old.tables)
-        try transaction.commit()
-        return next
+        // As soon as this is read, by whomever, the old generation is closed.
+        try transaction.commit(synchronizing: true)
+        return (bytesBefore, next)
     }
 }

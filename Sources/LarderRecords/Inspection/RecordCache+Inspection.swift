@@ -58,7 +58,7 @@ extension RecordCache {
                     guard let state = try GenerationState.read(transaction, generation.tables) else {
                         throw RecordError.damagedState
                     }
-                    let whole = try generation.environment.statistics()
+                    let whole = try transaction.statistics()
                     let tables = whole.tables.sorted { $0.key < $1.key }.map { name, tree in
                         CacheStatistics.Table(
                             name: name, entries: tree.entries, depth: tree.depth, branchPages: tree.branchPages,

@@ -132,6 +132,27 @@ struct CompactionTests {
         }
     }
 
+    @Test("A reader that finds the old generation superseded first, and closes it, disturbs nobody")
+    func readerIsQuicker() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill()
+            let before = try library.cache.read(operation).response
+            let report = try await library.cache.compact { (reached) throws in
+                guard reached == .superseded else { return }
+                #expect(try library.cache.read(operation).response == before)
+            }
+            #expect(report.generation == 2)
+            let commit = try await library.cache.clear { (reached) throws in
+                guard reached == .superseded else { return }
+                #expect(try library.cache.read(operation).response.isComplete == false)
+            }
+            #expect(commit.changes.isEverything)
+            #expect(try library.cache.position == commit.position)
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("Reads and writes go on while the cache is compacted again and again")
     func underLoad() async throws {
         try await withTemporaryFolder { folder in
