@@ -43,6 +43,24 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "LarderMigrations",
+            path: "Migrations",
+            exclude: ["README.md"],
+            resources: [.embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql")],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LarderOperations",
+            dependencies: [
+                "LarderMigrations", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                // The C functions by which a row's columns are read.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "Larder",
             dependencies: [
                 "LarderRecords", "LarderGraphQL",
@@ -110,6 +128,21 @@ let package = Package(
         .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+        .executableTarget(
+            name: "larder-operations-crash",
+            dependencies: ["LarderOperations"],
+            path: "Tests/OperationsCrash",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderOperationsTests",
+            dependencies: [
+                "LarderOperations", "LarderMigrations", "LarderTestSupport", "larder-operations-crash",
+                // To make databases that are not ours, and to ask SQLite how it would run a statement.
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",

@@ -1,0 +1,24 @@
+/// A numbered change of the database's schema.
+package struct Migration: Sendable {
+    /// From 1, without gaps.
+    package let number: Int
+    /// What it is about; the file is `NUMBER-NAME.sql`, the number in four digits.
+    package let name: String
+    /// The file's bytes: SQL statements.
+    package let sql: [UInt8]
+
+    package init(number: Int, name: String, sql: [UInt8]) {
+        self.number = number
+        self.name = name
+        self.sql = sql
+    }
+
+    /// All that this version of the library knows, in order.
+    ///
+    /// The package manager names a file's bytes after the file, with an underscore for whatever a name in Swift cannot
+    /// hold, the first digit included.
+    package static let all: [Migration] = [
+        Migration(number: 1, name: "mutations", sql: PackageResources._001_mutations_sql),
+        Migration(number: 2, name: "watchers", sql: PackageResources._002_watchers_sql),
+    ]
+}

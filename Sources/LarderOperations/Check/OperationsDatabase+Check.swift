@@ -1,0 +1,96 @@
+internal import GRDB
+
+extension OperationsDatabase {
+    /// Looks at every page and every row. O(size of the file), in one snapshot.
+    ///
+    /// - Throws: Where the file cannot be read at all. What can be read and is wrong is in the report.
+    package func check() throws(OperationsError) -> OperationsCheck {
+        do throws(OperationsError) {
+            return try read { try Self.check($0) }
+        } catch {
+            guard error.code == .damaged else { throw error }
+            return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
+        }
+    }
+
+    private static let limit = 100
+
+    private static func check(_ db: Database) throws -> OperationsCheck {
+        var report = OperationsCheck()
+        let findings = try String.fetchAll(db, sql: "PRAGMA integrity_check(\(limit))").filter { $0 != "ok" }
+        report.problems += findings.map { .init(kind: .integrity, what: $0) }
+        // What follows trusts the pages.
+        guard findings.isEmpty else { return report }
+        let references = try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").prefix(limit)
+        report.problems += references.map { .init(kind: .reference, what: $0.description) }
+        for rule in Rule.all {
+            let broken = try String.fetchAll(db, sql: "SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(limit)")
+            report.problems += broken.map { .init(kind: .rule, what: "\(rule.name): \($0)") }
+        }
+        report.mutations = try Int.fetchOne(db, sql: "SELECT count(*) FROM mutation") ?? 0
+        report.outcomes = try Int.fetchOne(db, sql: "SELECT count(*) FROM outcome") ?? 0
+        report.watchers = try Int.fetchOne(db, sql: "SELECT count(*) FROM watcher") ?? 0
+        return report
+    }
+}
+
+/// What must hold beyond the constraints of the tables, each with a query for the ids of those for which it does not.
+struct Rule: Sendable {
+    let name: String
+    let exceptions: String
+
+    static let all = [
+        Rule(name: "a mutation has content", exceptions: """
+            SELECT id FROM mutation m WHERE NOT EXISTS (SELECT 1 FROM mutation_content c WHERE c.sequence = m.sequence)
+            """),
+        Rule(name: "one that is acknowledged has an answer", exceptions: """
+            SELECT id FROM mutation m
+            WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+            """),
+        Rule(name: "one that the server has not answered has no answer", exceptions: """
+            SELECT id FROM mutation m
+            WHERE state < 2 AND EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+            """),
+        Rule(name: "one that is set aside has a reason", exceptions: """
+            SELECT id FROM mutation m
+            WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM mutation_failure f WHERE f.sequence = m.sequence)
+            """),
+        Rule(name: "one that was sent has attempts", exceptions: """
+            SELECT id FROM mutation WHERE state IN (1, 2) AND attempts = 0
+            """),
+        Rule(name: "one that was sent waits for nothing", exceptions: """
+            SELECT id FROM mutation m
+            WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
+            """),
+        Rule(name: "of a lane one is in flight", exceptions: """
+            SELECT m.id FROM mutation m JOIN mutation n
+            ON n.partition = m.partition AND n.lane = m.lane AND n.sequence < m.sequence AND n.state = 1
+            WHERE m.state = 1
+            """),
+        Rule(name: "stalled is who waits for a dead letter", exceptions: """
+            SELECT id FROM mutation m WHERE stalled <> EXISTS (
+                SELECT 1 FROM mutation_dependency d JOIN mutation n ON n.sequence = d.dependency
+                WHERE d.sequence = m.sequence AND (n.state = 3 OR n.stalled = 1))
+            """),
+        Rule(name: "a dependency is of the same partition", exceptions: """
+            SELECT m.id FROM mutation_dependency d JOIN mutation m ON m.sequence = d.sequence
+            JOIN mutation n ON n.sequence = d.dependency WHERE m.partition <> n.partition
+            """),
+        Rule(name: "who holds a temporary id waits for its real one", exceptions: """
+            SELECT m.id FROM temporary_id_use u JOIN mutation m ON m.sequence = u.sequence
+            JOIN temporary_id t ON t.token = u.token
+            WHERE t.real IS NOT NULL OR t.sequence IS NULL OR t.sequence <> m.sequence AND NOT EXISTS (
+                SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence AND d.dependency = t.sequence)
+            """),
+        Rule(name: "a temporary id has a mutation or a real id", exceptions: """
+            SELECT CAST(token AS BLOB) AS id FROM temporary_id WHERE real IS NULL AND sequence IS NULL
+            """),
+        Rule(name: "a mutation is there or settled, not both", exceptions: """
+            SELECT m.id FROM mutation m JOIN outcome o ON o.id = m.id
+            """),
+        Rule(name: "a sequence is used once", exceptions: """
+            SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence
+            UNION ALL SELECT id FROM mutation WHERE sequence > (SELECT seq FROM sqlite_sequence WHERE name = 'mutation')
+            """),
+    ]
+}

@@ -1,0 +1,131 @@
+internal import Foundation
+internal import GRDB
+
+extension OperationsDatabase {
+    /// "Lrdr", so that a database is known to be ours.
+    static let applicationID: Int64 = 0x4C72_6472
+    /// How the history of migrations is kept; the schema's version is in the history.
+    static let formatVersion: Int64 = 1
+
+    static func open(
+        _ file: URL, _ options: Options, _ migrations: MigrationSet
+    ) throws(OperationsError) -> (DatabasePool, dataVersion: Int64) {
+        try prepareFolder(of: file, options)
+        return try translated {
+            let pool = try openPool(file, options)
+            do {
+                try pool.writeWithoutTransaction { db in
+                    if options.verifiesAlways { try quickCheck(db) }
+                    if options.isReadOnly {
+                        try migrations.requireComplete(db)
+                    } else {
+                        try makeDurable(db)
+                        try migrations.apply(db)
+                    }
+                }
+                let version = try pool.writeWithoutTransaction { try dataVersion($0) }
+                return (pool, version)
+            } catch {
+                try? pool.close()
+                throw error
+            }
+        }
+    }
+
+    private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
+        var isFolder: ObjCBool = false
+        let exists = FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder)
+        if isFolder.boolValue {
+            throw OperationsError(.foreign, "\(file.path) is a folder; move it away")
+        }
+        if options.isReadOnly {
+            guard exists else {
+                throw OperationsError(.missing, "there is no \(file.path); open it for writing once, which makes it")
+            }
+            return
+        }
+        try translated {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        }
+        // SQLite would open it for reading, and fail at the first write.
+        if exists, !FileManager.default.isWritableFile(atPath: file.path) {
+            throw OperationsError(
+                .notWritable, "\(file.path) cannot be written; make the file and its folder writable for this user")
+        }
+    }
+
+    private static func openPool(_ file: URL, _ options: Options) throws -> DatabasePool {
+        var configuration = Configuration()
+        configuration.label = "larder.operations"
+        configuration.readonly = options.isReadOnly
+        configuration.foreignKeysEnabled = true
+        let seconds = max(0, options.busyTimeout / .seconds(1))
+        configuration.busyMode = .timeout(min(seconds, 3600))
+        configuration.readonlyBusyMode = configuration.busyMode
+        // Before anything is written to a file that may be somebody else's.
+        configuration.prepareDatabase { db in
+            try requireOurs(db)
+            try requireForeignKeys(db)
+            #if canImport(Darwin)
+            // Not compiled where this is developed. Without it fsync(2) leaves data in the drive's cache.
+            try db.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+            guard try Int.fetchOne(db, sql: "PRAGMA fullfsync") == 1 else {
+                throw OperationsError(.unsupported, "this SQLite does not know fullfsync; use the system's")
+            }
+            #endif
+        }
+        do {
+            return try DatabasePool(path: file.path, configuration: configuration)
+        } catch let error as DatabaseError
+            where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file) {
+            // A folder that takes no shared-memory file. Nobody can be writing there: a writer would have left a log.
+            let path = file.path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file.path
+            return try DatabasePool(path: "file:\(path)?immutable=1", configuration: configuration)
+        }
+    }
+
+    private static func hasLog(_ file: URL) -> Bool {
+        FileManager.default.fileExists(atPath: file.path + "-wal")
+    }
+
+    private static func requireOurs(_ db: Database) throws {
+        let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        let isEmpty = try application == 0 && version == 0
+            && Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
+        guard !isEmpty else { return }
+        guard application == applicationID else {
+            throw OperationsError(
+                .foreign, "the file is another program's database (application id \(application)); name another folder")
+        }
+        guard version <= formatVersion else {
+            throw OperationsError(
+                .newerFormat,
+                "a newer version of the library wrote this database (format \(version), known are those to "
+                    + "\(formatVersion)); update the program")
+        }
+    }
+
+    private static func requireForeignKeys(_ db: Database) throws {
+        guard try Int.fetchOne(db, sql: "PRAGMA foreign_keys") == 1 else {
+            throw OperationsError(.unsupported, "this SQLite was built without foreign keys; use another")
+        }
+    }
+
+    /// GRDB opens a pool with synchronous=NORMAL, by which the last commits may be lost with the power.
+    private static func makeDurable(_ db: Database) throws {
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
+            try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"
+        else {
+            throw OperationsError(
+                .unsupported, "SQLite does not keep a synchronous log here; use a local volume, and the system's SQLite")
+        }
+    }
+
+    private static func quickCheck(_ db: Database) throws {
+        guard let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), finding != "ok" else { return }
+        throw OperationsError(.damaged, "larder.sqlite is damaged: \(finding); restore a backup, or repair it into a new file")
+    }
+}

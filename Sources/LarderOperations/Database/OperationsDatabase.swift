@@ -1,0 +1,103 @@
+package import Foundation
+internal import GRDB
+internal import Synchronization
+
+/// The store's durable intent: `larder.sqlite`, the only file that cannot be fetched again.
+///
+/// What a call of this type acknowledged survives a killed process and the loss of power. Reads are synchronous, see what
+/// was committed, and wait for no writer of this process; writes are made one after the other, those that wait together
+/// in one commit. No wait is longer than the options say, for each access.
+///
+/// Several processes, and several of these in one process, may have the same file open.
+package final class OperationsDatabase: Sendable {
+    /// The file's name in the store's folder.
+    package static let fileName = "larder.sqlite"
+
+    /// Where the file is.
+    package let file: URL
+    package let options: Options
+    let pool: DatabasePool
+    let writer: Writer
+    private let isClosed = Mutex(false)
+    private let seenVersion: Mutex<Int64>
+
+    /// Opens the database in a folder, which is made unless it is to be read only.
+    ///
+    /// Applies the migrations that are missing, in one transaction. Uses no network. O(1) where nothing is to be done.
+    ///
+    /// - Throws: `.damaged`, `.foreign`, `.newerFormat`, `.migrationChanged`, `.migrationMissing`, `.migrationFailed`,
+    ///   `.pending`, `.missing`, `.notWritable`, `.full`, `.busy`, `.unsupported`, `.storage`.
+    package convenience init(folder: URL, options: Options = Options()) throws(OperationsError) {
+        try self.init(folder: folder, options: options, migrations: MigrationSet.embedded)
+    }
+
+    /// - Parameter migrations: Others than the embedded ones, for tests.
+    init(folder: URL, options: Options, migrations: MigrationSet) throws(OperationsError) {
+        file = folder.appending(path: Self.fileName)
+        self.options = options
+        let (pool, version) = try Self.open(file, options, migrations)
+        self.pool = pool
+        writer = Writer(pool: pool, isReadOnly: options.isReadOnly)
+        seenVersion = Mutex(version)
+    }
+
+    /// Mutations that are on their way to the server.
+    package var mutations: MutationQueue { MutationQueue(database: self) }
+
+    /// Watchers that outlive the process.
+    package var watchers: WatcherTable { WatcherTable(database: self) }
+
+    /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does nothing.
+    package func close() throws(OperationsError) {
+        let wasClosed = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return isClosed
+        }
+        guard !wasClosed else { return }
+        writer.close()
+        try translated { try pool.close() }
+    }
+
+    /// Whether somebody else has committed since this was last asked, or since the database was opened. Cheap: it reads
+    /// a counter in shared memory, and waits for the write that this process is making, if there is one.
+    ///
+    /// Somebody else is another process, or another `OperationsDatabase` of this one.
+    package func hasChanged() throws(OperationsError) -> Bool {
+        try requireOpen()
+        let version = try translated {
+            try pool.writeWithoutTransaction { try Self.dataVersion($0) }
+        }
+        return seenVersion.withLock { seen in
+            defer { seen = version }
+            return seen != version
+        }
+    }
+
+    /// A number that other connections' commits change, and this one's do not: https://www.sqlite.org/pragma.html
+    static func dataVersion(_ db: Database) throws -> Int64 {
+        try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version")) ?? 0
+    }
+
+    func requireOpen() throws(OperationsError) {
+        if isClosed.withLock({ $0 }) { throw .closed }
+    }
+
+    /// Reads what was committed, all of it at one moment.
+    func read<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try requireOpen()
+        return try translated { try pool.read(body) }
+    }
+
+    /// Makes a write, alone in its savepoint, and returns when it is on disk.
+    func write<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(OperationsError) -> Value {
+        try await writer.perform(body)
+    }
+}
+
+extension OperationsError {
+    static var closed: OperationsError {
+        OperationsError(.closed, "the store of intent was closed; open it again")
+    }
+}

@@ -1,0 +1,62 @@
+extension OperationsError {
+    /// A stable name for the kind of failure. New ones may be added; none changes its meaning.
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name, such as `operations.full`.
+        package let rawValue: String
+
+        /// A code of this name, to compare with.
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        // The database cannot be used.
+
+        /// The file is damaged.
+        package static let damaged = Code(rawValue: "operations.damaged")
+        /// The file is no database, or another program's.
+        package static let foreign = Code(rawValue: "operations.foreign")
+        /// A newer version of the library wrote the file, or migrated it.
+        package static let newerFormat = Code(rawValue: "operations.newerFormat")
+        /// The database was made by another text of a migration.
+        package static let migrationChanged = Code(rawValue: "operations.migrationChanged")
+        /// The database's history lacks a migration between those it has.
+        package static let migrationMissing = Code(rawValue: "operations.migrationMissing")
+        /// A migration failed; nothing was changed.
+        package static let migrationFailed = Code(rawValue: "operations.migrationFailed")
+        /// Migrations are yet to be applied, and the database was opened for reading only.
+        package static let pending = Code(rawValue: "operations.pending")
+        /// Nothing is there to be opened.
+        package static let missing = Code(rawValue: "operations.missing")
+        /// The file or its folder cannot be written, or the database was opened for reading only.
+        package static let notWritable = Code(rawValue: "operations.notWritable")
+        /// The disk, or the database, is full. Nothing was changed.
+        package static let full = Code(rawValue: "operations.full")
+        /// Another program kept the database past the deadline.
+        package static let busy = Code(rawValue: "operations.busy")
+        /// The database was closed.
+        package static let closed = Code(rawValue: "operations.closed")
+        /// The file system or SQLite cannot keep what is promised, such as a commit that survives power loss.
+        package static let unsupported = Code(rawValue: "operations.unsupported")
+        /// SQLite or the file system failed otherwise; see the cause.
+        package static let storage = Code(rawValue: "operations.storage")
+
+        // The database is well, and refuses.
+
+        /// No such mutation: it was never there, or it is settled; `find` tells which.
+        package static let notFound = Code(rawValue: "operations.notFound")
+        /// The mutation is in another state than expected: somebody else was quicker.
+        package static let wrongState = Code(rawValue: "operations.wrongState")
+        /// The mutation's turn has not come: another of its lane, or one it depends on, is before it.
+        package static let notItsTurn = Code(rawValue: "operations.notItsTurn")
+        /// The mutation's time is over.
+        package static let expired = Code(rawValue: "operations.expired")
+        /// The id or the idempotency key is another mutation's.
+        package static let duplicate = Code(rawValue: "operations.duplicate")
+        /// A temporary id that nobody reserved, or whose mutation was discarded.
+        package static let unknownTemporaryID = Code(rawValue: "operations.unknownTemporaryID")
+        /// An argument cannot be stored.
+        package static let invalid = Code(rawValue: "operations.invalid")
+        /// Work that has not reached the server would be lost, and the caller did not say that it may.
+        package static let unsentWork = Code(rawValue: "operations.unsentWork")
+        /// No such watcher.
+        package static let unknownWatcher = Code(rawValue: "operations.unknownWatcher")
+    }
+}

@@ -1,0 +1,61 @@
+internal import Foundation
+internal import GRDB
+
+/// Runs `body` and turns whatever it throws into this layer's error.
+func translated<Result>(_ body: () throws -> Result) throws(OperationsError) -> Result {
+    do { return try body() } catch { throw OperationsError.translated(error) }
+}
+
+extension OperationsError {
+    /// The one place where errors of GRDB, SQLite and the file system become this layer's.
+    static func translated(_ error: any Error) -> OperationsError {
+        switch error {
+        case let error as OperationsError: error
+        case let error as DatabaseError: translated(error)
+        case let error as CocoaError: translated(error)
+        default: OperationsError(.storage, "the store of intent failed", cause: error)
+        }
+    }
+
+    private static func translated(_ error: DatabaseError) -> OperationsError {
+        let cause = SQLiteFailure(
+            resultCode: error.extendedResultCode.rawValue, message: error.message ?? "\(error.resultCode)",
+            sql: error.sql)
+        let (code, message) = meaning(of: error)
+        return OperationsError(code, message, cause: cause)
+    }
+
+    /// https://www.sqlite.org/rescode.html
+    private static func meaning(of error: DatabaseError) -> (Code, String) {
+        switch error.resultCode {
+        case .SQLITE_CORRUPT:
+            (.damaged, "larder.sqlite is damaged; restore a backup, or repair it into a new file")
+        case .SQLITE_NOTADB:
+            (.foreign, "larder.sqlite is no SQLite database; move the file away, or name another folder")
+        case .SQLITE_FULL:
+            (.full, "the disk is full; free space and try again, nothing was changed")
+        // A shared-memory file that cannot grow: on a full disk, above all.
+        case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
+            (.full, "the disk is full; free space and try again, nothing was changed")
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
+            (.busy, "another program kept larder.sqlite locked past the deadline; end it, or wait longer")
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+            (.notWritable, "larder.sqlite cannot be written; make the file and its folder writable for this user")
+        case .SQLITE_CANTOPEN:
+            (.notWritable, "larder.sqlite cannot be opened; give this user access to the file and its folder")
+        case .SQLITE_MISUSE where error.message == "Connection is closed":
+            (.closed, "the store of intent was closed; open it again")
+        default: (.storage, "SQLite failed; the cause says how")
+        }
+    }
+
+    private static func translated(_ error: CocoaError) -> OperationsError {
+        switch error.code {
+        case .fileWriteOutOfSpace:
+            OperationsError(.full, "the disk is full; free space and try again", cause: error)
+        case .fileWriteNoPermission, .fileReadNoPermission, .fileWriteVolumeReadOnly:
+            OperationsError(.notWritable, "give this user access to the store's folder", cause: error)
+        default: OperationsError(.storage, "the store's folder cannot be used; the cause says why", cause: error)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+package import Foundation
+
+/// What went wrong in the durable store of intent.
+package struct OperationsError: Error, Sendable {
+    /// What kind of failure it is; compare this, never the message.
+    package var code: Code
+    /// What happened and what would help, in English, for developers.
+    package var message: String
+    /// The mutation concerned.
+    package var mutation: UUID?
+    /// The error of the layer below: a `SQLiteFailure`, or what the file system said.
+    package var cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, mutation: UUID? = nil, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.mutation = mutation
+        self.cause = cause
+    }
+}
+
+extension OperationsError: CustomStringConvertible {
+    /// The message, the mutation, the code and the cause.
+    package var description: String {
+        var text = message
+        if let mutation { text += ", mutation \(mutation.uuidString.lowercased())" }
+        text += " [\(code.rawValue)]"
+        if let cause { text += ": \(cause)" }
+        return text
+    }
+}

@@ -1,0 +1,41 @@
+package import Foundation
+
+/// A mutation that is to be queued.
+package struct MutationDraft: Sendable {
+    /// By which its outcome is found, also after a restart.
+    package var id: UUID
+    /// Whose it is.
+    package var partition: String
+    /// Mutations of one lane are sent in their sequence; lanes run side by side.
+    package var lane: String
+    /// By which the server tells a repeat; the id's canonical text (in small letters) where there is no other.
+    package var idempotencyKey: String?
+    package var content: MutationContent
+    /// Mutations of the same partition that must be settled before. One that is not there any more is.
+    package var dependencies: [UUID]
+    /// Reserved by it: its answer says which ids they stand for.
+    package var temporaryIDs: [TemporaryID]
+    package var created: Date
+    /// When it is of no use any more, unless it was sent before: it becomes a dead letter then.
+    package var expires: Date?
+    /// Not to be sent before.
+    package var notBefore: Date?
+
+    /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
+    package init(
+        id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
+        content: MutationContent, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
+        created: Date, expires: Date? = nil, notBefore: Date? = nil
+    ) {
+        self.id = id ?? .ascending(at: created)
+        self.partition = partition
+        self.lane = lane
+        self.idempotencyKey = idempotencyKey
+        self.content = content
+        self.dependencies = dependencies
+        self.temporaryIDs = temporaryIDs
+        self.created = created
+        self.expires = expires
+        self.notBefore = notBefore
+    }
+}

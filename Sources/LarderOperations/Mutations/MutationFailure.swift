@@ -1,0 +1,41 @@
+package import Foundation
+
+/// Why an attempt failed, or why a mutation was set aside.
+package struct MutationFailure: Sendable, Hashable {
+    /// What follows from it. Others may be added; the names are stored.
+    package struct Class: RawRepresentable, Sendable, Hashable {
+        package let rawValue: String
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        package static let offline = Class(rawValue: "offline")
+        package static let throttled = Class(rawValue: "throttled")
+        package static let serverFault = Class(rawValue: "serverFault")
+        package static let notSignedIn = Class(rawValue: "notSignedIn")
+        package static let conflict = Class(rawValue: "conflict")
+        package static let rejected = Class(rawValue: "rejected")
+        /// It was sent, and nobody knows what became of it.
+        package static let outcomeUnknown = Class(rawValue: "outcomeUnknown")
+        /// Its time was over before it was sent.
+        package static let expired = Class(rawValue: "expired")
+        /// What it depended on was discarded.
+        package static let dependencyDiscarded = Class(rawValue: "dependencyDiscarded")
+        /// It holds a temporary id for which there will be no real one.
+        package static let temporaryIDLost = Class(rawValue: "temporaryIDLost")
+    }
+
+    package var `class`: Class
+    /// The code of the layer that failed, or the server's.
+    package var code: String?
+    package var message: String
+    /// More, as JSON: the server's errors above all.
+    package var details: [UInt8]?
+    package var time: Date
+
+    package init(_ class: Class, code: String? = nil, message: String, details: [UInt8]? = nil, time: Date) {
+        self.class = `class`
+        self.code = code
+        self.message = message
+        self.details = details
+        self.time = time
+    }
+}

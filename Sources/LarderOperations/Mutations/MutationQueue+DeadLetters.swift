@@ -1,0 +1,50 @@
+package import Foundation
+internal import GRDB
+
+extension MutationQueue {
+    /// Changes what a dead letter says, before it is replayed.
+    ///
+    /// - Throws: `.notFound`, `.wrongState`, `.invalid`, `.unknownTemporaryID`, `.duplicate`.
+    package func edit(_ id: UUID, _ revision: Revision) async throws(OperationsError) {
+        try await write { try $0.revise(id, $0.entry(id, in: .deadLetter), revision) }
+    }
+
+    /// Makes a dead letter pending again, at its old place in the order: those that depend on it come after it, and at
+    /// the end of a lane it would wait for them while they wait for it.
+    ///
+    /// Attempts are counted on, and the last failure stays until there is another.
+    ///
+    /// - Parameter expires: Its new expiry; the old one may be why it is here.
+    /// - Throws: `.notFound`, `.wrongState`; `.unknownTemporaryID` if what it holds must be edited first.
+    package func replay(_ id: UUID, expires: Date? = nil) async throws(OperationsError) {
+        try await write { try $0.replay(id, expires: expires) }
+    }
+
+    /// Gives up a dead letter. Its outcome says so.
+    ///
+    /// - Returns: Those of its dependents that are dead letters because of it.
+    /// - Throws: `.notFound`, `.wrongState`.
+    @discardableResult
+    package func discard(
+        _ id: UUID, dependents: DiscardedDependents, now: Date
+    ) async throws(OperationsError) -> [UUID] {
+        try await write { try $0.discard(id, $0.entry(id, in: .deadLetter), dependents, now: now) }
+    }
+
+    /// Gives up all that is pending or a dead letter, each with its outcome, for whoever was told to: signing out,
+    /// clearing a store. What is in flight or acknowledged stays: it may have taken effect.
+    ///
+    /// - Returns: How many.
+    @discardableResult
+    package func discardAll(in partition: String, now: Date) async throws(OperationsError) -> Int {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return 0 }
+            let ids = try transaction.db.rows(
+                "SELECT id FROM mutation WHERE partition = ? AND state IN (0, 3) ORDER BY sequence DESC", [number]
+            ) { try $0.uuid(0) }
+            // The last first: whoever depended on one is gone before it.
+            for id in ids { _ = try transaction.discard(id, transaction.entry(id), .release, now: now) }
+            return ids.count
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package import Foundation
+internal import GRDB
+
+/// Which mutations are meant; nil means any.
+package struct MutationFilter: Sendable, Hashable {
+    package var partition: String?
+    package var states: Set<MutationState>?
+    package var lane: String?
+
+    package init(partition: String? = nil, states: Set<MutationState>? = nil, lane: String? = nil) {
+        self.partition = partition
+        self.states = states
+        self.lane = lane
+    }
+}
+
+extension MutationQueue {
+    /// What is known of a mutation: the row, or the outcome of one that is settled, at one moment.
+    package func find(_ id: UUID) throws(OperationsError) -> Standing {
+        try read { transaction in
+            if let mutation = try transaction.mutation(id) { return .present(mutation) }
+            return try transaction.outcome(id).map(Standing.settled) ?? .unknown
+        }
+    }
+
+    /// Mutations in their sequence.
+    ///
+    /// Quick where states other than pending are asked for; otherwise O(rows of the file) at worst.
+    ///
+    /// - Parameters:
+    ///   - after: The sequence of the last one that is known; 0 for the beginning.
+    ///   - limit: How many at most.
+    package func list(
+        _ filter: MutationFilter = MutationFilter(), after: Int64 = 0, limit: Int = .max
+    ) throws(OperationsError) -> [Mutation] {
+        try read { transaction in
+            var conditions = ["m.sequence > ?"]
+            var arguments: StatementArguments = [after]
+            if let name = filter.partition {
+                guard let partition = try transaction.db.partition(name) else { return [] }
+                conditions.append("m.partition = ?")
+                arguments += [partition]
+            }
+            if let states = filter.states {
+                let numbers = states.map(\.rawValue).sorted()
+                conditions.append("m.state IN (\(numbers.map(String.init).joined(separator: ", ")))")
+                if numbers.first.map({ $0 >= 2 }) ?? false { conditions.append("m.state >= 2") }
+            }
+            if let lane = filter.lane {
+                conditions.append("m.lane = ?")
+                arguments += [lane]
+            }
+            arguments += [Int64(max(0, limit))]
+            let sql = QueueTransaction.selection
+                + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY m.sequence LIMIT ?"
+            return try transaction.db.rows(sql, arguments) { try Mutation($0) }
+        }
+    }
+
+    /// How many of a partition, or of all, are in each state. O(rows of the file).
+    package func counts(in partition: String? = nil) throws(OperationsError) -> [MutationState: Int] {
+        try counts().reduce(into: [:]) { sums, entry in
+            guard partition == nil || entry.key == partition else { return }
+            sums.merge(entry.value, uniquingKeysWith: +)
+        }
+    }
+
+    /// How many of each partition are in each state. O(rows of the file).
+    package func counts() throws(OperationsError) -> [String: [MutationState: Int]] {
+        try read { transaction in
+            let rows = try transaction.db.rows("""
+                SELECT p.name, m.state, count(*) FROM mutation m JOIN partition p ON p.id = m.partition
+                GROUP BY m.partition, m.state
+                """) { (try $0.text(0), try MutationState(stored: $0.integer(1)), Int(try $0.integer(2))) }
+            return rows.reduce(into: [:]) { $0[$1.0, default: [:]][$1.1] = $1.2 }
+        }
+    }
+
+    /// Whether anything would be lost with a partition that may not have reached the server: pending, in flight, or a
+    /// dead letter. O(log n).
+    package func hasUnsent(in partition: String) throws(OperationsError) -> Bool {
+        try read { transaction in
+            guard let number = try transaction.db.partition(partition) else { return false }
+            // Whatever is stalled waits for a dead letter, which is found.
+            return try transaction.db.exists(
+                "SELECT 1 FROM mutation INDEXED BY mutation_lane WHERE partition = ? AND queued = 1 LIMIT 1", [number])
+                || transaction.db.exists(
+                    """
+                    SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1
+                    """, [number])
+        }
+    }
+
+    /// What dead owners left in flight, in sequence. The caller decides, with `adopt` first where that takes time:
+    /// `retryLater` where the server tells a repeat, asking it with the check query, or `setAside` as `outcomeUnknown`.
+    ///
+    /// - Parameter isAlive: Whether the owner of this name lives; asked once for each.
+    package func recover(
+        in partition: String, isAlive: (String) -> Bool
+    ) throws(OperationsError) -> [Mutation] {
+        let inFlight = try list(MutationFilter(partition: partition, states: [.inFlight]))
+        let dead = Set(inFlight.compactMap(\.owner)).filter { !isAlive($0) }
+        return inFlight.filter { $0.owner.map(dead.contains) ?? true }
+    }
+
+    /// Forgets the outcomes of what was settled, and the real ids that were learnt, before a time. A mutation that is
+    /// queued afterwards and holds such a temporary id is refused.
+    ///
+    /// - Returns: How many outcomes. O(outcomes).
+    @discardableResult
+    package func prune(before time: Date) async throws(OperationsError) -> Int {
+        try await write { transaction in
+            try transaction.db.run(
+                "DELETE FROM temporary_id WHERE resolved < ? AND sequence IS NULL", [time.milliseconds])
+            try transaction.db.run("DELETE FROM outcome WHERE settled < ?", [time.milliseconds])
+            return transaction.db.changesCount
+        }
+    }
+}

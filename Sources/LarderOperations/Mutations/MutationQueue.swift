@@ -1,0 +1,93 @@
+package import Foundation
+
+/// The mutations of all partitions that are on their way to the server.
+///
+/// Each write is one transaction, and on disk when its call returns. None of them loses a mutation: it goes from state to
+/// state, and the last step, `settle` or `discard`, leaves its outcome. A call that finds another state than it expects
+/// throws `.wrongState` and changes nothing: somebody else was quicker.
+///
+/// ```
+/// enqueue -> pending -> begin -> inFlight -> answer -> acknowledged -> settle -> (outcome)
+///               ^                   |
+///               +--- retryLater ----+          setAside, expire: -> deadLetter -> replay -> pending
+///                                                                              -> discard -> (outcome)
+/// ```
+///
+/// **Clocks.** The order is that of the sequence, never of a clock. A backoff ends early if the clock is set back past its
+/// beginning, so that nothing waits for a time that was worked out wrongly. Only pending mutations expire: one whose
+/// attempt is under way may have taken effect. An expired one is a dead letter and can be replayed.
+package struct MutationQueue: Sendable {
+    let database: OperationsDatabase
+
+    /// Queues a mutation at the end of the order.
+    ///
+    /// Real ids take the places of temporary ones where they are known; where they are not, the mutation depends on those
+    /// that reserved them. O(log n), and a share of a commit.
+    ///
+    /// - Returns: The mutation as it is stored.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
+    package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
+        guard draft.content.variables.contains(UInt8(ascii: "{")) else {
+            throw OperationsError(.invalid, "variables are a JSON object; these are none", mutation: draft.id)
+        }
+        return try await write { try $0.enqueue(draft) }
+    }
+
+    /// Makes several steps in one transaction: all of them, or none.
+    ///
+    /// - Returns: The mutations that were begun, in order, as they are to be sent.
+    /// - Throws: `.notFound`, `.wrongState`, `.notItsTurn`, `.expired`, `.invalid`, `.duplicate` for the first step that
+    ///   cannot be made, with its mutation.
+    @discardableResult
+    package func apply(_ transitions: [Transition], now: Date) async throws(OperationsError) -> [Mutation] {
+        try await write { transaction in
+            try transitions.compactMap { try transaction.apply($0, now: now) }
+        }
+    }
+
+    /// Pending to in flight. See `Transition`, as for the five that follow.
+    package func begin(_ id: UUID, owner: String, now: Date) async throws(OperationsError) -> Mutation {
+        guard let mutation = try await apply([.begin(id, owner: owner)], now: now).first else {
+            throw OperationsError(.storage, "a mutation was begun and not returned", mutation: id)
+        }
+        return mutation
+    }
+
+    package func retryLater(
+        _ attempt: Attempt, at: Date?, _ failure: MutationFailure, revision: Revision? = nil, now: Date
+    ) async throws(OperationsError) {
+        try await apply([.retryLater(attempt, at: at, failure, revision: revision)], now: now)
+    }
+
+    package func answer(
+        _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String] = [:], now: Date
+    ) async throws(OperationsError) {
+        try await apply([.answer(attempt, answer, temporaryIDs: temporaryIDs)], now: now)
+    }
+
+    package func settle(_ id: UUID, result: [UInt8]? = nil, now: Date) async throws(OperationsError) {
+        try await apply([.settle(id, result: result)], now: now)
+    }
+
+    package func setAside(
+        _ id: UUID, expecting state: MutationState, _ failure: MutationFailure, now: Date
+    ) async throws(OperationsError) {
+        try await apply([.setAside(id, expecting: state, failure)], now: now)
+    }
+
+    package func adopt(
+        _ attempt: Attempt, from old: String, to new: String, now: Date
+    ) async throws(OperationsError) {
+        try await apply([.adopt(attempt, from: old, to: new)], now: now)
+    }
+
+    func write<Value: Sendable>(
+        _ body: @escaping @Sendable (QueueTransaction) throws -> Value
+    ) async throws(OperationsError) -> Value {
+        try await database.write { try body(QueueTransaction(db: $0)) }
+    }
+
+    func read<Value>(_ body: (QueueTransaction) throws -> Value) throws(OperationsError) -> Value {
+        try database.read { try body(QueueTransaction(db: $0)) }
+    }
+}

@@ -1,0 +1,115 @@
+internal import Foundation
+internal import GRDB
+
+extension QueueTransaction {
+    /// Adds a mutation at the end of the order.
+    ///
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
+    func enqueue(_ draft: MutationDraft) throws -> Mutation {
+        let partition = try db.partition(making: draft.partition)
+        try requireNew(draft, partition)
+        let reserved = Set(draft.temporaryIDs)
+        var found = try resolve(draft.content, lane: draft.lane, partition: partition, own: reserved)
+        for id in draft.dependencies {
+            if let dependency = try dependency(id, partition) { found.dependencies[dependency.sequence] = dependency }
+        }
+        let isStalled = found.dependencies.values.contains { $0.isDeadOrStalled }
+        let sequence = try insert(draft, found, partition, isStalled)
+        for dependency in found.dependencies.keys { try addDependency(of: sequence, on: dependency) }
+        for id in draft.temporaryIDs { try reserve(id, for: sequence, partition) }
+        for id in found.uses { try addUse(of: id, by: sequence) }
+        return Mutation(
+            sequence: sequence, id: draft.id, partition: draft.partition, lane: found.lane, state: .pending,
+            isStalled: isStalled, idempotencyKey: draft.idempotencyKey ?? draft.id.uuidString.lowercased(),
+            content: found.content,
+            dependencies: found.dependencies.sorted { $0.key < $1.key }.map(\.value.id),
+            temporaryIDs: draft.temporaryIDs.sorted { $0.text < $1.text },
+            created: draft.created.stored, expires: draft.expires?.stored, notBefore: draft.notBefore?.stored,
+            attempts: 0)
+    }
+
+    private func insert(
+        _ draft: MutationDraft, _ found: ResolvedContent, _ partition: Int64, _ isStalled: Bool
+    ) throws -> Int64 {
+        do {
+            try db.run(
+                """
+                INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
+                    expires, not_before)
+                VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?)
+                """,
+                [draft.id, partition, found.lane, isStalled ? 1 : 0, isStalled ? 0 : 1, draft.idempotencyKey,
+                    draft.created.milliseconds, draft.expires?.milliseconds, draft.notBefore?.milliseconds])
+        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
+            throw OperationsError.duplicate(draft.id)
+        }
+        let sequence = db.lastInsertedRowID
+        let content = found.content
+        try db.run(
+            """
+            INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response, list_edits,
+                updater, resolver, check_query)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [sequence, content.document, content.operationName, Data(content.variables),
+                content.optimisticResponse.map { Data($0) }, content.listEdits.map { Data($0) }, content.updater,
+                content.resolver, content.checkQuery])
+        return sequence
+    }
+
+    /// The table's own indices tell those that are queued.
+    private func requireNew(_ draft: MutationDraft, _ partition: Int64) throws {
+        if try db.exists("SELECT 1 FROM outcome WHERE id = ?", [draft.id]) { throw OperationsError.duplicate(draft.id) }
+        guard let key = draft.idempotencyKey else { return }
+        // What was discarded had no effect that could be had twice.
+        let isKnown = try db.exists(
+            """
+            SELECT 1 FROM outcome INDEXED BY outcome_idempotency
+            WHERE partition = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL AND kind = 0
+            """, [partition, key])
+        if isKnown { throw OperationsError.duplicate(draft.id) }
+    }
+
+    /// Nil if it is settled.
+    func dependency(_ id: UUID, _ partition: Int64) throws -> Dependency? {
+        let found = try db.row("SELECT sequence, partition, state, stalled FROM mutation WHERE id = ?", [id]) { row in
+            (try Dependency(id: id, row), try row.integer(1))
+        }
+        guard let (dependency, owner) = found else { return nil }
+        guard owner == partition else {
+            throw OperationsError(.invalid, "a mutation can depend on those of its own partition alone", mutation: id)
+        }
+        return dependency
+    }
+
+    func addDependency(of sequence: Int64, on dependency: Int64) throws {
+        try db.run(
+            "INSERT OR IGNORE INTO mutation_dependency (sequence, dependency) VALUES (?, ?)", [sequence, dependency])
+    }
+}
+
+/// A mutation that another waits for.
+struct Dependency {
+    var id: UUID
+    var sequence: Int64
+    var isDeadOrStalled: Bool
+
+    /// From the columns sequence, -, state, stalled.
+    init(id: UUID, _ row: Columns) throws {
+        self.id = id
+        sequence = try row.integer(0)
+        isDeadOrStalled = try row.integer(2) == MutationState.deadLetter.rawValue || row.integer(3) == 1
+    }
+}
+
+extension OperationsError {
+    static func duplicate(_ id: UUID) -> OperationsError {
+        OperationsError(
+            .duplicate, "the id or the idempotency key was used before; ask what became of that mutation", mutation: id)
+    }
+}
+
+extension Date {
+    /// To the millisecond, as it will be read again.
+    var stored: Date { Date(milliseconds: milliseconds) }
+}

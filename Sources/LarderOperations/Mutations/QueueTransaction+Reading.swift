@@ -1,0 +1,87 @@
+internal import Foundation
+internal import GRDB
+
+extension QueueTransaction {
+    static let selection = """
+        SELECT m.sequence, m.id, p.name, m.lane, m.state, m.stalled, m.idempotency_key, m.created, m.expires,
+            m.not_before, m.attempts, m.owner, c.document, c.operation_name, c.variables, c.optimistic_response,
+            c.list_edits, c.updater, c.resolver, c.check_query, a.answer, f.class, f.code, f.message, f.details, f.time,
+            (SELECT group_concat(hex(x.id)) FROM mutation_dependency d JOIN mutation x ON x.sequence = d.dependency
+                WHERE d.sequence = m.sequence),
+            (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence)
+        FROM mutation m
+        JOIN partition p ON p.id = m.partition
+        LEFT JOIN mutation_content c ON c.sequence = m.sequence
+        LEFT JOIN mutation_answer a ON a.sequence = m.sequence
+        LEFT JOIN mutation_failure f ON f.sequence = m.sequence
+        """
+
+    func mutation(_ id: UUID) throws -> Mutation? {
+        try db.row(Self.selection + " WHERE m.id = ?", [id]) { try Mutation($0) }
+    }
+
+    func outcome(_ id: UUID) throws -> Outcome? {
+        try db.row(
+            """
+            SELECT o.id, p.name, o.sequence, o.kind, o.settled, o.result, o.class, o.code, o.message
+            FROM outcome o JOIN partition p ON p.id = o.partition WHERE o.id = ?
+            """, [id]
+        ) { try Outcome($0) }
+    }
+}
+
+extension Mutation {
+    /// From the columns of `QueueTransaction.selection`.
+    init(_ row: Columns) throws {
+        guard !row.isNull(12) else { throw OperationsError.damaged("a mutation has no content") }
+        id = try row.uuid(1)
+        sequence = try row.integer(0)
+        partition = try row.text(2)
+        lane = try row.text(3)
+        state = try MutationState(stored: row.integer(4))
+        isStalled = try row.integer(5) == 1
+        idempotencyKey = try row.optional(6, row.text) ?? id.uuidString.lowercased()
+        created = try row.date(7)
+        expires = try row.optional(8, row.date)
+        notBefore = try row.optional(9, row.date)
+        attempts = Int(try row.integer(10))
+        owner = try row.optional(11, row.text)
+        content = MutationContent(
+            document: try row.text(12), operationName: try row.optional(13, row.text), variables: try row.bytes(14),
+            optimisticResponse: try row.optional(15, row.bytes), listEdits: try row.optional(16, row.bytes),
+            updater: try row.optional(17, row.text), resolver: try row.optional(18, row.text),
+            checkQuery: try row.optional(19, row.text))
+        answer = try row.optional(20, row.bytes)
+        failure = try row.isNull(21) ? nil : MutationFailure(
+            .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
+            details: row.optional(24, row.bytes), time: row.date(25))
+        dependencies = try row.optional(26, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
+        temporaryIDs = try row.optional(27, row.text)?.split(separator: ",").compactMap { TemporaryID(String($0)) } ?? []
+        temporaryIDs.sort { $0.text < $1.text }
+    }
+}
+
+extension Outcome {
+    init(_ row: Columns) throws {
+        guard let kind = Kind(rawValue: Int(try row.integer(3))) else {
+            throw OperationsError.damaged("an outcome is of no known kind")
+        }
+        let settled = try row.date(4)
+        self.init(
+            mutation: try row.uuid(0), partition: try row.text(1), sequence: try row.integer(2), kind: kind,
+            settled: settled, result: try row.optional(5, row.bytes))
+        failure = try row.isNull(6) ? nil : MutationFailure(
+            .init(rawValue: row.text(6)), code: row.optional(7, row.text), message: row.text(8), time: settled)
+    }
+}
+
+extension UUID {
+    fileprivate init(hexadecimal text: Substring) throws(OperationsError) {
+        let digits = Array(text.utf8)
+        let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0...$0 + 1], as: UTF8.self), radix: 16)
+        }
+        guard let uuid = UUID(bytes: bytes) else { throw .damaged("a mutation's id is not one") }
+        self = uuid
+    }
+}

@@ -1,0 +1,159 @@
+internal import Foundation
+internal import GRDB
+
+/// Content in which known temporary ids are replaced, and what it holds of others.
+struct ResolvedContent {
+    var content: MutationContent
+    var lane: String
+    /// Those without a real id, its own included.
+    var uses: Set<TemporaryID> = []
+    /// Those that reserved them.
+    var dependencies: [Int64: Dependency] = [:]
+}
+
+extension QueueTransaction {
+    /// Replaces the temporary ids whose real ones are known, and says what the others need.
+    ///
+    /// - Parameter own: Those that the mutation itself reserves.
+    /// - Throws: `.unknownTemporaryID`.
+    func resolve(
+        _ content: MutationContent, lane: String, partition: Int64, own: Set<TemporaryID>
+    ) throws -> ResolvedContent {
+        var resolved = ResolvedContent(content: content, lane: lane)
+        var (uses, dependencies) = (Set<TemporaryID>(), [Int64: Dependency]())
+        try resolved.replace(isReserver: false) { id in
+            if own.contains(id) {
+                uses.insert(id)
+                return nil
+            }
+            switch try meaning(of: id, partition) {
+            case .real(let text): return text
+            case .awaited(let dependency):
+                uses.insert(id)
+                dependencies[dependency.sequence] = dependency
+                return nil
+            }
+        }
+        resolved.uses = uses
+        resolved.dependencies = dependencies
+        return resolved
+    }
+
+    private enum Meaning {
+        case real(String)
+        case awaited(Dependency)
+    }
+
+    private func meaning(of id: TemporaryID, _ partition: Int64) throws -> Meaning {
+        let meaning = try db.row(
+            """
+            SELECT m.sequence, t.real, m.state, m.stalled, m.id FROM temporary_id t
+            LEFT JOIN mutation m ON m.sequence = t.sequence
+            WHERE t.token = ? AND t.partition = ?
+            """, [id.text, partition]
+        ) { row in
+            if let real = try row.optional(1, row.text) { return Meaning.real(real) }
+            return .awaited(try Dependency(id: row.uuid(4), row))
+        }
+        guard let meaning else {
+            throw OperationsError(
+                .unknownTemporaryID, "no mutation of this partition reserved \(id.text), or it was discarded; "
+                    + "use the object's real id")
+        }
+        return meaning
+    }
+
+    func reserve(_ id: TemporaryID, for sequence: Int64, _ partition: Int64) throws {
+        do {
+            try db.run(
+                "INSERT INTO temporary_id (token, partition, sequence) VALUES (?, ?, ?)", [id.text, partition, sequence])
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            throw OperationsError(.duplicate, "\(id.text) is reserved already; make a new one for each object")
+        }
+    }
+
+    func addUse(of id: TemporaryID, by sequence: Int64) throws {
+        try db.run("INSERT OR IGNORE INTO temporary_id_use (token, sequence) VALUES (?, ?)", [id.text, sequence])
+    }
+
+    /// Puts the real ids that an answer gave in the places of those that its mutation reserved, in all rows. Rows with
+    /// one for which the answer gave none are set aside: the server would not know it.
+    func resolveReserved(by id: UUID, _ sequence: Int64, to real: [TemporaryID: String], now: Date) throws {
+        let tokens: [String] = try db.values(
+            "SELECT token FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ?", [sequence])
+        let reserved = Set(tokens.compactMap(TemporaryID.init(_:)))
+        guard real.keys.allSatisfy(reserved.contains), real.values.allSatisfy({ !$0.isEmpty }) else {
+            throw OperationsError(
+                .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?", mutation: id)
+        }
+        var changed: Set<Int64> = []
+        for id in reserved {
+            guard let text = real[id] else { continue }
+            try db.run(
+                "UPDATE temporary_id SET real = ?, resolved = ? WHERE token = ?", [text, now.milliseconds, id.text])
+            changed.formUnion(try users(of: id))
+            try db.run("DELETE FROM temporary_id_use WHERE token = ?", [id.text])
+        }
+        for user in changed.sorted() { try rewrite(user, isReserver: user == sequence, real) }
+        for id in reserved where real[id] == nil { try lose(id, reservedBy: sequence, now: now) }
+    }
+
+    /// Sets aside whoever holds a temporary id for which there will be no real one, and forgets it.
+    func lose(_ id: TemporaryID, reservedBy sequence: Int64, now: Date) throws {
+        let users = try users(of: id)
+        try db.run("DELETE FROM temporary_id WHERE token = ?", [id.text])
+        for user in users where user != sequence {
+            let failure = MutationFailure(
+                .temporaryIDLost, message: "it holds \(id.text), for which there is no real id; edit its variables",
+                time: now)
+            try setAside(sequence: user, failure)
+        }
+    }
+
+    private func users(of id: TemporaryID) throws -> [Int64] {
+        try db.values("SELECT sequence FROM temporary_id_use WHERE token = ? ORDER BY sequence", [id.text])
+    }
+
+    private func rewrite(_ sequence: Int64, isReserver: Bool, _ real: [TemporaryID: String]) throws {
+        let found = try db.row(
+            """
+            SELECT c.variables, c.optimistic_response, c.list_edits, m.lane
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence WHERE m.sequence = ?
+            """, [sequence]
+        ) { row in
+            ResolvedContent(
+                content: MutationContent(
+                    document: "", variables: try row.bytes(0), optimisticResponse: try row.optional(1, row.bytes),
+                    listEdits: try row.optional(2, row.bytes)),
+                lane: try row.text(3))
+        }
+        guard let old = found else { return }
+        var new = old
+        try new.replace(isReserver: isReserver) { real[$0] }
+        if new.content != old.content {
+            try db.run(
+                """
+                UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?
+                """,
+                [Data(new.content.variables), new.content.optimisticResponse.map { Data($0) },
+                    new.content.listEdits.map { Data($0) }, sequence])
+        }
+        if new.lane != old.lane {
+            try db.run("UPDATE mutation SET lane = ? WHERE sequence = ?", [new.lane, sequence])
+        }
+    }
+}
+
+extension ResolvedContent {
+    /// - Parameter isReserver: Whether the variables have been sent as they are, and must say so.
+    mutating func replace(isReserver: Bool, _ replacement: TemporaryIDText.Replacement) throws {
+        if !isReserver {
+            content.variables = try TemporaryIDText.replace(inJSON: content.variables, replacement)
+        }
+        content.optimisticResponse = try content.optimisticResponse.map {
+            try TemporaryIDText.replace(inJSON: $0, replacement)
+        }
+        content.listEdits = try content.listEdits.map { try TemporaryIDText.replace(inJSON: $0, replacement) }
+        lane = try TemporaryIDText.replace(inText: lane, replacement)
+    }
+}
