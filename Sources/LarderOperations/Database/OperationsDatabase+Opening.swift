@@ -60,11 +60,13 @@ extension OperationsDatabase {
         configuration.label = "larder.operations"
         configuration.readonly = options.isReadOnly
         configuration.foreignKeysEnabled = true
-        let seconds = max(0, options.busyTimeout / .seconds(1))
-        configuration.busyMode = .timeout(min(seconds, 3600))
-        configuration.readonlyBusyMode = configuration.busyMode
+        // A day at most, so that it fits what SQLite takes.
+        let seconds = min(max(0, options.busyTimeout / .seconds(1)), 86_400)
+        configuration.busyMode = .timeout(seconds)
         // Before anything is written to a file that may be somebody else's.
         configuration.prepareDatabase { db in
+            // GRDB gives readers a time of its own.
+            try db.execute(sql: "PRAGMA busy_timeout = \(Int(seconds * 1000))")
             try requireOurs(db)
             try requireForeignKeys(db)
             #if canImport(Darwin)

@@ -1,0 +1,172 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Dead letters")
+struct DeadLetterTests {
+    @Test("They are listed with their reasons, edited, and replayed at their old place")
+    func replayed() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft())
+            let second = try await database.enqueue(draft())
+            try await database.setAside(first)
+            let listed = try database.mutations.list(MutationFilter(partition: app, states: [.deadLetter]))
+            #expect(listed.map(\.id) == [first])
+            #expect(listed.first?.failure == rejected)
+            try await database.mutations.edit(first, Revision(variables: json(#"{"name":"stew"}"#)))
+            try await database.mutations.replay(first)
+            #expect(try database.heads() == [first])
+            #expect(try await database.begin(first).content.variables == json(#"{"name":"stew"}"#))
+            #expect(try database.state(second) == .pending)
+        }
+    }
+
+    @Test("Variables that are no JSON object are refused", arguments: ["", "[1]", "{", #"{"a":}"#, "nonsense"])
+    func edited(_ text: String) async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try await database.setAside(id)
+            await expectFailure(.invalid) { try await database.mutations.edit(id, Revision(variables: json(text))) }
+            #expect(try database.mutation(id)?.content == rename)
+        }
+    }
+
+    @Test("One that is discarded leaves an outcome with the reason")
+    func discarded() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try await database.setAside(id)
+            try await database.mutations.discard(id, dependents: .release, now: after(1))
+            let outcome = try #require(try database.outcome(id))
+            #expect(outcome.kind == .discarded && outcome.settled == after(1))
+            #expect(outcome.failure?.class == .rejected && outcome.failure?.message == rejected.message)
+        }
+    }
+
+    @Test("Who depends on one that is discarded is set aside with the reason, and those behind wait for it")
+    func dependentsSetAside() async throws {
+        try await withOperations { database in
+            let bad = try await database.enqueue(draft())
+            let child = try await database.enqueue(draft(dependencies: [bad]))
+            let grandchild = try await database.enqueue(draft(dependencies: [child]))
+            try await database.setAside(bad)
+            let affected = try await database.mutations.discard(
+                bad, dependents: .setAside(reason: "the user gave up"), now: noon)
+            #expect(affected == [child])
+            #expect(try database.mutation(child)?.failure?.class == .dependencyDiscarded)
+            #expect(try database.mutation(child)?.failure?.message == "the user gave up")
+            #expect(try database.mutation(grandchild)?.isStalled == true)
+            try await database.mutations.replay(child)
+            #expect(try database.heads() == [child])
+        }
+    }
+
+    @Test("Who depends on one that is discarded goes on without it, if that is said")
+    func dependentsReleased() async throws {
+        try await withOperations { database in
+            let bad = try await database.enqueue(draft())
+            let child = try await database.enqueue(draft(dependencies: [bad]))
+            let grandchild = try await database.enqueue(draft(dependencies: [child]))
+            try await database.setAside(bad)
+            #expect(try await database.mutations.discard(bad, dependents: .release, now: noon) == [])
+            #expect(try database.heads() == [child])
+            #expect(try database.mutation(grandchild)?.isStalled == false)
+        }
+    }
+
+    @Test("Pending mutations expire at their time and can be replayed; those in flight never do")
+    func expired() async throws {
+        try await withOperations { database in
+            let flying = try await database.enqueue(draft("a", expires: after(10)))
+            let waiting = try await database.enqueue(draft("b", expires: after(10)))
+            _ = try await database.enqueue(draft("c"))
+            let attempt = try await database.begin(flying).attempt
+            #expect(try database.mutations.runnable(in: app, now: noon).lookAgain == after(10))
+            let late = try database.mutations.runnable(in: app, now: after(10))
+            #expect(late.mustExpire && late.heads.map(\.lane) == ["c"])
+            await expectFailure(.expired) {
+                _ = try await database.mutations.begin(waiting, owner: "me", now: after(10))
+            }
+            #expect(try await database.mutations.expire(in: app, now: after(9.999)) == [])
+            #expect(try await database.mutations.expire(in: app, now: after(1_000_000)) == [waiting])
+            #expect(try database.mutation(waiting)?.failure?.class == .expired)
+            #expect(try database.state(flying) == .inFlight)
+            try await database.mutations.answer(attempt, json("{}"), now: after(1_000_000))
+            try await database.mutations.replay(waiting, expires: after(2_000_000))
+            #expect(try database.mutation(waiting)?.expires == after(2_000_000))
+            #expect(try await database.mutations.expire(in: app, now: after(1_000_000)) == [])
+        }
+    }
+
+    @Test("Unsent work is what is pending, in flight or a dead letter, of the partition that is asked for")
+    func unsent() async throws {
+        try await withOperations { database in
+            #expect(try !database.mutations.hasUnsent(in: app))
+            _ = try await database.enqueue(draft(in: "other"))
+            #expect(try !database.mutations.hasUnsent(in: app))
+            let id = try await database.enqueue(draft())
+            #expect(try database.mutations.hasUnsent(in: app))
+            let attempt = try await database.begin(id).attempt
+            #expect(try database.mutations.hasUnsent(in: app))
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
+            #expect(try !database.mutations.hasUnsent(in: app))
+            try await database.mutations.setAside(id, expecting: .acknowledged, rejected, now: noon)
+            #expect(try database.mutations.hasUnsent(in: app))
+        }
+    }
+
+    @Test("Giving up all leaves an outcome for each, and what may have taken effect")
+    func discardAll() async throws {
+        try await withOperations { database in
+            let flying = try await database.enqueue(draft("x"))
+            _ = try await database.begin(flying)
+            let token = TemporaryID()
+            let maker = try await database.enqueue(draft("y", temporaryIDs: [token]))
+            let user = try await database.enqueue(draft("z", variables: #"{"id":"\#(token.text)"}"#))
+            let dead = try await database.enqueue(draft("z"))
+            try await database.setAside(dead)
+            let other = try await database.enqueue(draft(in: "other"))
+            #expect(try await database.mutations.discardAll(in: app, now: noon) == 3)
+            #expect(try database.mutations.list().map(\.id) == [flying, other])
+            for id in [maker, user, dead] { #expect(try database.outcome(id)?.kind == .discarded) }
+        }
+    }
+
+    @Test("They are counted by partition and state, and paged by sequence")
+    func counted() async throws {
+        try await withOperations { database in
+            var ids: [UUID] = []
+            for index in 0..<10 { ids.append(try await database.enqueue(draft("\(index % 2)"))) }
+            try await database.setAside(ids[3])
+            _ = try await database.begin(ids[0])
+            _ = try await database.enqueue(draft(in: "other"))
+            let expected: [MutationState: Int] = [.pending: 8, .inFlight: 1, .deadLetter: 1]
+            #expect(try database.mutations.counts(in: app) == expected)
+            #expect(try database.mutations.counts() == [app: expected, "other": [.pending: 1]])
+            var (seen, last): ([UUID], Int64) = ([], 0)
+            while case let page = try database.mutations.list(MutationFilter(partition: app), after: last, limit: 3),
+                let end = page.last
+            {
+                seen += page.map(\.id)
+                last = end.sequence
+            }
+            #expect(seen == ids)
+            #expect(try database.mutations.list(MutationFilter(partition: app, lane: "1")).count == 5)
+            #expect(try database.mutations.list(MutationFilter(states: [])).isEmpty)
+            #expect(try database.mutations.list(MutationFilter(partition: "none")).isEmpty)
+        }
+    }
+
+    @Test("Outcomes are kept until they are pruned")
+    func pruned() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try await database.complete(id)
+            #expect(try await database.mutations.prune(before: noon) == 0)
+            #expect(try database.outcome(id) != nil)
+            #expect(try await database.mutations.prune(before: after(1)) == 1)
+            #expect(try database.mutations.find(id) == .unknown)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Order")
+struct OrderTests {
+    @Test("Of each lane the first can be sent, until it is in flight, and then none")
+    func lanes() async throws {
+        try await withOperations { database in
+            let a = try await [database.enqueue(draft("a")), database.enqueue(draft("a"))]
+            let b = try await database.enqueue(draft("b"))
+            let other = try await database.enqueue(draft("a", in: "other"))
+            #expect(try database.heads() == [a[0], b])
+            #expect(try database.heads("other") == [other])
+            #expect(try database.heads("none") == [])
+            await expectFailure(.notItsTurn) { _ = try await database.begin(a[1]) }
+            let attempt = try await database.begin(a[0]).attempt
+            #expect(try database.heads() == [b])
+            await expectFailure(.notItsTurn) { _ = try await database.begin(a[1]) }
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
+            #expect(try database.heads() == [a[1], b])
+        }
+    }
+
+    @Test("One that backs off keeps those behind it waiting, and says when to look again")
+    func backoff() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft())
+            _ = try await database.enqueue(draft())
+            try await database.mutations.retryLater(database.begin(first).attempt, at: after(30), offline, now: noon)
+            let now = try database.mutations.runnable(in: app, now: after(1))
+            #expect(now.heads.isEmpty && now.lookAgain == after(30))
+            #expect(try database.heads(now: after(30)) == [first])
+        }
+    }
+
+    @Test("A clock that is set back ends a backoff, and does not lengthen it")
+    func clockBack() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try await database.mutations.retryLater(database.begin(id).attempt, at: after(30), offline, now: noon)
+            #expect(try database.heads(now: after(-1_000_000)) == [id])
+        }
+    }
+
+    @Test("What is not to be sent before a time waits for it, whatever the clock does")
+    func notBefore() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(notBefore: after(10)))
+            #expect(try database.heads(now: after(-1_000_000)) == [])
+            #expect(try database.heads(now: after(10)) == [id])
+        }
+    }
+
+    @Test("A dependency holds up its dependent until it is settled; one that is settled already does not")
+    func dependencies() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft("a"))
+            let second = try await database.enqueue(draft("b", dependencies: [first, first, UUID()]))
+            #expect(try database.mutation(second)?.dependencies == [first])
+            #expect(try database.heads() == [first])
+            await expectFailure(.notItsTurn) { _ = try await database.begin(second) }
+            try await database.mutations.answer(database.begin(first).attempt, json("{}"), now: noon)
+            #expect(try database.heads() == [])
+            try await database.mutations.settle(first, now: noon)
+            #expect(try database.heads() == [second])
+            let third = try await database.enqueue(draft("c", dependencies: [first]))
+            #expect(try database.heads() == [second, third])
+        }
+    }
+
+    @Test("A dependency of another partition is refused")
+    func foreignDependency() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft(in: "other"))
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(dependencies: [first])) }
+        }
+    }
+
+    @Test("One bad mutation at the head holds up those that depend on it, however remotely, and no other")
+    func deadLetter() async throws {
+        try await withOperations { database in
+            let bad = try await database.enqueue(draft())
+            let child = try await database.enqueue(draft(dependencies: [bad]))
+            let grandchild = try await database.enqueue(draft(dependencies: [child]))
+            let other = try await database.enqueue(draft())
+            try await database.setAside(bad)
+            #expect(try database.heads() == [other])
+            #expect(try database.mutation(grandchild)?.isStalled == true)
+            let late = try await database.enqueue(draft(dependencies: [grandchild]))
+            try await database.complete(other)
+            #expect(try database.heads() == [])
+            try await database.mutations.replay(bad)
+            #expect(try database.heads() == [bad])
+            for id in [bad, child, grandchild, late] {
+                #expect(try database.heads() == [id])
+                try await database.complete(id)
+            }
+        }
+    }
+
+    @Test("One that is replayed while another of its lane is in flight waits for that")
+    func replayedBeside() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft())
+            let second = try await database.enqueue(draft())
+            try await database.setAside(first)
+            let attempt = try await database.begin(second).attempt
+            try await database.mutations.replay(first)
+            #expect(try database.heads() == [])
+            await expectFailure(.notItsTurn) { _ = try await database.begin(first) }
+            try await database.mutations.retryLater(attempt, at: nil, offline, now: noon)
+            #expect(try database.heads() == [first])
+        }
+    }
+
+    @Test("With a limit a program comes to all lanes in turn")
+    func limit() async throws {
+        try await withOperations { database in
+            for lane in 0..<10 { _ = try await database.enqueue(draft("\(lane)")) }
+            var (seen, last): ([String], String?) = ([], nil)
+            while case let part = try database.mutations.runnable(in: app, now: noon, after: last, limit: 3),
+                let end = part.heads.last
+            {
+                seen += part.heads.map(\.lane)
+                last = end.lane
+            }
+            #expect(seen == (0..<10).map(String.init))
+        }
+    }
+
+    @Test("Nothing is looked for by reading a whole table", arguments: [
+        QueueTransaction.headSQL, QueueTransaction.firstHeadSQL, QueueTransaction.nextExpirySQL,
+        QueueTransaction.selection + " WHERE m.id = ?",
+        "DELETE FROM mutation WHERE sequence = ?",
+        "SELECT sequence FROM temporary_id_use WHERE token = ?",
+        "SELECT sequence FROM mutation_dependency WHERE dependency = ?",
+    ])
+    func plans(_ sql: String) async throws {
+        try await withOperations { database in
+            let arguments = StatementArguments(Array(repeating: nil as Int?, count: sql.filter { $0 == "?" }.count))
+            let plan = try await database.pool.read { db in
+                try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + sql, arguments: arguments).map { $0["detail"] as String }
+            }
+            #expect(!plan.isEmpty)
+            #expect(plan.filter { $0.hasPrefix("SCAN") || $0.contains("TEMP B-TREE") } == [])
+        }
+    }
+}

@@ -1,0 +1,261 @@
+import Foundation
+import GRDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Opening the store of intent")
+struct OpeningTests {
+    private func open(_ folder: URL, readOnly: Bool = false, waiting: Duration = .milliseconds(100)) throws
+        -> OperationsDatabase
+    {
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = readOnly
+        options.busyTimeout = waiting
+        return try OperationsDatabase(folder: folder, options: options)
+    }
+
+    private func file(in folder: URL) -> URL { folder.appending(path: "larder.sqlite") }
+
+    private func makeSample(_ folder: URL, count: Int = 1) async throws -> [UUID] {
+        let database = try open(folder)
+        var ids: [UUID] = []
+        for _ in 0..<count { ids.append(try await database.enqueue(draft())) }
+        try database.close()
+        return ids
+    }
+
+    @Test("What was queued is there when the database is opened again")
+    func reopened() async throws {
+        try await withTemporaryFolder { folder in
+            let ids = try await makeSample(folder, count: 3)
+            let database = try open(folder)
+            #expect(try database.mutations.list().map(\.id) == ids)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("A commit is synchronous, foreign keys are on, and readers and writers do not wait for each other")
+    func settings() async throws {
+        try await withOperations { database in
+            let settings = try await database.pool.writeWithoutTransaction { db in
+                try ["synchronous", "foreign_keys", "journal_mode", "busy_timeout"].map {
+                    try String.fetchOne(db, sql: "PRAGMA \($0)")
+                }
+            }
+            #expect(settings == ["2", "1", "wal", "5000"])
+            let reading = try await database.pool.read { try Int.fetchAll($0, sql: "PRAGMA busy_timeout") }
+            #expect(reading == [5000])
+        }
+    }
+
+    @Test("The folder is made")
+    func folder() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try open(folder.appending(path: "a/b c/ä"))
+            _ = try await database.enqueue(draft())
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("Another program's database is refused and left as it was")
+    func foreign() async throws {
+        try await withTemporaryFolder { folder in
+            let path = file(in: folder).path
+            let other = try DatabaseQueue(path: path)
+            try await other.write { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
+            try other.close()
+            let before = try Data(contentsOf: file(in: folder))
+            await expectFailure(.foreign) { _ = try open(folder) }
+            #expect(try Data(contentsOf: file(in: folder)) == before)
+        }
+    }
+
+    @Test("A file that is no database is refused", arguments: ["hello\n", String(repeating: "x", count: 5000)])
+    func noDatabase(_ text: String) async throws {
+        try await withTemporaryFolder { folder in
+            try Data(text.utf8).write(to: file(in: folder))
+            await expectFailure(.foreign) { _ = try open(folder) }
+            #expect(try Data(contentsOf: file(in: folder)) == Data(text.utf8))
+        }
+    }
+
+    @Test("A folder where the file should be is refused")
+    func folderInPlace() async throws {
+        try await withTemporaryFolder { folder in
+            try FileManager.default.createDirectory(at: file(in: folder), withIntermediateDirectories: true)
+            await expectFailure(.foreign) { _ = try open(folder) }
+        }
+    }
+
+    @Test("A truncated file is refused as damaged", arguments: [1, 3, 7])
+    func truncated(_ pages: Int) async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await makeSample(folder, count: 50)
+            let handle = try FileHandle(forWritingTo: file(in: folder))
+            try handle.truncate(atOffset: UInt64(pages * 4096))
+            try handle.close()
+            await expectFailure(.damaged) { _ = try open(folder) }
+        }
+    }
+
+    @Test("Damaged pages end in an error of every call that meets them, and in a report")
+    func damaged() async throws {
+        try await withTemporaryFolder { folder in
+            let ids = try await makeSample(folder, count: 200)
+            var bytes = try Data(contentsOf: file(in: folder))
+            for page in 2..<bytes.count / 4096 { bytes.replaceSubrange(page * 4096..<page * 4096 + 100, with: Data(count: 100)) }
+            try bytes.write(to: file(in: folder))
+            await expectFailure(.damaged) {
+                let database = try open(folder)
+                defer { try? database.close() }
+                #expect(try !database.check().isSound)
+                _ = try database.mutations.find(ids[0])
+            }
+        }
+    }
+
+    @Test("quick_check at opening finds what a look at the schema does not")
+    func verified() async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await makeSample(folder, count: 200)
+            let size = try Data(contentsOf: file(in: folder)).count
+            let handle = try FileHandle(forWritingTo: file(in: folder))
+            try handle.seek(toOffset: UInt64(size / 4096 - 1) * 4096)
+            try handle.write(contentsOf: Data(count: 4096))
+            try handle.close()
+            var options = OperationsDatabase.Options()
+            options.verifiesAlways = true
+            await expectFailure(.damaged) { _ = try OperationsDatabase(folder: folder, options: options) }
+        }
+    }
+
+    @Test("A random flip of bytes never ends the process")
+    func flips() async throws {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        var random = SeededGenerator(seed)
+        try await withTemporaryFolder { folder in
+            _ = try await makeSample(folder, count: 30)
+            let sound = try Data(contentsOf: file(in: folder))
+            for round in 0..<60 {
+                var bytes = sound
+                for _ in 0..<Int.random(in: 1...40, using: &random) {
+                    bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                }
+                try bytes.write(to: file(in: folder))
+                var outcome = false
+                do {
+                    let database = try open(folder)
+                    defer { try? database.close() }
+                    let report = try database.check()
+                    outcome = report.isSound || !report.problems.isEmpty
+                    for mutation in try database.mutations.list() {
+                        _ = try? await database.mutations.begin(mutation.id, owner: "me", now: noon)
+                    }
+                } catch { outcome = error is OperationsError }
+                #expect(outcome, "seed \(seed), round \(round)")
+                for suffix in ["-wal", "-shm"] {
+                    try? FileManager.default.removeItem(atPath: file(in: folder).path + suffix)
+                }
+            }
+        }
+    }
+
+    @Test("A format of a newer version is refused by its number")
+    func newerFormat() async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await makeSample(folder)
+            let other = try DatabaseQueue(path: file(in: folder).path)
+            try await other.write { try $0.execute(sql: "PRAGMA user_version = 2") }
+            try other.close()
+            let error = await failure { _ = try open(folder) }
+            #expect(error?.code == .newerFormat)
+            #expect(error?.message.contains("format 2") == true)
+        }
+    }
+
+    @Test("Reading only makes nothing, and needs a database that is there")
+    func readOnlyMissing() async throws {
+        try await withTemporaryFolder { folder in
+            await expectFailure(.missing) { _ = try open(folder.appending(path: "none"), readOnly: true) }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names == [])
+        }
+    }
+
+    @Test("Opened for reading only, everything is read and nothing written")
+    func readOnly() async throws {
+        try await withTemporaryFolder { folder in
+            let ids = try await makeSample(folder, count: 2)
+            let database = try open(folder, readOnly: true)
+            #expect(try database.mutations.list().map(\.id) == ids)
+            #expect(try database.heads() == [ids[0]])
+            #expect(try !database.hasChanged())
+            await expectFailure(.notWritable) { _ = try await database.enqueue(draft()) }
+            await expectFailure(.notWritable) { _ = try await database.begin(ids[0]) }
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("A closed database says so in every call, and closing twice does nothing")
+    func closed() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try open(folder)
+            try database.close()
+            try database.close()
+            await expectFailure(.closed) { _ = try await database.enqueue(draft()) }
+            await expectFailure(.closed) { _ = try database.mutations.list() }
+            await expectFailure(.closed) { _ = try database.hasChanged() }
+            await expectFailure(.closed) { _ = try database.check() }
+            await expectFailure(.closed) { _ = try database.watchers.list() }
+        }
+    }
+
+    @Test("What was being queued when the database was closed is there or was refused")
+    func closedMeanwhile() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try open(folder)
+            let accepted = await withTaskGroup(of: UUID?.self) { group in
+                for index in 0..<50 {
+                    group.addTask {
+                        if index == 25 { try? database.close() }
+                        return try? await database.enqueue(draft())
+                    }
+                }
+                return await group.reduce(into: Set<UUID>()) { if let id = $1 { $0.insert(id) } }
+            }
+            let again = try open(folder)
+            #expect(try Set(again.mutations.list().map(\.id)) == accepted)
+            try expectSound(again)
+            try again.close()
+        }
+    }
+
+    @Test("A database that another program keeps locked is an error at the deadline, when opened and when written")
+    func locked() async throws {
+        try await withTemporaryFolder { folder in
+            let ids = try await makeSample(folder)
+            let database = try open(folder)
+            let other = try DatabaseQueue(path: file(in: folder).path)
+            try await other.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN IMMEDIATE")
+            }
+            await expectFailure(.busy) { _ = try await database.enqueue(draft()) }
+            #expect(try database.mutations.list().map(\.id) == ids)
+            try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            _ = try await database.enqueue(draft())
+            try database.close()
+            try await other.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+            }
+            await expectFailure(.busy) { _ = try open(folder) }
+            await expectFailure(.busy) { _ = try open(folder, readOnly: true) }
+            try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            try other.close()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+/// The program that works on a store as another process, and is killed.
+private let crashProgram = {
+    #if os(macOS)
+    let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        .deletingLastPathComponent() ?? Bundle.main.bundleURL
+    #else
+    let folder = Bundle.main.bundleURL
+    #endif
+    return folder.appending(path: "larder-operations-crash")
+}()
+
+private let isBuilt = FileManager.default.isExecutableFile(atPath: crashProgram.path)
+
+private func start(_ folder: URL, _ arguments: String..., output: URL) throws -> Process {
+    let child = Process()
+    child.executableURL = crashProgram
+    child.arguments = [folder.path] + arguments
+    try Data().write(to: output)
+    child.standardOutput = try FileHandle(forWritingTo: output)
+    try child.run()
+    return child
+}
+
+private func said(_ file: URL) throws -> Set<UUID> {
+    // The last line may be cut short.
+    try Set(String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        .dropLast().compactMap { UUID(uuidString: String($0)) })
+}
+
+@Suite("Other processes", .enabled(if: isBuilt, "the program larder-operations-crash is not built"))
+struct KillTests {
+    @Test("After kill -9 at any moment everything that was accepted is there and the check finds nothing")
+    func killed() async throws {
+        try await withTemporaryFolder { folder in
+            let (place, output) = (folder.appending(path: "store"), folder.appending(path: "said"))
+            var accepted: Set<UUID> = []
+            for round in 0..<20 {
+                let child = try start(place, "enqueue", output: output)
+                try await Task.sleep(for: .milliseconds(Int.random(in: 20...150)))
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+                try #require(child.terminationReason == .uncaughtSignal, "round \(round): it ended by itself")
+                accepted.formUnion(try said(output))
+                let database = try OperationsDatabase(folder: place)
+                let there = try database.mutations.list()
+                #expect(accepted.subtracting(there.map(\.id)).isEmpty, "round \(round)")
+                #expect(Set(there.map(\.sequence)).count == there.count)
+                try expectSound(database, "round \(round)")
+                try database.close()
+            }
+            #expect(!accepted.isEmpty)
+        }
+    }
+
+    @Test("Several processes work side by side on one file, each on its lane, and nothing is lost")
+    func together() async throws {
+        try await withTemporaryFolder { folder in
+            let outputs = (0..<3).map { folder.appending(path: "said-\($0)") }
+            let children = try outputs.map { try start(folder, "drain", "60", output: $0) }
+            for child in children {
+                child.waitUntilExit()
+                #expect(child.terminationStatus == 0)
+            }
+            let database = try OperationsDatabase(folder: folder)
+            let done = try outputs.flatMap { try said($0) }
+            #expect(done.count == 180)
+            for id in done { #expect(try database.outcome(id)?.kind == .applied) }
+            #expect(try database.mutations.list().isEmpty)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Temporary ids")
+struct TemporaryIDTests {
+    private let id = TemporaryID()
+    private var variables: String { #"{"id":"\#(id.text)"}"# }
+
+    private func text(_ bytes: [UInt8]?) -> String { String(decoding: bytes ?? [], as: UTF8.self) }
+
+    @Test("A temporary id in a later mutation is replaced by the server's, everywhere and in the lane's name")
+    func replaced() async throws {
+        try await withOperations { database in
+            let optimistic = #"{"dish":{"id":"\#(id.text)"}}"#
+            let maker = try await database.enqueue(
+                draft("Dish:\(id.text)", variables: variables, optimistic: optimistic, temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(
+                "Dish:\(id.text)", variables: variables, optimistic: optimistic, edits: #"["Dish:\#(id.text)"]"#))
+            #expect(try database.mutation(user)?.dependencies == [maker])
+            #expect(try database.mutation(maker)?.temporaryIDs == [id])
+            try await database.mutations.answer(
+                database.begin(maker).attempt, json("{}"), temporaryIDs: [id: "7"], now: noon)
+            let found = try #require(try database.mutation(user))
+            #expect(text(found.content.variables) == #"{"id":"7"}"#)
+            #expect(text(found.content.optimisticResponse) == #"{"dish":{"id":"7"}}"#)
+            #expect(text(found.content.listEdits) == #"["Dish:7"]"#)
+            #expect(found.lane == "Dish:7")
+            let own = try #require(try database.mutation(maker))
+            #expect(text(own.content.optimisticResponse) == #"{"dish":{"id":"7"}}"#)
+            #expect(text(own.content.variables) == variables)
+            try await database.mutations.settle(maker, now: noon)
+            #expect(try database.heads() == [user])
+        }
+    }
+
+    @Test("The real id is known to what is queued later, also after a restart")
+    func kept() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            let again = try OperationsDatabase(folder: database.file.deletingLastPathComponent())
+            let later = try await again.mutations.enqueue(draft(variables: variables))
+            #expect(text(later.content.variables) == #"{"id":"7"}"#)
+            #expect(try again.mutation(later.id) == later)
+            #expect(later.dependencies == [])
+            try again.close()
+            try await database.mutations.prune(before: after(1))
+            await expectFailure(.unknownTemporaryID) { _ = try await database.enqueue(draft(variables: variables)) }
+        }
+    }
+
+    @Test("It is not replaced in the text of anybody's notes, nor in another partition")
+    func elsewhere() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let note = #"{"note":"about \#(id.text)"}"#
+            let user = try await database.enqueue(draft(variables: note))
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            #expect(text(try database.mutation(user)?.content.variables) == note)
+            await expectFailure(.unknownTemporaryID) {
+                _ = try await database.enqueue(draft(in: "other", variables: variables))
+            }
+        }
+    }
+
+    @Test("One that nobody reserved is refused, and so is reserving one twice")
+    func unknown() async throws {
+        try await withOperations { database in
+            await expectFailure(.unknownTemporaryID) { _ = try await database.enqueue(draft(variables: variables)) }
+            _ = try await database.enqueue(draft(temporaryIDs: [id]))
+            await expectFailure(.duplicate) { _ = try await database.enqueue(draft(temporaryIDs: [id])) }
+            #expect(try database.mutations.list().count == 1)
+        }
+    }
+
+    @Test("Who holds one of a dead letter waits, and is there with the real id after the replay")
+    func deadMaker() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(variables: variables))
+            try await database.setAside(maker)
+            let late = try await database.enqueue(draft(variables: variables))
+            let free = try await database.enqueue(draft())
+            #expect(try database.heads() == [free])
+            try await database.mutations.replay(maker)
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            for id in [user, late] {
+                #expect(text(try database.mutation(id)?.content.variables) == #"{"id":"7"}"#)
+            }
+        }
+    }
+
+    @Test("Who holds one that will never be real is set aside, whatever is said of dependents; edited it can be replayed")
+    func lost() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(variables: variables))
+            try await database.setAside(maker)
+            #expect(try await database.mutations.discard(maker, dependents: .release, now: noon) == [user])
+            #expect(try database.mutation(user)?.failure?.class == .temporaryIDLost)
+            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user) }
+            try await database.mutations.edit(user, Revision(variables: json(#"{"id":"9"}"#)))
+            try await database.mutations.replay(user)
+            #expect(try database.heads() == [user])
+        }
+    }
+
+    @Test("An answer without the real id sets aside who would send the temporary one")
+    func unanswered() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(variables: variables))
+            let child = try await database.enqueue(draft(dependencies: [user]))
+            try await database.complete(maker)
+            #expect(try database.mutation(user)?.failure?.class == .temporaryIDLost)
+            #expect(try database.mutation(child)?.isStalled == true)
+        }
+    }
+
+    @Test("An answer with another mutation's ids is refused, and the attempt goes on")
+    func anothers() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft("a", temporaryIDs: [id]))
+            let second = try await database.enqueue(draft("b"))
+            let attempt = try await database.begin(second).attempt
+            await expectFailure(.invalid) {
+                try await database.mutations.answer(attempt, json("{}"), temporaryIDs: [id: "7"], now: noon)
+            }
+            #expect(try database.state(second) == .inFlight)
+            await expectFailure(.invalid) {
+                try await database.mutations.answer(
+                    database.begin(first).attempt, json("{}"), temporaryIDs: [id: ""], now: noon)
+            }
+        }
+    }
+
+    @Test("A dead letter edited to hold one depends on who reserved it; one reserved later is refused")
+    func editedIn() async throws {
+        try await withOperations { database in
+            let early = try await database.enqueue(draft("a"))
+            let maker = try await database.enqueue(draft("b", temporaryIDs: [id]))
+            let late = try await database.enqueue(draft("c"))
+            for dead in [early, late] { try await database.setAside(dead) }
+            let revision = Revision(variables: json(variables))
+            await expectFailure(.invalid) { try await database.mutations.edit(early, revision) }
+            try await database.mutations.edit(late, revision)
+            #expect(try database.mutation(late)?.dependencies == [maker])
+            try await database.mutations.replay(late)
+            try await database.complete(maker, temporaryIDs: [id: "7"])
+            #expect(text(try database.mutation(late)?.content.variables) == #"{"id":"7"}"#)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Temporary ids in JSON and keys")
+struct TemporaryIDTextTests {
+    private let id = TemporaryID()
+
+    private func replaced(_ text: String, with real: String = "42") throws -> String {
+        let text = text.replacing("TOKEN", with: id.text)
+        let bytes = try TemporaryIDText.replace(inJSON: json(text)) { $0 == id ? real : nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("A string that is the token, and keys that have it for an id, are replaced", arguments: [
+        (#"{"id":"TOKEN"}"#, #"{"id":"42"}"#),
+        (#"{ "a" : [ "TOKEN" , 1.50 ] }"#, #"{ "a" : [ "42" , 1.50 ] }"#),
+        (#"{"key":"Dish:TOKEN"}"#, #"{"key":"Dish:42"}"#),
+        (#"{"Dish:TOKEN":{"id":"TOKEN"}}"#, #"{"Dish:42":{"id":"42"}}"#),
+        (#"{"key":"Vote:{\"by\":\"TOKEN\",\"on\":\"7\"}"}"#, #"{"key":"Vote:{\"by\":\"42\",\"on\":\"7\"}"}"#),
+        (#"{"field":"dishes({\"list\":\"TOKEN\"})"}"#, #"{"field":"dishes({\"list\":\"42\"})"}"#),
+        (#"{"a":"\"","id":"TOKEN"}"#, #"{"a":"\"","id":"42"}"#),
+        (#"{"a":"\\","id":"TOKEN"}"#, #"{"a":"\\","id":"42"}"#),
+    ])
+    func found(_ text: String, _ expected: String) throws {
+        #expect(try replaced(text) == expected)
+    }
+
+    @Test("A token within other text is text", arguments: [
+        #"{"note":"see TOKEN"}"#, #"{"note":"TOKEN."}"#, #"{"note":"Dish:TOKEN:x"}"#, #"{"note":"a b:TOKEN"}"#,
+        #"{"note":":TOKEN"}"#, #"{"note":"\"TOKEN\""}"#, #"{"id":"TOKEn"}"#, "{}", "", "\"", #"{"a":"TOKEN"#,
+    ])
+    func left(_ text: String) throws {
+        #expect(try replaced(text) == text.replacing("TOKEN", with: id.text))
+    }
+
+    @Test("A token that is written with escapes is the same token")
+    func escaped() throws {
+        let escaped = #"{"id":"\u006c\#(id.text.dropFirst())"}"#
+        #expect(try replaced(escaped) == #"{"id":"42"}"#)
+    }
+
+    @Test("A real id of any text is written as JSON, in keys within keys too")
+    func strange() throws {
+        let real = "a\"b\\c\u{1}🍲/"
+        for text in [#"["TOKEN"]"#, #"["Dish:TOKEN"]"#, #"["Vote:{\"by\":\"TOKEN\"}"]"#] {
+            let result = try JSONDecoder().decode([String].self, from: Data(try replaced(text, with: real).utf8))[0]
+            let inner = result.hasPrefix("Vote:")
+                ? try JSONDecoder().decode([String: String].self, from: Data(result.dropFirst(5).utf8))["by"]
+                : result.replacing("Dish:", with: "")
+            #expect(inner == real)
+        }
+    }
+
+    @Test("What is not replaced stays byte for byte, in whatever JSON")
+    func untouched() throws {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        var random = SeededGenerator(seed)
+        for _ in 0..<500 {
+            let alphabet = Array(#"{}[]":,\u0061 truefalsenull-1.5e+7é🍲"#.utf8) + Array(TemporaryID.prefix.utf8)
+            let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }
+            #expect(try TemporaryIDText.replace(inJSON: bytes) { _ in nil } == bytes, "seed \(seed)")
+        }
+    }
+
+    @Test("A token is read again, and nothing else is one")
+    func token() {
+        #expect(TemporaryID(id.text) == id)
+        for text in ["", "larder-temporary-", "42", id.text + " ", id.text.uppercased(), String(id.text.dropLast())] {
+            #expect(TemporaryID(text) == nil)
+        }
+    }
+}

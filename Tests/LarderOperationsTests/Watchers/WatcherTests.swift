@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Stored watchers")
+struct WatcherTests {
+    private let query = "{ dishes { id } }"
+
+    @Test("A watcher and its position are there after a restart")
+    func kept() async throws {
+        try await withOperations { database in
+            let watcher = try await database.watchers.put(
+                "list", in: app, document: query, operationName: "All", variables: json(#"{"n":1}"#), now: noon)
+            #expect(watcher.position == nil)
+            let position = StoredWatcher.Position(epoch: .max, number: .max - 1)
+            try await database.watchers.note(position, of: "list", in: app, now: after(1))
+            let again = try OperationsDatabase(folder: database.file.deletingLastPathComponent())
+            var expected = watcher
+            (expected.position, expected.updated) = (position, after(1))
+            #expect(try again.watchers.get("list", in: app) == expected)
+            try again.close()
+        }
+    }
+
+    @Test("A position goes forward within its epoch, and anywhere with another")
+    func monotonic() async throws {
+        try await withOperations { database in
+            _ = try await database.watchers.put("list", in: app, document: query, now: noon)
+            func note(_ epoch: UInt64, _ number: UInt64) async throws -> StoredWatcher.Position {
+                try await database.watchers.note(.init(epoch: epoch, number: number), of: "list", in: app, now: noon)
+            }
+            #expect(try await note(1, 5).number == 5)
+            #expect(try await note(1, 3).number == 5)
+            #expect(try await note(1, 1 << 63).number == 1 << 63)
+            #expect(try await note(1, 6).number == 1 << 63)
+            #expect(try await note(0, 2) == .init(epoch: 0, number: 2))
+        }
+    }
+
+    @Test("The same again keeps the position; watching something else forgets it")
+    func putAgain() async throws {
+        try await withOperations { database in
+            _ = try await database.watchers.put("list", in: app, document: query, now: noon)
+            try await database.watchers.note(.init(epoch: 1, number: 5), of: "list", in: app, now: noon)
+            let same = try await database.watchers.put("list", in: app, document: query, now: after(1))
+            #expect(same.position?.number == 5 && same.created == noon)
+            let other = try await database.watchers.put("list", in: app, document: "{ dishes { name } }", now: after(2))
+            #expect(other.position == nil && other.created == noon && other.updated == after(2))
+            #expect(try database.watchers.get("list", in: app) == other)
+        }
+    }
+
+    @Test("They are listed by partition and name, and removed one by one")
+    func listed() async throws {
+        try await withOperations { database in
+            for (name, partition) in [("b", app), ("a", app), ("a", "other")] {
+                _ = try await database.watchers.put(name, in: partition, document: query, now: noon)
+            }
+            #expect(try database.watchers.list(in: app).map(\.name) == ["a", "b"])
+            #expect(try database.watchers.list().map(\.partition) == [app, app, "other"])
+            try await database.watchers.remove("a", in: app)
+            #expect(try database.watchers.list().map(\.name) == ["b", "a"])
+            await expectFailure(.unknownWatcher) { try await database.watchers.remove("a", in: app) }
+            await expectFailure(.unknownWatcher) {
+                try await database.watchers.note(.init(epoch: 1, number: 1), of: "a", in: app, now: noon)
+            }
+            #expect(try database.watchers.get("a", in: app) == nil)
+        }
+    }
+}
