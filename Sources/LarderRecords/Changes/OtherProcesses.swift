@@ -40,7 +40,7 @@ final class OtherProcesses: Sendable {
         if known.generation == generation, case .changes(let changes) = try cache.changes(since: known.position) {
             for (number, set) in changes where !known.own.contains(number) {
                 var set = set
-                set.createdKeys = try cache.keys(of: set)
+                set.createdKeys = KeyList(try cache.keys(of: set))
                 let position = ChangePosition(epoch: position.epoch, number: number)
                 commits.append(Commit(generation: generation, changes: set, position: position))
             }

@@ -108,7 +108,7 @@ extension Tables {
         try key.withUnsafeBytes { try record(of: $0, transaction) }
     }
 
-    private func record(
+    func record(
         of key: UnsafeRawBufferPointer, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> RecordID? {
         guard !key.isEmpty else { return nil }

@@ -207,7 +207,9 @@ struct CheckTests {
                     try transaction.put(number, bytes.span.bytes, in: tables.texts)
                 default:
                     let key = Array(["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
-                    var bytes = StoredNumber.encoded(.random(in: 0...80, using: &random), under: key)
+                    var bytes = key.withUnsafeBytes {
+                        StoredNumber.with(.random(in: 0...80, using: &random), under: $0) { Array($0) }
+                    }
                     if Bool.random(using: &random) { mangle(&bytes, &random) }
                     try transaction.put(key.span.bytes, bytes.span.bytes, in: tables.keys)
                 }
