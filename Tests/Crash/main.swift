@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderRecords
+import LarderTestSupport
 
 // A program that the tests start, stop and kill while it works on a store.
 //
@@ -16,7 +17,7 @@ let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
 let store = try Store.open(at: URL(filePath: arguments[1]), schema: try Schema(parsing: crashSchema))
 let app = try store.partition()
-var random = SplitMix(state: arguments.count > 3 ? UInt64(arguments[3]) ?? 1 : 1)
+var random = SeededNumbers(seed: arguments.count > 3 ? UInt64(arguments[3]) ?? 1 : 1)
 
 switch arguments[2] {
 case "count":
