@@ -17,6 +17,9 @@ public final class Store: Sendable {
     public struct Options: Sendable {
         /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
         public var maximumSize = 64 << 30
+        /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each take
+        /// about half of what is given here. A larger one is `records.tooLarge`.
+        public var maximumAnswerSize = 1 << 30
         /// Whether nothing may be written; the store must exist.
         public var isReadOnly = false
         /// Whether every page is looked at when the store is opened, and not only after an unclean close.
@@ -114,6 +117,7 @@ extension Store.Options {
     var records: RecordCache.Options {
         var options = RecordCache.Options()
         options.maximumSize = maximumSize
+        options.maximumAnswerSize = maximumAnswerSize
         options.isReadOnly = isReadOnly
         options.verifiesAlways = verifiesAlways
         options.lockDeadline = lockDeadline

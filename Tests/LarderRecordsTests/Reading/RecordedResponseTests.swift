@@ -68,7 +68,7 @@ struct RecordedResponseTests {
                     _ = try await sample.cache.write(parsed, of: bound)
                     try sample.reopen()
                     let answer = try sample.cache.read(bound).response
-                    #expect(answer == parsed.assembled(), "\(operation.name ?? "") seed \(seed)")
+                    #expect(try answer == parsed.assembled(), "\(operation.name ?? "") seed \(seed)")
                 }
                 try sample.cache.close()
             }
