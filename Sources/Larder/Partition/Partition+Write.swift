@@ -54,7 +54,8 @@ extension Partition {
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
     ///
     /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and
-    /// may run again where the transaction has to be made again.
+    /// may run again where the transaction has to be made again. Reading in it is fine, and sees what was there before;
+    /// another write that it waits for is `records.busy` after `Store.Options.lockDeadline`.
     ///
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.

@@ -81,9 +81,8 @@ extension RecordCache {
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {
-        let result = await withCheckedContinuation { continuation in
-            writer.notice(for: self) { continuation.resume(returning: $0) }
+        try await takingTurn(until: .now + options.lockDeadline) { turn in
+            writer.notice(for: self) { turn.end($0) }
         }
-        try result.get()
     }
 }

@@ -74,7 +74,8 @@ struct GenerationFolder: Sendable {
         let state = try GenerationState.stored(reading, tables)
         try checkStamp(reading, tables)
         let generation = Generation(
-            number: number, identity: state.numbering, environment: environment, tables: tables)
+            number: number, identity: state.numbering, environment: environment, tables: tables,
+            maximumAnswerSize: options.maximumAnswerSize)
         if environment.wasVerified || options.verifiesAlways {
             // Whatever the pages' walk does not see must not be read as if it were so.
             let report = try generation.check(.checksums, reading)
