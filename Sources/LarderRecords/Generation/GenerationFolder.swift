@@ -40,6 +40,7 @@ struct GenerationFolder: Sendable {
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {
+                    try requireReadable()
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
                 try makeEmpty((numbers.last ?? superseded) + 1)
@@ -48,6 +49,13 @@ struct GenerationFolder: Sendable {
             }
         }
         throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
+    }
+
+    /// What may not be looked into only looks as if nothing were there.
+    private func requireReadable() throws(RecordError) {
+        guard access(path, R_OK | X_OK) != 0, errno == EACCES else { return }
+        throw RecordError(
+            .notWritable, "the record cache at \(path) may not be read; give this user access to the folder and its files")
     }
 
     func open(_ number: Int) throws -> Generation {
