@@ -165,7 +165,7 @@ struct OpaqueScalarTests {
         String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
     ])
     func codable(_ text: String) throws {
-        let response = response(text)
+        let response = try response(text)
         let again = try JSONDecoder().decode(Response.self, from: JSONEncoder().encode(response))
         #expect(again == response)
         #expect(again.hashValue == response.hashValue)
