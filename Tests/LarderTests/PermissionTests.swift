@@ -138,7 +138,7 @@ struct PermissionTests {
                     try await app.write(shelf, json: books(number))
                     #expect(try answer("then") == "then \(number)")
                 }
-                try await app.update(shelf) { _ in
+                try await app.update(shelf) { (_) throws in
                     #expect(try answer("meanwhile") == "meanwhile records.busy")
                 }
                 #expect(try answer("after") == "after 29")
