@@ -26,7 +26,8 @@ struct GenerationFolder: Sendable {
     ///
     /// - Parameter superseded: The number of a generation that is known not to be current, and may still be open.
     func openCurrent(above superseded: Int = 0) throws -> Generation {
-        // Another process may supersede and remove a generation while it is being opened here.
+        // Another process may supersede and remove a generation while it is being opened here, or take an unfinished one
+        // that is being made here for a leftover.
         var failure: (any Error)?
         for _ in 0..<8 {
             let numbers = numbers().filter { $0 > superseded }
@@ -44,7 +45,7 @@ struct GenerationFolder: Sendable {
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
                 try makeEmpty((numbers.last ?? superseded) + 1)
-            } catch let error as LMDBError where error.code == .missing && !numbers.isEmpty {
+            } catch let error as LMDBError where error.code == .missing {
                 failure = error
             }
         }
