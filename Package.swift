@@ -146,7 +146,7 @@ let package = Package(
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
-            dependencies: ["Larder", "LarderRecords"],
+            dependencies: ["Larder", "LarderRecords", "LarderTestSupport"],
             path: "Tests/Crash",
             swiftSettings: strict
         ),

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderRecords
+import LarderTestSupport
 
 // A program that the tests start, stop and kill while it works on a store.
 //
@@ -9,17 +10,27 @@ import LarderRecords
 //     larder-crash STORE stop           stops itself inside a write
 //     larder-crash STORE clear          clears once
 //     larder-crash STORE verify         looks at everything, and says the number that is stored
+//     larder-crash STORE full WORK HOW LEFT
+//                                       does something while there is no room, and again when there is: see FullDisk
+//     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
+//     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
-let store = try Store.open(at: URL(filePath: arguments[1]), schema: try Schema(parsing: crashSchema))
-let app = try store.partition()
-var random = SplitMix(state: arguments.count > 3 ? UInt64(arguments[3]) ?? 1 : 1)
+let folder = URL(filePath: arguments[1])
+let argument = arguments.count > 3 ? arguments[3] : ""
+var random = SeededNumbers(seed: UInt64(argument) ?? 1)
+
+func open(_ options: Store.Options = .init()) throws -> (Store, Partition) {
+    let store = try Store.open(at: folder, schema: try Schema(parsing: crashSchema), options: options)
+    return (store, try store.partition())
+}
 
 switch arguments[2] {
 case "count":
+    let (_, app) = try open()
     var number = (try? app.read(shelf)).flatMap(wholeNumber) ?? 0
     while true {
         switch random.next() % 12 {
@@ -38,6 +49,7 @@ case "count":
         }
     }
 case "churn":
+    let (store, app) = try open()
     for _ in 0..<(arguments.count > 4 ? Int(arguments[4]) ?? 100 : 100) {
         switch random.next() % 16 {
         case 0: _ = try await app.records.compact(deadline: .now + .seconds(60))
@@ -53,6 +65,7 @@ case "churn":
     }
     try store.close()
 case "stop":
+    let (_, app) = try open()
     try await app.update(shelf) { _ in
         say("stopping")
         kill(getpid(), SIGSTOP)
@@ -60,6 +73,7 @@ case "stop":
         sleep(3600)
     }
 case "verify":
+    let (store, app) = try open()
     let report = try app.records.check()
     guard report.isSound else {
         say("unsound: \(report.problems.first.map { "\($0)" } ?? "?")")
@@ -68,7 +82,19 @@ case "verify":
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
 case "clear":
+    let (store, app) = try open()
     _ = try await app.records.clear()
     try store.close()
+case "full":
+    guard let work = FullDisk.Work(rawValue: argument), arguments.count > 5,
+        let room = FullDisk.Room(rawValue: arguments[4]), let left = Int(arguments[5])
+    else { exit(2) }
+    try await FullDisk(folder: folder, work: work, room: room, left: left).run()
+case "stranger":
+    guard let work = Stranger.Work(rawValue: argument) else { exit(2) }
+    try await Stranger(folder: folder, work: work).run()
+case "load":
+    guard let load = Load(rawValue: argument) else { exit(2) }
+    try await load.run(folder)
 default: exit(2)
 }

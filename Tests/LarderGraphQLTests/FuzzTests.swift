@@ -27,7 +27,7 @@ struct FuzzTests {
         fragment F on Dog { id name pet { pet { id } } }
         """#
 
-    private func mutate(_ text: [UInt8], using random: inout SeededGenerator) -> String {
+    private func mutate(_ text: [UInt8], using random: inout SeededNumbers) -> String {
         var bytes = text
         for _ in 0..<Int.random(in: 1...6, using: &random) where !bytes.isEmpty {
             let index = Int.random(in: bytes.indices, using: &random)
@@ -47,7 +47,7 @@ struct FuzzTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func soup(using random: inout SeededGenerator) -> String {
+    private func soup(using random: inout SeededNumbers) -> String {
         (0..<Int.random(in: 1...40, using: &random)).map { _ in
             Self.tokens[Int.random(in: Self.tokens.indices, using: &random)]
         }.joined(separator: Bool.random(using: &random) ? " " : "")
@@ -82,7 +82,7 @@ struct FuzzTests {
     @Test("Mutated documents parse or are refused", arguments: [1, 2, 3] as [UInt64])
     func mutatedDocuments(seed: UInt64) throws {
         let schema = try SchemaIndex(parsing: Self.schemaText)
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         #expect(try exercise(Self.documentText, schema, "unchanged"))
         let text = Array(Self.documentText.utf8)
         var parsed = 0
@@ -94,7 +94,7 @@ struct FuzzTests {
 
     @Test("Mutated schemas are built or refused", arguments: [4, 5] as [UInt64])
     func mutatedSchemas(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         #expect(try exerciseSchema(Self.schemaText, "unchanged"))
         let text = Array(Self.schemaText.utf8)
         for round in 0..<1_500 {
@@ -105,7 +105,7 @@ struct FuzzTests {
     @Test("Token soups parse or are refused", arguments: [6, 7] as [UInt64])
     func soups(seed: UInt64) throws {
         let schema = try SchemaIndex(parsing: Self.schemaText)
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         for round in 0..<8_000 {
             let text = soup(using: &random)
             _ = try exercise(text, schema, "seed \(seed), round \(round)")
@@ -119,7 +119,7 @@ struct FuzzTests {
     @Test("Bytes without sense are refused", arguments: [8] as [UInt64])
     func noise(seed: UInt64) throws {
         let schema = try SchemaIndex(parsing: Self.schemaText)
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         for round in 0..<4_000 {
             let length = Int.random(in: 0...30, using: &random)
             let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -144,7 +144,7 @@ struct FuzzTests {
         .enabled(if: SharedData.isPresent, "needs ../shared/data"), arguments: [10] as [UInt64])
     func realTexts(seed: UInt64) throws {
         let schema = try RealData.schema("starwars/schema.graphqls")
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         let operations = Array(try RealData.starWarsOperations().utf8)
         for round in 0..<200 {
             _ = try exercise(mutate(operations, using: &random), schema, "seed \(seed), round \(round)")

@@ -1,4 +1,5 @@
 import LarderGraphQL
+import LarderTestSupport
 import Testing
 
 @Suite("Serialized schemas")
@@ -61,7 +62,7 @@ struct SerializedSchemaTests {
     func forged() throws {
         let bytes = try SchemaIndex(parsing: Self.text).serialized()
         let seed: UInt64 = 7
-        var random = SeededGenerator(seed: seed)
+        var random = SeededNumbers(seed: seed)
         var refused = 0
         for round in 0..<5_000 {
             var forged = bytes

@@ -1,5 +1,6 @@
 import Larder
 import LarderHTTP
+import LarderTestSupport
 import Testing
 
 @Suite("Identical queries at the same time")
@@ -107,7 +108,7 @@ struct SharingTests {
     @Test("Callers that come and go at random are each told the truth", arguments: [1, 2, 3] as [UInt64])
     func survivesRandomCallers(seed: UInt64) async throws {
         try await withServer { request in request.number % 5 == 4 ? .cut : .json(Self.answer) } _: { _, transport in
-            var random = SplitMix(state: seed)
+            var random = SeededNumbers(seed: seed)
             let tasks = (0..<300).map { _ in
                 let (variant, delay, cancels) = (random.next() % 3, random.next() % 4_000, random.next() % 3 == 0)
                 return Task { () -> String in
@@ -129,18 +130,5 @@ struct SharingTests {
             #expect(Set(outcomes.keys).isSubset(of: allowed), "seed \(seed): \(outcomes)")
             #expect(outcomes[Self.answer, default: 0] > 0, "seed \(seed): \(outcomes)")
         }
-    }
-}
-
-/// A small generator with a seed (SplitMix64).
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -74,21 +74,30 @@ struct TransactionTests {
         }
     }
 
-    @Test("A value is written in place")
-    func reserve() async throws {
+    @Test("Entries are appended one after the other; one out of order is refused, and the rest goes on")
+    func append() async throws {
         try await withEnvironment { environment in
             let (records, keys) = (try environment.records, try environment.keys)
+            let long = Array(repeating: UInt8(9), count: 10_000)
             try environment.write { transaction in
-                try transaction.reserve(1, byteCount: 10_000, in: records) {
-                    $0.copyBytes(from: repeatElement(9, count: 10_000))
+                try transaction.put(3, bytes("3").span.bytes, in: records)
+                try transaction.append(to: records) { end throws in
+                    for key: UInt64 in 4...2_000 { try withUnsafeBytes(of: key) { try end.append(key, $0) } }
+                    let failure = #expect(throws: LMDBError.self) { try long.withUnsafeBytes { try end.append(7, $0) } }
+                    #expect(failure?.code == .appendOutOfOrder)
+                    try long.withUnsafeBytes { try end.append(2_001, $0) }
                 }
-                try bytes("k").withUnsafeBytes { key in
-                    try transaction.reserve(key, byteCount: 3, in: keys) { $0.copyBytes(from: [1, 2, 3]) }
-                }
+                try transaction.put(2, bytes("2").span.bytes, in: records)
+                let failure = #expect(throws: LMDBError.self) { try transaction.append(to: keys) { _ in } }
+                #expect(failure?.code == .keyKindMismatch)
             }
             let transaction = try environment.beginRead()
-            #expect(try transaction.get(1, in: records).copied == Array(repeating: 9, count: 10_000))
-            #expect(try transaction.get(bytes("k").span.bytes, in: keys).copied == [1, 2, 3])
+            #expect(try transaction.entryCount(of: records) == 2_000)
+            for key: UInt64 in 4...2_000 {
+                #expect(try transaction.get(key, in: records).copied == withUnsafeBytes(of: key) { Array($0) })
+            }
+            #expect(try transaction.get(2, in: records).copied == bytes("2"))
+            #expect(try transaction.get(2_001, in: records).copied == long)
         }
     }
 

@@ -5,40 +5,6 @@ import Testing
 
 @testable import Larder
 
-/// The program that works on a store as another process, and is stopped and killed.
-private let crashProgram = {
-    #if os(macOS)
-    let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-        .deletingLastPathComponent() ?? Bundle.main.bundleURL
-    #else
-    let folder = Bundle.main.bundleURL
-    #endif
-    return folder.appending(path: "larder-crash")
-}()
-
-private let isBuilt = FileManager.default.isExecutableFile(atPath: crashProgram.path)
-
-/// Starts the program with its output in a file, which takes any amount of it.
-private func start(_ folder: URL, _ arguments: String..., output: URL? = nil) throws -> Process {
-    let child = Process()
-    child.executableURL = crashProgram
-    child.arguments = [folder.path] + arguments
-    if let output {
-        try Data().write(to: output)
-        child.standardOutput = try FileHandle(forWritingTo: output)
-    } else {
-        child.standardOutput = FileHandle.nullDevice
-    }
-    try child.run()
-    return child
-}
-
-private func lines(of file: URL) throws -> [String] {
-    // The last line may be cut short.
-    try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
-        .dropLast().map(String.init)
-}
-
 private let shelfSchema = """
     type Book { id: ID! title: String! pages: [Page!]! }
     type Page { text: String! }
@@ -54,7 +20,7 @@ private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(5)) 
     return (store, try store.partition())
 }
 
-@Suite("Other processes", .enabled(if: isBuilt, "the program larder-crash is not built"))
+@Suite("Other processes", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
 struct OtherProcessTests {
     @Test("After kill -9 at any moment everything acknowledged is there and the check finds nothing")
     func killed() async throws {
@@ -64,13 +30,13 @@ struct OtherProcessTests {
             let place = folder.appending(path: "store")
             var before = 0
             for round in 0..<50 {
-                let child = try start(place, "count", "\(seed + UInt64(round))", output: said)
+                let child = try ChildProgram.start(place, "count", "\(seed + UInt64(round))", output: said)
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...250)))
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
                 try #require(child.terminationReason == .uncaughtSignal, "seed \(seed), round \(round): it ended by itself")
                 var (acknowledged, mayBeEmpty) = (before, before == 0)
-                for line in try lines(of: said) {
+                for line in try ChildProgram.lines(of: said) {
                     if line == "clearing" { mayBeEmpty = true }
                     guard let number = Int(line.dropFirst("wrote ".count)) else { continue }
                     (acknowledged, mayBeEmpty) = (number, false)
@@ -90,7 +56,7 @@ struct OtherProcessTests {
     @Test("Processes that write, read, compact and clear side by side see whole commits and no errors")
     func together() async throws {
         try await withTemporaryFolder { folder in
-            let children = try (1...3).map { try start(folder, "churn", "\($0)", "60") }
+            let children = try (1...3).map { try ChildProgram.start(folder, "churn", "\($0)", "60") }
             for child in children {
                 child.waitUntilExit()
                 #expect(child.terminationStatus == 0)
@@ -107,12 +73,12 @@ struct OtherProcessTests {
             let (store, app) = try openShelf(folder.appending(path: "store"), waiting: .milliseconds(200))
             try await app.write(shelf, json: oneBook)
             let said = folder.appending(path: "said")
-            let child = try start(folder.appending(path: "store"), "stop", output: said)
+            let child = try ChildProgram.start(folder.appending(path: "store"), "stop", output: said)
             defer {
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
             }
-            while try lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            while try ChildProgram.lines(of: said).isEmpty { try await Task.sleep(for: .milliseconds(5)) }
             let error = await #expect(throws: LarderError.self) {
                 try await app.write(shelf, json: Array(#"{"books":[]}"#.utf8))
             }
@@ -134,7 +100,7 @@ struct OtherProcessTests {
             try await app.write(shelf, json: oneBook)
             var states = try app.watch(shelf).makeAsyncIterator()
             #expect(try await next(&states)?.complete?["books"]?[0]?["title"]?.string == "7")
-            let child = try start(folder, "clear")
+            let child = try ChildProgram.start(folder, "clear")
             child.waitUntilExit()
             try await app.write(shelf, json: Array(#"{"books":[{"id":"1","title":"8","pages":[]}]}"#.utf8))
             var title: String?

@@ -60,6 +60,9 @@ final class OperationCache: Sendable {
     private func bound(
         _ document: DocumentKey, _ variables: [String: Value], _ exposesAdded: Bool
     ) throws(LarderError) -> BoundOperation {
+        if !variables.isEmpty, let fault = Value.object(variables).fault {
+            throw LarderError(.variables, "a variable cannot be used: \(fault)")
+        }
         let key = BoundKey(
             document: document, variables: variables.isEmpty ? [] : Value.object(variables).json,
             exposesAdded: exposesAdded)

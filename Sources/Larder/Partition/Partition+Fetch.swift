@@ -129,7 +129,8 @@ extension Partition {
     }
 
     private func result(_ parsed: ParsedResponse, _ policy: ErrorPolicy) throws(LarderError) -> Response {
-        let response = parsed.assembled()
+        let response: Response
+        do { response = try parsed.assembled() } catch { throw LarderError(error) }
         guard parsed.hasData, policy != .fail || parsed.errors.isEmpty else {
             throw LarderError(
                 .serverErrors, "the server answered with errors", errors: parsed.errors,

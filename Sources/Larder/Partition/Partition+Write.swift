@@ -17,7 +17,7 @@ extension Partition {
 
     /// Stores data as if a server had answered the operation with it.
     public func write(_ operation: GraphQLOperation, _ data: Value) async throws(LarderError) {
-        try await write(operation, json: data.json)
+        try await write(operation, json: data.checkedJSON)
     }
 
     /// Stores data as if a server had answered the operation with it.
@@ -48,13 +48,15 @@ extension Partition {
         }
         let complete = core.operations.schema.completed(members, of: key)
         try await write(
-            core.operations.bound(fragment, exposesAdded: true), Value.object(complete).json, to: .object(key: key))
+            core.operations.bound(fragment, exposesAdded: true), Value.object(complete).checkedJSON,
+            to: .object(key: key))
     }
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
     ///
     /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and
-    /// may run again where the transaction has to be made again.
+    /// may run again where the transaction has to be made again. Reading in it is fine, and sees what was there before;
+    /// another write that it waits for is `records.busy` after `Store.Options.lockDeadline`.
     ///
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.
@@ -65,7 +67,7 @@ extension Partition {
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
-            return value.json
+            return try value.checkedJSON
         }
     }
 
@@ -77,7 +79,7 @@ extension Partition {
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
-            return value.json
+            return try value.checkedJSON
         }
     }
 
@@ -173,6 +175,16 @@ extension Partition {
     private func encoded(_ data: some Encodable) throws(LarderError) -> [UInt8] {
         do { return Array(try JSONEncoder().encode(data)) } catch {
             throw LarderError(.data, "\(type(of: data)) cannot be encoded", cause: error)
+        }
+    }
+}
+
+extension Value {
+    /// The value as JSON, unless JSON cannot say it.
+    fileprivate var checkedJSON: [UInt8] {
+        get throws(LarderError) {
+            if let fault { throw LarderError(.data, "the data cannot be stored: \(fault)") }
+            return json
         }
     }
 }

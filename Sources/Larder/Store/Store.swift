@@ -17,6 +17,9 @@ public final class Store: Sendable {
     public struct Options: Sendable {
         /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
         public var maximumSize = 64 << 30
+        /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each take
+        /// about half of what is given here. A larger one is `records.tooLarge`.
+        public var maximumAnswerSize = 1 << 30
         /// Whether nothing may be written; the store must exist.
         public var isReadOnly = false
         /// Whether every page is looked at when the store is opened, and not only after an unclean close.
@@ -40,7 +43,12 @@ public final class Store: Sendable {
     public let options: Options
     /// Where in the program it was opened.
     private let openedBy: String
-    private let partitions = Mutex<[String: Partition]>([:])
+    private let partitions = Mutex(Partitions())
+
+    private struct Partitions {
+        var open: [String: Partition] = [:]
+        var isClosed = false
+    }
 
     private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
         self.openedBy = openedBy
@@ -78,12 +86,13 @@ public final class Store: Sendable {
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
     ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
-    /// - Throws: `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
+    /// - Throws: `.parked` once the store was closed; `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
     ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let name = Self.partitionName
         let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
-            if let open = partitions[name] {
+            guard !partitions.isClosed else { return .failure(.parked) }
+            if let open = partitions.open[name] {
                 return .success(transport.map(open.with(transport:)) ?? open)
             }
             do throws(RecordError) {
@@ -92,19 +101,21 @@ public final class Store: Sendable {
                 let cache = try RecordCache(
                     folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
                 let partition = Partition(cache: cache, schema: schema, transport: transport, logger: self.options.logger)
-                partitions[name] = partition
+                partitions.open[name] = partition
                 return .success(partition)
             } catch { return .failure(LarderError(error)) }
         }
         return try opened.get()
     }
 
-    /// Closes the store cleanly, so that opening it again is quick. Its partitions throw `.parked` from now on, and
-    /// their streams end.
+    /// Closes the store cleanly, so that opening it again, with `open`, is quick. Its partitions throw `.parked` from now
+    /// on, and so does asking for one; their streams end. Closing again does nothing.
+    ///
+    /// Reads that are under way end as they would have; of the writes that wait, those that had not begun are `.parked`.
     public func close() throws(LarderError) {
         let open = partitions.withLock { partitions in
-            defer { partitions = [:] }
-            return partitions
+            defer { partitions = Partitions(isClosed: true) }
+            return partitions.open
         }
         for partition in open.values { try partition.close() }
     }
@@ -114,6 +125,7 @@ extension Store.Options {
     var records: RecordCache.Options {
         var options = RecordCache.Options()
         options.maximumSize = maximumSize
+        options.maximumAnswerSize = maximumAnswerSize
         options.isReadOnly = isReadOnly
         options.verifiesAlways = verifiesAlways
         options.lockDeadline = lockDeadline

@@ -78,8 +78,25 @@ final class ObjectWatcher: Sendable {
         progress.withLock { progress in
             guard !progress.isEnded, isChange || progress.last?.presence != state.presence else { return }
             progress.last = state
-            continuation.yield(state)
+            // A state that nobody took is replaced: what it said of changes goes into the newest. Inside the lock, so
+            // that states come in their order; a reader who takes the newest in between is told of them twice.
+            if case .dropped(let untaken) = continuation.yield(state) {
+                let newest = state.following(untaken: untaken)
+                if newest != state { continuation.yield(newest) }
+            }
         }
+    }
+}
+
+extension ObjectState {
+    /// This state for a reader who has not seen the one before.
+    fileprivate func following(untaken: ObjectState) -> ObjectState {
+        // Empty says that anything may have changed, as it may for a reader who has seen nothing yet.
+        guard !untaken.changedFields.isEmpty, !changedFields.isEmpty else {
+            return ObjectState(key: key, presence: presence, changedFields: [])
+        }
+        let all = Set(untaken.changedFields).union(changedFields)
+        return ObjectState(key: key, presence: presence, changedFields: all.sorted())
     }
 }
 

@@ -32,9 +32,9 @@ extension Partition {
 
     /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.
     ///
-    /// Every state is kept for a slow reader, for each says what has changed since the one before.
+    /// A slow reader gets the newest state only, with the fields that have changed since the one it took last.
     public func watch(_ key: String) -> AsyncStream<ObjectState> {
-        AsyncStream(bufferingPolicy: .unbounded) { continuation in
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let watcher = ObjectWatcher(core, key, continuation)
             continuation.onTermination = { _ in watcher.end() }
             watcher.start()

@@ -8,16 +8,18 @@ internal import Synchronization
 final class WatcherIndex: Sendable {
     typealias WatcherID = UInt64
 
-    fileprivate struct Entry {
-        var field: UInt32
-        var watcher: WatcherID
+    /// Those that watch one field of one record. Most fields have one watcher, which needs no memory of its own.
+    fileprivate enum Group {
+        case one(WatcherID)
+        case many(Set<WatcherID>)
     }
 
     fileprivate struct State {
         var nextID: WatcherID = 0
         var wakes: [WatcherID: @Sendable (Commit?) -> Void] = [:]
         var interests: [WatcherID: Dependencies] = [:]
-        var byRecord: [UInt64: [Entry]] = [:]
+        /// Also under `wholeRecord`, each watcher once for each record.
+        var byField: [RecordField: Group] = [:]
         var byAbsentKey: [String: Set<WatcherID>] = [:]
         /// Counts the commits that were published.
         var published: UInt64 = 0
@@ -48,7 +50,7 @@ final class WatcherIndex: Sendable {
     /// Whether nobody watches.
     var isEmpty: Bool {
         state.withLock { state in
-            state.wakes.isEmpty && state.interests.isEmpty && state.byRecord.isEmpty && state.byAbsentKey.isEmpty
+            state.wakes.isEmpty && state.interests.isEmpty && state.byField.isEmpty && state.byAbsentKey.isEmpty
         }
     }
 
@@ -65,7 +67,8 @@ final class WatcherIndex: Sendable {
             state.forget(watcher)
             state.interests[watcher] = dependencies
             for field in dependencies.fields {
-                state.byRecord[field.record, default: []].append(Entry(field: field.field, watcher: watcher))
+                state.add(watcher, to: field)
+                state.add(watcher, to: field.wholeRecord)
             }
             for key in dependencies.absentKeys { state.byAbsentKey[key, default: []].insert(watcher) }
             return state.published == moment
@@ -92,12 +95,40 @@ final class WatcherIndex: Sendable {
     }
 }
 
+extension RecordField {
+    /// Under this are all who watch any field of the record.
+    fileprivate var wholeRecord: RecordField { RecordField(record: record, field: .max) }
+}
+
 extension WatcherIndex.State {
+    fileprivate mutating func add(_ watcher: WatcherIndex.WatcherID, to field: RecordField) {
+        if case .one(watcher)? = byField[field] { return }
+        switch byField.removeValue(forKey: field) {
+        case nil: byField[field] = .one(watcher)
+        case .one(let other): byField[field] = .many([other, watcher])
+        // Taken out of the dictionary, the set is changed in place.
+        case .many(var others):
+            others.insert(watcher)
+            byField[field] = .many(others)
+        }
+    }
+
+    private mutating func remove(_ watcher: WatcherIndex.WatcherID, from field: RecordField) {
+        switch byField.removeValue(forKey: field) {
+        case nil: break
+        case .one(let other): if other != watcher { byField[field] = .one(other) }
+        case .many(var others):
+            others.remove(watcher)
+            if !others.isEmpty { byField[field] = .many(others) }
+        }
+    }
+
+    /// - Complexity: O(n) in what the watcher depends on, however many others do.
     fileprivate mutating func forget(_ watcher: WatcherIndex.WatcherID) {
         guard let interests = interests.removeValue(forKey: watcher) else { return }
-        for record in Set(interests.fields.map(\.record)) {
-            byRecord[record]?.removeAll { $0.watcher == watcher }
-            if byRecord[record]?.isEmpty == true { byRecord[record] = nil }
+        for field in interests.fields {
+            remove(watcher, from: field)
+            remove(watcher, from: field.wholeRecord)
         }
         for key in interests.absentKeys {
             byAbsentKey[key]?.remove(watcher)
@@ -105,15 +136,27 @@ extension WatcherIndex.State {
         }
     }
 
-    /// - Complexity: O(c) in the changes, and in the watchers of the records they touch.
+    /// - Complexity: O(c) in the changes, and in those who watch the fields that changed.
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
         var found: Set<WatcherIndex.WatcherID> = []
-        for change in commit.changes.fields {
-            for entry in byRecord[change.record] ?? []
-            where entry.field == change.field || entry.field == RecordField.any || change.field == RecordField.any {
-                if interests[entry.watcher]?.generation == commit.generation { found.insert(entry.watcher) }
+        func add(_ watcher: WatcherIndex.WatcherID) {
+            if interests[watcher]?.generation == commit.generation { found.insert(watcher) }
+        }
+        func add(_ group: WatcherIndex.Group?) {
+            switch group {
+            case nil: break
+            case .one(let watcher): add(watcher)
+            case .many(let watchers): for watcher in watchers { add(watcher) }
             }
+        }
+        for change in commit.changes.fields {
+            guard change.field != RecordField.any else {
+                add(byField[change.wholeRecord])
+                continue
+            }
+            add(byField[change])
+            add(byField[RecordField(record: change.record, field: RecordField.any)])
         }
         for key in commit.changes.createdKeys { found.formUnion(byAbsentKey[key] ?? []) }
         return found

@@ -15,6 +15,8 @@ extension Environment {
     package func copy(to target: String, compacting: Bool) throws(LMDBError) {
         try pinned { () throws(LMDBError) in
             try FileSystem.makeFolder(target)
+            try files.unregistered?.enter()
+            defer { files.unregistered?.leave() }
             // A plain copy takes LMDB's writer lock for a moment, which would wait for ever on a stopped writer.
             let writer = compacting ? nil : files.writer
             try writer?.acquire(deadline: .now + options.lockDeadline)

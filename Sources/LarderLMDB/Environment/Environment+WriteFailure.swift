@@ -9,6 +9,12 @@ internal import Musl
 #endif
 
 extension Environment {
+    func checkSize(of byteCount: Int) throws(LMDBError) {
+        guard byteCount <= Int(UInt32.max) - 16 else {
+            throw LMDBError(.valueTooLong, "A value holds less than 4 GiB; split it.")
+        }
+    }
+
     /// What a failed write means. A full map clears the dead readers, whose pages may make room.
     func writeFailure(_ status: Int32, doing: String) -> LMDBError {
         if status == MDB_MAP_FULL, dropDeadReaders() > 0 {

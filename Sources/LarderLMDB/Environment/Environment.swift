@@ -12,6 +12,7 @@ package final class Environment: @unchecked Sendable {
     package let options: Options
     let handle: OpaquePointer
     let files: EnvironmentFiles
+    private let unregistered: UnregisteredReading?
     let tables: [String: Table]
     private let pool: Mutex<ReaderPool>
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
@@ -39,8 +40,14 @@ package final class Environment: @unchecked Sendable {
     ) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        files = try EnvironmentFiles(folder: folder, options: options, openedBy: openedBy)
-        let handle = try Self.map(folder: folder, options: options, tableCount: tables.count)
+        let files = try EnvironmentFiles(folder: folder, options: options, openedBy: openedBy)
+        let unregistered = files.unregistered
+        self.files = files
+        self.unregistered = unregistered
+        try unregistered?.enter()
+        defer { unregistered?.leave() }
+        let handle = try Self.map(
+            folder: folder, options: options, tableCount: tables.count, registersReaders: unregistered == nil)
         do throws(LMDBError) {
             self.tables = try Self.open(tables, in: handle, options: options, folder: folder, writer: files.writer)
             try files.settle()
@@ -93,8 +100,25 @@ package final class Environment: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Takes a snapshot. Never waits: `.readersFull` at once where no reader is left.
+    /// Takes a snapshot. Never waits, unless `UnregisteredReading` must: `.readersFull` at once where no reader is left.
     package func beginRead() throws(LMDBError) -> ReadTransaction {
+        guard let unregistered else { return try takeSnapshot() }
+        try unregistered.enter()
+        do throws(LMDBError) { return try takeSnapshot() } catch {
+            unregistered.leave()
+            throw error
+        }
+    }
+
+    /// Says that the snapshot of a slot has ended.
+    @inline(__always)
+    func finishRead(_ slot: ReaderSlot) {
+        unregistered?.leave()
+        endRead(slot)
+    }
+
+    @inline(__always)
+    private func takeSnapshot() throws(LMDBError) -> ReadTransaction {
         switch pool.withLock({ $0.take() }) {
         case .kept(let slot):
             let status = mdb_txn_renew(slot.transaction)

@@ -4,6 +4,8 @@ final class EnvironmentFiles: Sendable {
     let data: DataFile
     /// Nil where the environment is read-only and the folder takes no lock file.
     let writer: WriterLock?
+    /// Where readers cannot be registered; nil where LMDB does.
+    let unregistered: UnregisteredReading?
     private let folder: String
     private let options: Environment.Options
     private let registration: OpenFiles.Registration
@@ -23,8 +25,25 @@ final class EnvironmentFiles: Sendable {
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
         let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
         mustSettle = isFirst
-        if isFirst, !options.isReadOnly { try Self.allocateReaderTable(in: folder, for: options.maxReaders) }
+        unregistered = try Self.readerTable(in: folder, options, isFirst: isFirst)
         wasVerified = try Self.verify(data, writer, folder: folder, options: options, isFirst: isFirst)
+    }
+
+    /// Makes LMDB's reader table, or answers how to read without.
+    private static func readerTable(
+        in folder: String, _ options: Environment.Options, isFirst: Bool
+    ) throws(LMDBError) -> UnregisteredReading? {
+        do throws(LMDBError) {
+            if isFirst {
+                try allocateReaderTable(in: folder, for: options.maxReaders)
+            } else if options.isReadOnly {
+                try FileSystem.requireWritable(folder + "/lock.mdb")
+            }
+            return nil
+        } catch {
+            guard options.isReadOnly, UnregisteredReading.isNeeded(after: error) else { throw error }
+            return UnregisteredReading(folder: folder, patience: options.lockDeadline)
+        }
     }
 
     /// Takes disk for LMDB's reader table, which LMDB maps as a hole: on a full disk touching it would be a signal.

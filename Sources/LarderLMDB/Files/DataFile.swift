@@ -16,7 +16,7 @@ final class DataFile: Sendable {
     init(folder: String, isReadOnly: Bool, mustExist: Bool = false) throws(LMDBError) {
         let path = folder + "/data.mdb"
         let access = isReadOnly ? O_RDONLY : mustExist ? O_RDWR : O_RDWR | O_CREAT
-        let descriptor = try FileSystem.open(path, access | O_NONBLOCK)
+        let descriptor = try FileSystem.open(path, access)
         do throws(LMDBError) {
             let status = try FileSystem.status(descriptor, path: path)
             guard status.isRegularFile else {

@@ -33,7 +33,8 @@ package enum FileSystem {
     /// Opens a file; the caller closes it.
     static func open(_ path: String, _ flags: Int32) throws(LMDBError) -> Int32 {
         while true {
-            let descriptor = systemOpen(path, flags | O_CLOEXEC, 0o644)
+            // What is no file, a pipe in its place, must not keep the caller waiting.
+            let descriptor = systemOpen(path, flags | O_CLOEXEC | O_NONBLOCK, 0o644)
             if descriptor >= 0 { return descriptor }
             if errno != EINTR { throw .make(errno, doing: "opening a file", path: path) }
         }
@@ -105,6 +106,9 @@ package enum FileSystem {
             throw .make(failure, doing: "making room for the reader table", path: path)
         }
     }
+
+    /// Fails as writing to the file would, which is made if need be.
+    static func requireWritable(_ path: String) throws(LMDBError) { close(try open(path, O_RDWR | O_CREAT)) }
 
     /// Makes a file's contents, or a folder's names, survive power loss.
     package static func synchronize(_ path: String) throws(LMDBError) {

@@ -30,6 +30,8 @@ final class PresenceLock: Sendable {
             }
             guard try file.tryLock(.shared) else { return nil }
             if file.note() == Note.verified { return false }
+            // Nobody verifies now, and who cannot write cannot say that it has.
+            if !file.isWritable { return true }
             file.unlock()
             return nil
         }

@@ -16,7 +16,7 @@ package struct ReadTransaction: ~Copyable, Transaction {
 
     deinit {
         mdb_txn_reset(slot.transaction)
-        environment.endRead(slot)
+        environment.finishRead(slot)
     }
 
     private var handle: TransactionHandle { TransactionHandle(pointer: slot.transaction) }

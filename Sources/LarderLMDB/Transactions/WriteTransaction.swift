@@ -4,8 +4,8 @@ internal import CLMDB
 ///
 /// Belongs to the thread that began it, from begin to commit: LMDB's own lock is a thread's. Do not suspend inside.
 package struct WriteTransaction: ~Copyable, Transaction {
-    private let environment: Environment
-    private let handle: TransactionHandle
+    let environment: Environment
+    let handle: TransactionHandle
     private let isNested: Bool
     /// Set once LMDB has freed the transaction.
     private var isFinished = false
@@ -126,39 +126,6 @@ extension WriteTransaction {
         try store(key, &value, in: table, flags: append ? UInt32(MDB_APPEND) : 0)
     }
 
-    /// Makes room for a value under an integer key and lets `fill` write it in place, without a copy.
-    ///
-    /// `fill` must write every byte; what it leaves is undefined. If it throws, the entry stays with undefined
-    /// bytes: roll back.
-    package mutating func reserve<Result>(
-        _ key: UInt64, byteCount: Int, in table: Table, append: Bool = false,
-        _ fill: (UnsafeMutableRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        guard table.keys == .integers else { throw LMDBError.keyKind(table) }
-        return try withUnsafeBytes(of: key) { key in
-            try reserveBytes(key, byteCount: byteCount, in: table, append: append, fill)
-        }
-    }
-
-    /// Makes room for a value under a key of bytes and lets `fill` write it in place, without a copy.
-    package mutating func reserve<Result>(
-        _ key: UnsafeRawBufferPointer, byteCount: Int, in table: Table, append: Bool = false,
-        _ fill: (UnsafeMutableRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        guard table.keys == .bytes else { throw LMDBError.keyKind(table) }
-        return try reserveBytes(key, byteCount: byteCount, in: table, append: append, fill)
-    }
-
-    private mutating func reserveBytes<Result>(
-        _ key: UnsafeRawBufferPointer, byteCount: Int, in table: Table, append: Bool,
-        _ fill: (UnsafeMutableRawBufferPointer) throws -> Result
-    ) throws -> Result {
-        guard byteCount >= 0 else { throw LMDBError(.invalidArgument, "A value has no negative size.") }
-        var value = MDB_val(mv_size: byteCount, mv_data: nil)
-        try store(key, &value, in: table, flags: UInt32(MDB_RESERVE) | (append ? UInt32(MDB_APPEND) : 0))
-        return try fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: byteCount))
-    }
-
     /// Removes the entry under an integer key; false where there was none.
     @discardableResult
     package mutating func delete(_ key: UInt64, in table: Table) throws(LMDBError) -> Bool {
@@ -190,9 +157,7 @@ extension WriteTransaction {
         _ key: UnsafeRawBufferPointer, _ value: inout MDB_val, in table: Table, flags: UInt32
     ) throws(LMDBError) {
         guard key.count > 0 else { throw .emptyKey }
-        guard value.mv_size <= Int(UInt32.max) - 16 else {
-            throw LMDBError(.valueTooLong, "A value holds less than 4 GiB; split it.")
-        }
+        try environment.checkSize(of: value.mv_size)
         var name = MDB_val(key)
         let status = mdb_put(handle.pointer, table.dbi, &name, &value, flags)
         guard status == MDB_SUCCESS else { throw environment.writeFailure(status, doing: "storing a value") }

@@ -12,6 +12,9 @@ extension RecordCache {
     package struct Options: Sendable {
         /// The greatest size in bytes; address space is reserved for it, disk is not.
         package var maximumSize = 64 << 30
+        /// The bytes of memory that one answer may take, what it lacks included. What refers to each other can be asked
+        /// for along every path, so that a small cache holds answers larger than any memory.
+        package var maximumAnswerSize = 1 << 30
         package var durability = Durability.withoutMetaSync
         package var isReadOnly = false
         /// Whether every page is looked at when the cache is opened, and not only after an unclean close.

@@ -11,6 +11,7 @@ package final class RecordCache: Sendable {
     let folder: GenerationFolder
     private let current: Mutex<Generation>
     let writer: RecordWriterQueue
+    let programCode = ProgramCode()
     private let isClosed = Atomic<Bool>(false)
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.
@@ -118,8 +119,30 @@ package final class RecordCache: Sendable {
         deadline: ContinuousClock.Instant?, _ work: @escaping WriteWork
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockDeadline
+        return try await takingTurn(until: deadline) { turn in
+            let job = WriteJob(deadline: deadline) { (generation, transaction, changes) throws in
+                try turn.begin()
+                return try work(generation, transaction, changes)
+            } completion: { turn.end($0) }
+            writer.enqueue(job, for: self)
+        }
+    }
+
+    /// Waits until the writer's thread has answered.
+    ///
+    /// - Parameters:
+    ///   - deadline: For the wait behind a program's own code; nothing else on that thread waits without a deadline of
+    ///     its own.
+    ///   - enqueue: Hands the turn to the writer's thread.
+    func takingTurn<Answer: Sendable>(
+        until deadline: ContinuousClock.Instant, _ enqueue: (WriterTurn<Answer>) -> Void
+    ) async throws(RecordError) -> Answer {
         let result = await withCheckedContinuation { continuation in
-            writer.enqueue(WriteJob(deadline: deadline, work: work) { continuation.resume(returning: $0) }, for: self)
+            let turn = WriterTurn<Answer>(continuation)
+            if let running = programCode.current {
+                turn.giveUp(at: deadline) { self.programCode.current != running }
+            }
+            enqueue(turn)
         }
         return try result.get()
     }

@@ -8,7 +8,7 @@ package struct ChangeSet: Sendable, Hashable {
     /// True where the changes were too many to be kept one by one.
     package internal(set) var isEverything = false
     /// Keys of entities that came into being. Not part of the stored form.
-    package internal(set) var createdKeys: [String] = []
+    package internal(set) var createdKeys = KeyList()
 
     package init() {}
 
@@ -23,6 +23,7 @@ package struct ChangeSet: Sendable, Hashable {
 
     /// Brings the fields into order, each once; a record that changed as a whole needs no fields of its own.
     mutating func normalize() {
+        if zip(fields, fields.dropFirst()).allSatisfy({ $0.record < $1.record }) { return }
         fields.sort()
         var kept: [RecordField] = []
         kept.reserveCapacity(fields.count)
@@ -48,6 +49,7 @@ package struct ChangeSet: Sendable, Hashable {
         }
         let isEverything = isEverything || pairs.count > Self.storedLimit
         var bytes: [UInt8] = [1, isEverything ? 1 : 0]
+        bytes.reserveCapacity(pairs.count * 3 + 2)
         if isEverything { return bytes }
         var last: UInt64 = 0
         for pair in pairs {

@@ -40,7 +40,7 @@ final class OtherProcesses: Sendable {
         if known.generation == generation, case .changes(let changes) = try cache.changes(since: known.position) {
             for (number, set) in changes where !known.own.contains(number) {
                 var set = set
-                set.createdKeys = try cache.keys(of: set)
+                set.createdKeys = KeyList(try cache.keys(of: set))
                 let position = ChangePosition(epoch: position.epoch, number: number)
                 commits.append(Commit(generation: generation, changes: set, position: position))
             }
@@ -81,9 +81,8 @@ extension RecordCache {
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {
-        let result = await withCheckedContinuation { continuation in
-            writer.notice(for: self) { continuation.resume(returning: $0) }
+        try await takingTurn(until: .now + options.lockDeadline) { turn in
+            writer.notice(for: self) { turn.end($0) }
         }
-        try result.get()
     }
 }

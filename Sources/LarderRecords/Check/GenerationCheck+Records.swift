@@ -61,6 +61,7 @@ extension GenerationCheck {
             last = field
             check(record.value(index), record.payload, id, field)
         }
+        checkLists(id)
     }
 
     mutating func checkSplitFields(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
@@ -82,6 +83,19 @@ extension GenerationCheck {
             }
             let payload = PayloadView(bytes: bytes)
             check(payload.word, payload, key.record, key.field)
+            checkLists(key.record)
+        }
+    }
+
+    /// Says where the lists that were found in one record lie in each other's bytes, and forgets them.
+    private mutating func checkLists(_ id: RecordID) {
+        defer { lists.removeAll(keepingCapacity: true) }
+        guard lists.count > 1 else { return }
+        lists.sort { $0.lowerBound < $1.lowerBound }
+        var end = 0
+        for list in lists where !list.isEmpty {
+            if list.lowerBound < end { return report.add(.record(id), "its lists overlap") }
+            end = list.upperBound
         }
     }
 
@@ -89,7 +103,8 @@ extension GenerationCheck {
     private mutating func check(_ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID) {
         if !names.contains(field) { report.add(.field(record: record, field: field), "the field has no name") }
         do throws(DamagedRecord) {
-            try checkValue(word, payload, record, field, depth: 0)
+            var budget = ListBudget(payload)
+            try checkValue(word, payload, record, field, &budget, depth: 0)
         } catch {
             report.add(.field(record: record, field: field), error.what)
         }
@@ -97,7 +112,8 @@ extension GenerationCheck {
 
     // The recursion ends where no field's type goes.
     private mutating func checkValue(
-        _ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID, depth: Int
+        _ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID,
+        _ budget: inout ListBudget, depth: Int
     ) throws(DamagedRecord) {
         switch word.tag {
         case nil: throw DamagedRecord("a value has an unknown tag")
@@ -113,8 +129,10 @@ extension GenerationCheck {
         case .list:
             guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
             let elements = try payload.list(word)
+            try budget.take(elements)
+            lists.append(elements.range)
             for index in 0..<elements.count {
-                try checkValue(elements[index], payload, record, field, depth: depth + 1)
+                try checkValue(elements[index], payload, record, field, &budget, depth: depth + 1)
             }
         case .reference, .wideReference:
             report.counts.references += 1

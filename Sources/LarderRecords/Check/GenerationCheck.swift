@@ -18,6 +18,8 @@ struct GenerationCheck {
     var holdings: [(part: RecordID, owner: RecordID, field: FieldID)] = []
     /// The records whose fields are in `fields`.
     var split: Set<RecordID> = []
+    /// Where the lists of the record that is being checked lie.
+    var lists: [Range<Int>] = []
     /// By number; valid as long as the transaction.
     var segments: [UInt32: UnsafeRawBufferPointer] = [:]
 

@@ -7,6 +7,8 @@ struct RecordEncoder {
     var heap: TextHeapDraft?
     /// Where the record or value that is being written starts.
     private var start = 0
+    /// Where the next field of the record that is being written stands in its table.
+    private var nextEntry = 0
 
     /// - Parameter buffer: Whose bytes are forgotten, and who is this encoder's alone from now on.
     init(_ buffer: ByteBuffer = ByteBuffer()) {
@@ -42,13 +44,27 @@ struct RecordEncoder {
         _ id: RecordID, _ flags: RecordFlags, type: FieldID, identity: Identity,
         entries: some RandomAccessCollection<Entry>, _ values: ParsedValues?
     ) throws -> Range<Int> {
+        try begin(flags, type: type, identity: identity, count: entries.count)
+        for entry in entries {
+            switch entry.source {
+            case .parsed(let cell):
+                guard let values else { throw DamagedRecord("a value has no source") }
+                try append(entry.field, cell, values)
+            case .stored(let word, let payload): append(entry.field, try copy(word, payload))
+            }
+        }
+        return try end(id)
+    }
+
+    /// Begins a record, of which `count` fields are then appended.
+    mutating func begin(_ flags: RecordFlags, type: FieldID, identity: Identity, count: Int) throws(RecordError) {
         start = buffer.count
-        guard let count = UInt16(exactly: entries.count) else { throw RecordEncoder.tooLarge }
+        guard let fieldCount = UInt16(exactly: count) else { throw RecordEncoder.tooLarge }
         var flags = flags.subtracting(.wideOwner)
         if case .part(let owner, _) = identity, owner > UInt64(UInt32.max) { flags.insert(.wideOwner) }
         append(RecordFormat.version)
         append(flags.rawValue)
-        append(count)
+        append(fieldCount)
         append(UInt32(0))
         append(type)
         switch identity {
@@ -57,16 +73,26 @@ struct RecordEncoder {
             append(field)
             if flags.contains(.wideOwner) { append(owner) } else { append(UInt32(truncatingIfNeeded: owner)) }
         }
-        let table = buffer.count
-        buffer.appendZeros(entries.count * RecordFormat.entrySize)
+        nextEntry = buffer.count
+        buffer.appendZeros(count * RecordFormat.entrySize)
         if case .entity(let key) = identity { buffer.append(key) }
-        var place = table
-        for entry in entries {
-            let word = try encode(entry.source, values)
-            store(entry.field, at: place)
-            store(word.bits, at: place + 4)
-            place += RecordFormat.entrySize
-        }
+    }
+
+    /// Appends a field to the record that is being written, in ascending order of FieldIDs.
+    @inline(__always)
+    mutating func append(_ field: FieldID, _ cell: ParsedCell, _ values: borrowing ParsedValues) throws {
+        append(field, try encode(cell, values))
+    }
+
+    @inline(__always)
+    private mutating func append(_ field: FieldID, _ word: ValueWord) {
+        store(field, at: nextEntry)
+        store(word.bits, at: nextEntry + 4)
+        nextEntry += RecordFormat.entrySize
+    }
+
+    /// Ends the record that is being written, and answers where it stands.
+    mutating func end(_ id: RecordID) throws(RecordError) -> Range<Int> {
         let range = start..<buffer.count
         guard range.count < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
         store(RecordView.checksum(UnsafeRawBufferPointer(rebasing: bytes[range]), of: id), at: start + 4)
@@ -79,7 +105,13 @@ struct RecordEncoder {
     ) throws -> Range<Int> {
         start = buffer.count
         append(UInt64(0))
-        let word = try encode(source, values)
+        let word: ValueWord
+        switch source {
+        case .parsed(let cell):
+            guard let values else { throw DamagedRecord("a value has no source") }
+            word = try encode(cell, values)
+        case .stored(let stored, let payload): word = try copy(stored, payload)
+        }
         store(word.bits, at: start + 4)
         guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
         let range = start..<buffer.count
@@ -94,21 +126,15 @@ struct RecordEncoder {
     mutating func encodeReferences(_ records: [RecordID]) {
         start = buffer.count
         append(UInt64(0))
-        let word = list(count: records.count) { encoder, index in encoder.reference(records[index], isPart: false) }
+        let (word, table) = beginList(records.count)
+        for (index, record) in records.enumerated() {
+            store(reference(record, isPart: false).bits, at: table + index * 4)
+        }
         store(word.bits, at: start + 4)
     }
 
-    private mutating func encode(_ source: Source, _ values: ParsedValues?) throws -> ValueWord {
-        switch source {
-        case .parsed(let cell):
-            guard let values else { throw DamagedRecord("a value has no source") }
-            return try encode(cell, values)
-        case .stored(let word, let payload): return try copy(word, payload)
-        }
-    }
-
     // The recursion is as deep as the field's type has lists.
-    private mutating func encode(_ cell: ParsedCell, _ values: ParsedValues) throws -> ValueWord {
+    private mutating func encode(_ cell: ParsedCell, _ values: borrowing ParsedValues) throws -> ValueWord {
         switch cell.kind {
         case .absent, .null: return ValueWord(.null)
         case .no: return ValueWord(.no)
@@ -125,9 +151,12 @@ struct RecordEncoder {
             let object = cell.offset
             return reference(values.records[object], isPart: values.isPart(object))
         case .list:
-            return try list(count: Int(cell.count)) { (encoder, index) throws in
-                try encoder.encode(values.items[cell.offset + index], values)
+            let count = Int(cell.count)
+            let (word, table) = beginList(count)
+            for index in 0..<count {
+                store(try encode(values.items[cell.offset + index], values).bits, at: table + index * 4)
             }
+            return word
         }
     }
 
@@ -147,9 +176,11 @@ struct RecordEncoder {
         case .list:
             guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
             let elements = try payload.list(word)
-            return try list(count: elements.count) { (encoder, index) throws in
-                try encoder.copy(elements[index], payload, depth: depth + 1)
+            let (copied, table) = beginList(elements.count)
+            for index in 0..<elements.count {
+                store(try copy(elements[index], payload, depth: depth + 1).bits, at: table + index * 4)
             }
+            return copied
         case nil: throw DamagedRecord("a value has an unknown tag")
         }
     }
@@ -196,19 +227,12 @@ struct RecordEncoder {
         return word
     }
 
-    private mutating func list(
-        count: Int, _ element: (inout RecordEncoder, Int) throws -> ValueWord
-    ) rethrows -> ValueWord {
+    /// Makes room for the value words of a list, and answers where they go.
+    private mutating func beginList(_ count: Int) -> (word: ValueWord, table: Int) {
         let word = offset(.list)
         appendLength(count)
-        var place = buffer.count
-        buffer.appendZeros(count * 4)
-        for index in 0..<count {
-            let value = try element(&self, index)
-            store(value.bits, at: place)
-            place += 4
-        }
-        return word
+        defer { buffer.appendZeros(count * 4) }
+        return (word, buffer.count)
     }
 
     private mutating func appendLength(_ length: Int) {

@@ -145,22 +145,43 @@ struct PayloadView {
     }
 
     /// The parts that a value holds, in lists as well.
-    func parts(in word: ValueWord, depth: Int = 0) throws(DamagedRecord) -> [RecordID] {
+    func parts(in word: ValueWord) throws(DamagedRecord) -> [RecordID] {
+        var found: [RecordID] = []
+        var budget = ListBudget(self)
+        try collectParts(in: word, into: &found, &budget, depth: 0)
+        return found
+    }
+
+    private func collectParts(
+        in word: ValueWord, into found: inout [RecordID], _ budget: inout ListBudget, depth: Int
+    ) throws(DamagedRecord) {
         switch word.tag {
-        case .part, .widePart: return [try record(word)]
+        case .part, .widePart: found.append(try record(word))
         case .list:
             // The recursion ends where no field's type goes.
             guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
             let elements = try list(word)
-            var found: [RecordID] = []
+            try budget.take(elements)
             for index in 0..<elements.count {
-                let element = elements[index]
-                if element.tag == .part || element.tag == .widePart || element.tag == .list {
-                    found += try parts(in: element, depth: depth + 1)
-                }
+                try collectParts(in: elements[index], into: &found, &budget, depth: depth + 1)
             }
-            return found
-        default: return []
+        default: break
+        }
+    }
+
+    /// Refuses a value whose lists lie in each other's bytes, before it is copied.
+    func requireSeparateLists(in word: ValueWord) throws(DamagedRecord) {
+        guard word.tag == .list else { return }
+        var budget = ListBudget(self)
+        try take(word, from: &budget, depth: 0)
+    }
+
+    private func take(_ word: ValueWord, from budget: inout ListBudget, depth: Int) throws(DamagedRecord) {
+        guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+        let elements = try list(word)
+        try budget.take(elements)
+        for index in 0..<elements.count where elements[index].tag == .list {
+            try take(elements[index], from: &budget, depth: depth + 1)
         }
     }
 
@@ -189,6 +210,9 @@ struct ListView {
     let bytes: UnsafeRawBufferPointer
     let start: Int
     let count: Int
+
+    /// Where the words lie.
+    var range: Range<Int> { start..<(start + count * 4) }
 
     /// - Precondition: `index` is in `0..<count`, which `PayloadView.list` has found to lie within the bytes.
     @inline(__always)

@@ -129,6 +129,7 @@ struct GenerationCopy {
         var entries: [RecordEncoder.Entry] = []
         entries.reserveCapacity(record.count)
         for index in 0..<record.count {
+            try record.payload.requireSeparateLists(in: record.value(index))
             entries.append(.init(field: record.field(index), source: .stored(record.value(index), record.payload)))
         }
         let identity: RecordEncoder.Identity = if let owner = record.owner {
@@ -160,6 +161,7 @@ struct GenerationCopy {
                         throw DamagedRecord("one of its fields has another checksum")
                     }
                     let payload = PayloadView(bytes: bytes)
+                    try payload.requireSeparateLists(in: payload.word)
                     encoder.removeAll()
                     _ = try encoder.encodeSplitField(key, .stored(payload.word, payload), nil)
                     try key.withBytes { try target.put($0, encoder.bytes, in: new.fields, append: true) }

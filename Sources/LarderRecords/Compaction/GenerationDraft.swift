@@ -24,7 +24,12 @@ struct GenerationDraft {
         var options = folder.options.environment
         // Closing makes all of it durable at once.
         options.durability = .none
-        environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
+        do throws(LMDBError) {
+            environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
+        } catch {
+            try? FileManager.default.removeItem(atPath: temporary)
+            throw error
+        }
         guard let tables = Tables(environment) else { throw RecordError.damagedState }
         self.tables = tables
     }

@@ -62,16 +62,14 @@ extension RecordCache {
         _ body: @escaping @Sendable (RecordCache, ContinuousClock.Instant) throws -> Result
     ) async throws(RecordError) -> Result {
         let deadline = deadline ?? .now + options.lockDeadline
-        let result: Swift.Result<Result, RecordError> = await withCheckedContinuation { continuation in
+        return try await takingTurn(until: deadline) { turn in
             writer.perform {
-                do {
-                    continuation.resume(returning: .success(try body(self, deadline)))
-                } catch {
-                    continuation.resume(returning: .failure(RecordError.translated(error)))
-                }
+                do throws(RecordError) {
+                    try turn.begin()
+                    turn.end(.success(try translated { try body(self, deadline) }))
+                } catch { turn.end(.failure(error)) }
             }
         }
-        return try result.get()
     }
 
     private typealias Build = (

@@ -12,6 +12,8 @@ package final class Generation: Sendable {
     let number: Int
     let environment: Environment
     let tables: Tables
+    /// The bytes of memory that one answer may take.
+    let maximumAnswerSize: Int
     let names = NameTable()
     /// True after an unclean close, until a commit has started a new epoch: power loss can take back commits whose
     /// numbers somebody may have noted.
@@ -19,11 +21,12 @@ package final class Generation: Sendable {
     /// The last snapshot that was found not to be superseded.
     private let lastCurrent = Atomic<UInt64>(.max)
 
-    init(number: Int, identity: UInt64, environment: Environment, tables: Tables) {
+    init(number: Int, identity: UInt64, environment: Environment, tables: Tables, maximumAnswerSize: Int) {
         self.number = number
         self.identity = identity
         self.environment = environment
         self.tables = tables
+        self.maximumAnswerSize = maximumAnswerSize
     }
 
     /// Whether the snapshot is of the current generation. Looks once for each commit.
@@ -108,7 +111,7 @@ extension Tables {
         try key.withUnsafeBytes { try record(of: $0, transaction) }
     }
 
-    private func record(
+    func record(
         of key: UnsafeRawBufferPointer, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> RecordID? {
         guard !key.isEmpty else { return nil }

@@ -26,7 +26,8 @@ struct GenerationFolder: Sendable {
     ///
     /// - Parameter superseded: The number of a generation that is known not to be current, and may still be open.
     func openCurrent(above superseded: Int = 0) throws -> Generation {
-        // Another process may supersede and remove a generation while it is being opened here.
+        // Another process may supersede and remove a generation while it is being opened here, or take an unfinished one
+        // that is being made here for a leftover.
         var failure: (any Error)?
         for _ in 0..<8 {
             let numbers = numbers().filter { $0 > superseded }
@@ -40,14 +41,22 @@ struct GenerationFolder: Sendable {
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {
+                    try requireReadable()
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
                 try makeEmpty((numbers.last ?? superseded) + 1)
-            } catch let error as LMDBError where error.code == .missing && !numbers.isEmpty {
+            } catch let error as LMDBError where error.code == .missing {
                 failure = error
             }
         }
         throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
+    }
+
+    /// What may not be looked into only looks as if nothing were there.
+    private func requireReadable() throws(RecordError) {
+        guard access(path, R_OK | X_OK) != 0, errno == EACCES else { return }
+        throw RecordError(
+            .notWritable, "the record cache at \(path) may not be read; give this user access to the folder and its files")
     }
 
     func open(_ number: Int) throws -> Generation {
@@ -74,7 +83,8 @@ struct GenerationFolder: Sendable {
         let state = try GenerationState.stored(reading, tables)
         try checkStamp(reading, tables)
         let generation = Generation(
-            number: number, identity: state.numbering, environment: environment, tables: tables)
+            number: number, identity: state.numbering, environment: environment, tables: tables,
+            maximumAnswerSize: options.maximumAnswerSize)
         if environment.wasVerified || options.verifiesAlways {
             // Whatever the pages' walk does not see must not be read as if it were so.
             let report = try generation.check(.checksums, reading)

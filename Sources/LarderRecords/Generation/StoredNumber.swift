@@ -2,15 +2,16 @@
 ///
 /// Four bytes, or eight if it is greater than 32 bits hold, and four bytes of checksum of the key and the number.
 enum StoredNumber {
-    static func encoded(_ number: UInt64, under key: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        if let small = UInt32(exactly: number) {
-            appendLittleEndian(small, to: &bytes)
-        } else {
-            appendLittleEndian(number, to: &bytes)
+    /// Runs `body` with the stored form.
+    static func with<Result>(
+        _ number: UInt64, under key: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        let size = number <= UInt64(UInt32.max) ? 4 : 8
+        return try withUnsafeTemporaryAllocation(byteCount: 12, alignment: 8) { buffer in
+            buffer.storeBytes(of: number.littleEndian, as: UInt64.self)
+            buffer.storeBytes(of: checksum(key, seed: number).littleEndian, toByteOffset: size, as: UInt32.self)
+            return try body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<(size + 4)]))
         }
-        appendLittleEndian(key.withUnsafeBytes { checksum($0, seed: number) }, to: &bytes)
-        return bytes
     }
 
     /// The number; nil if the bytes can be none. The checksum is for `isSound`.

@@ -90,7 +90,7 @@ struct InspectionReader {
         for (field, payload, word) in try fieldsOf(record, id, transaction) {
             let name = try name(of: field, transaction)
             if record.isSplit { byteCount += payload.bytes.count }
-            fields.append(.init(name: name, value: try value(word, payload, "\(path).\(name)", transaction, depth: 0)))
+            fields.append(.init(name: name, value: try value(word, payload, "\(path).\(name)", transaction)))
         }
         fields.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         return StoredRecord(
@@ -113,7 +113,7 @@ struct InspectionReader {
     // The recursion ends where no field's type goes.
     private mutating func value(
         _ word: ValueWord, _ payload: PayloadView, _ path: String,
-        _ transaction: borrowing some Transaction & ~Copyable, depth: Int
+        _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> StoredValue {
         func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
         switch word.tag {
@@ -134,10 +134,11 @@ struct InspectionReader {
         case .reference, .wideReference: return .reference(try key(of: payload.record(word), transaction))
         case .part, .widePart: return .part(path)
         case .list:
-            guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+            // Nested no deeper than this allows.
+            try payload.requireSeparateLists(in: word)
             let elements = try payload.list(word)
             return .list(try (0..<elements.count).map { index in
-                try value(elements[index], payload, "\(path)[\(index)]", transaction, depth: depth + 1)
+                try value(elements[index], payload, "\(path)[\(index)]", transaction)
             })
         }
     }

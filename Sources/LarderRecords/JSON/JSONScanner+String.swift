@@ -11,6 +11,14 @@ struct ScannedString {
         for index in 0..<count where start[index] != other[index] { return false }
         return true
     }
+
+    /// Negative where this comes before the other text by their bytes, 0 where they are the same.
+    func order(_ other: UnsafePointer<UInt8>, count otherCount: Int) -> Int {
+        for index in 0..<min(count, otherCount) where start[index] != other[index] {
+            return Int(start[index]) - Int(other[index])
+        }
+        return count - otherCount
+    }
 }
 
 extension JSONScanner {

@@ -1,32 +1,40 @@
 extension ParsedResponse {
     /// The data as the server sent it, without going through a cache; nil where there is none.
     ///
+    /// - Throws: `.tooLarge` where there is no memory for it.
     /// - Complexity: O(n) in the response's size.
-    package func assembled() -> Response {
+    package func assembled() throws(RecordError) -> Response {
         guard let root else { return Response(buffer: nil, errors: errors) }
         // The text of the answer cannot be longer than the response's own.
         var builder = ResponseBuilder(capacity: fields.count * ResponseCell.size * 2)
-        builder.store(append(ParsedCell(.object, payload: UInt64(root)), to: &builder), at: 0)
+        do throws(ResponseTooLarge) {
+            builder.store(try append(ParsedCell(.object, payload: UInt64(root)), to: &builder), at: 0)
+        } catch { throw RecordError(error) }
         return Response(buffer: builder.finish(shapes: layout.shapes), errors: errors)
     }
 
     // The recursion is as deep as the plan.
-    private func append(_ cell: ParsedCell, to builder: inout ResponseBuilder) -> ResponseCell {
+    private func append(
+        _ cell: ParsedCell, to builder: inout ResponseBuilder
+    ) throws(ResponseTooLarge) -> ResponseCell {
         switch cell.kind {
-        case .string, .number, .json: return builder.appendText(cell.kind, text + cell.offset, count: Int(cell.count))
+        case .string, .number, .json:
+            return try builder.appendText(cell.kind, text + cell.offset, count: Int(cell.count))
         case .list:
-            let start = builder.appendCells(Int(cell.count))
+            let start = try builder.appendCells(Int(cell.count))
             for index in 0..<Int(cell.count) {
-                builder.store(append(items[cell.offset + index], to: &builder), at: start + index * ResponseCell.size)
+                let element = try append(items[cell.offset + index], to: &builder)
+                builder.store(element, at: start + index * ResponseCell.size)
             }
             return ResponseCell(.list, count: cell.count, payload: UInt64(start))
         case .object:
             let object = objects[cell.offset]
-            let start = builder.appendCells(Int(layout.cases[Int(object.caseIndex)].visibleCount))
+            let start = try builder.appendCells(Int(layout.cases[Int(object.caseIndex)].visibleCount))
             for index in Int(object.fieldStart)..<Int(object.fieldStart + object.fieldCount) {
                 let slot = layout.fields[Int(fields[index].field)].slot
                 guard slot >= 0 else { continue }
-                builder.store(append(fields[index].cell, to: &builder), at: start + Int(slot) * ResponseCell.size)
+                let value = try append(fields[index].cell, to: &builder)
+                builder.store(value, at: start + Int(slot) * ResponseCell.size)
             }
             return ResponseCell(.object, count: UInt32(object.caseIndex), payload: UInt64(start))
         case .absent, .null, .no, .yes, .int, .float: return cell

@@ -3,17 +3,18 @@ package import LarderGraphQL
 /// A response as it came from the server, split into records: objects in the order of the text, each with the
 /// fields that the plan knows. Nothing in it depends on a cache.
 ///
-/// Unchecked: the arrays and the text are written by `ResponseParser` alone, before anybody else has it.
+/// Unchecked: the tables and the text are written by `ResponseParser` alone, before anybody else has it, and indices
+/// into them come from nowhere else.
 package final class ParsedResponse: @unchecked Sendable {
     let layout: PlanLayout
     /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.
     let text: UnsafeMutablePointer<UInt8>
     /// Cache keys, one after the other.
-    let keys: [UInt8]
-    let objects: [ParsedObject]
-    let fields: [ParsedField]
+    let keys: UnsafeBufferPointer<UInt8>
+    let objects: UnsafeBufferPointer<ParsedObject>
+    let fields: UnsafeBufferPointer<ParsedField>
     /// Elements of lists.
-    let items: [ParsedCell]
+    let items: UnsafeBufferPointer<ParsedCell>
     /// Names of types that the schema does not know, numbered after those of the layout.
     let unknownTypes: [String]
     /// The index of the root among the objects; nil where `data` is null or missing.
@@ -30,10 +31,10 @@ package final class ParsedResponse: @unchecked Sendable {
     ) {
         self.layout = layout
         self.text = text
-        self.keys = keys
-        self.objects = objects
-        self.fields = fields
-        self.items = items
+        self.keys = copied(keys)
+        self.objects = copied(objects)
+        self.fields = copied(fields)
+        self.items = copied(items)
         self.unknownTypes = unknownTypes
         self.root = root
         self.errors = errors
@@ -41,10 +42,23 @@ package final class ParsedResponse: @unchecked Sendable {
         self.unanswered = unanswered
     }
 
-    deinit { text.deallocate() }
+    deinit {
+        text.deallocate()
+        keys.deallocate()
+        objects.deallocate()
+        fields.deallocate()
+        items.deallocate()
+    }
 
     package var hasData: Bool { root != nil }
     package var objectCount: Int { objects.count }
+
+    /// The cache key of an object; empty where it has no identity.
+    @inline(__always)
+    func key(of object: Int) -> UnsafeRawBufferPointer {
+        let (start, count) = (Int(objects[object].keyStart), Int(objects[object].keyCount))
+        return UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: keys[start..<start + count]))
+    }
 
     func typeName(_ number: Int32) -> String {
         let known = layout.typeNames.count

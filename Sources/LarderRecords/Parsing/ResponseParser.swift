@@ -180,14 +180,35 @@ struct ResponseParser: ~Copyable {
     }
 
     /// The case's field of that response key, as an index into the plan's fields, or -1.
+    ///
+    /// - Complexity: O(log n) in the case's fields where it is not the one guessed.
     @inline(__always)
     private func position(of key: ScannedString, in planned: CaseOp, guess: Int32) -> Int32 {
+        if planned.orderStart >= 0 { return positionAmongMany(of: key, in: planned, guess: guess) }
         var candidate = guess
         for _ in 0..<planned.fieldCount {
             if candidate >= planned.fieldCount { candidate = 0 }
             let field = planned.fieldStart + candidate
             if equals(key, layout.fields[Int(field)].responseKey) { return field }
             candidate += 1
+        }
+        return -1
+    }
+
+    private func positionAmongMany(of key: ScannedString, in planned: CaseOp, guess: Int32) -> Int32 {
+        guard let names = layout.text.baseAddress else { return -1 }
+        let next = planned.fieldStart + guess
+        if guess < planned.fieldCount, equals(key, layout.fields[Int(next)].responseKey) { return next }
+        var (low, high) = (planned.orderStart, planned.orderStart + planned.fieldCount)
+        while low < high {
+            let middle = (low + high) / 2
+            let field = layout.orderedFields[Int(middle)]
+            let name = layout.fields[Int(field)].responseKey
+            switch key.order(names + Int(name.start), count: Int(name.count)) {
+            case 0: return field
+            case ..<0: high = middle
+            default: low = middle + 1
+            }
         }
         return -1
     }

@@ -15,6 +15,8 @@ package final class PlanLayout: @unchecked Sendable {
     let fields: UnsafeBufferPointer<FieldOp>
     let types: UnsafeBufferPointer<TypeOp>
     let keyFields: UnsafeBufferPointer<Int32>
+    /// The fields of each case that has many, by the bytes of their response keys.
+    let orderedFields: UnsafeBufferPointer<Int32>
     /// All names, one after the other.
     let text: UnsafeBufferPointer<UInt8>
 
@@ -25,12 +27,14 @@ package final class PlanLayout: @unchecked Sendable {
         for selection in plan.selections { draft.append(selection) }
         for planned in plan.cases { draft.append(planned) }
         for field in plan.fields { draft.append(field) }
+        draft.orderFields()
         typeNames = draft.typeNames
         selections = copied(draft.selections)
         cases = copied(draft.cases)
         fields = copied(draft.fields)
         types = copied(draft.types)
         keyFields = copied(draft.keyFields)
+        orderedFields = copied(draft.orderedFields)
         text = copied(draft.text)
     }
 
@@ -40,6 +44,7 @@ package final class PlanLayout: @unchecked Sendable {
         fields.deallocate()
         types.deallocate()
         keyFields.deallocate()
+        orderedFields.deallocate()
         text.deallocate()
     }
 
@@ -90,6 +95,11 @@ struct CaseOp {
     /// In `PlanLayout.keyFields`; the count is 0 for objects without identity.
     var keyStart: Int32
     var keyCount: Int32
+    /// In `PlanLayout.orderedFields`, or -1: few fields are looked through one by one.
+    var orderStart: Int32 = -1
+
+    /// With more fields than this they are put in order.
+    static let fewFields: Int32 = 32
 }
 
 struct FieldOp {
@@ -144,6 +154,7 @@ private struct LayoutDraft {
     var fields: [FieldOp] = []
     var types: [TypeOp] = []
     var keyFields: [Int32] = []
+    var orderedFields: [Int32] = []
     var text: [UInt8] = []
     var typeNames: [String] = []
     private var typeNumbers: [String: Int32] = [:]
@@ -188,6 +199,22 @@ private struct LayoutDraft {
             responseKey: span(field.responseKey), content: content, leafTags: content.leafTags, listDepth: UInt8(field.type.listDepth),
             nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1), key: Int32(field.key ?? -1),
             selection: Int32(selection), policy: Int32(field.policy ?? -1)))
+    }
+
+    mutating func orderFields() {
+        for number in cases.indices where cases[number].fieldCount > CaseOp.fewFields {
+            let planned = cases[number]
+            cases[number].orderStart = Int32(orderedFields.count)
+            let range = planned.fieldStart..<(planned.fieldStart + planned.fieldCount)
+            orderedFields.append(contentsOf: range.sorted {
+                responseKey(of: $0).lexicographicallyPrecedes(responseKey(of: $1))
+            })
+        }
+    }
+
+    private func responseKey(of field: Int32) -> ArraySlice<UInt8> {
+        let span = fields[Int(field)].responseKey
+        return text[Int(span.start)..<Int(span.start + span.count)]
     }
 
     private mutating func span(_ name: String) -> NameSpan {

@@ -17,6 +17,10 @@ struct ResponseReader: ~Copyable {
     private let isCommitted: Bool
     private var builder: ResponseBuilder
     private var missing: [ResponsePath] = []
+    /// About the bytes that `missing` took, forgotten ones included.
+    private var missingSize = 0
+    /// The bytes that the answer may take.
+    private let limit: Int
     private var absentKeys: [String] = []
     private var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
@@ -45,7 +49,8 @@ struct ResponseReader: ~Copyable {
         self.operation = operation
         self.plan = plan
         layout = operation.layout
-        builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed))
+        limit = plan.generation.maximumAnswerSize
+        builder = ResponseBuilder(capacity: operation.expectedSize.load(ordering: .relaxed), limit: limit)
     }
 
     /// - Parameters:
@@ -60,13 +65,13 @@ struct ResponseReader: ~Copyable {
         let outcome: Outcome
         if let root {
             if key == CacheKey.queryRoot, try cursor.value(at: root) == nil {
-                builder.appendVisit(root, caseIndex: Visit.anyField)
+                try builder.appendVisit(root, caseIndex: Visit.anyField)
                 outcome = try emptyRoot(&cursor, transaction)
             } else {
                 outcome = try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
             }
         } else {
-            outcome = key == CacheKey.queryRoot ? try emptyRoot(&cursor, transaction) : noteMissing()
+            outcome = try key == CacheKey.queryRoot ? emptyRoot(&cursor, transaction) : noteMissing()
         }
         switch outcome {
         case .read: break
@@ -87,19 +92,19 @@ struct ResponseReader: ~Copyable {
         _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let stored = try cursor.value(at: id) else {
-            builder.appendVisit(id, caseIndex: Visit.anyField)
-            return noteMissing()
+            try builder.appendVisit(id, caseIndex: Visit.anyField)
+            return try noteMissing()
         }
         // The bytes stay where they are until the transaction ends, which outlives this call.
         let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
         if record.isTombstone {
-            builder.appendVisit(id, caseIndex: Visit.anyField)
+            try builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
         }
         let caseIndex = try caseIndex(of: record, selection, transaction)
-        builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
+        try builder.appendVisit(id, caseIndex: UInt32(truncatingIfNeeded: caseIndex))
         let planned = layout.cases[caseIndex]
-        let block = builder.appendUnsetCells(Int(planned.visibleCount))
+        let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
         var isMissing = false
         let missingBefore = missing.count
@@ -151,13 +156,13 @@ struct ResponseReader: ~Copyable {
     ) throws -> Outcome {
         let type = layout.types[Int(layout.selections[layout.plan.root].typeStart)]
         let planned = layout.cases[Int(type.caseIndex)]
-        let block = builder.appendCells(Int(planned.visibleCount))
+        let block = try builder.appendCells(Int(planned.visibleCount))
         var isMissing = false
         for number in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
             let field = layout.fields[Int(number)]
             let place = block + Int(field.slot) * ResponseCell.size
             if field.content == .typename {
-                builder.store(text(layout.typeNames[Int(type.number)]), at: place)
+                builder.store(try text(layout.typeNames[Int(type.number)]), at: place)
                 continue
             }
             path[depth] = .field(number)
@@ -197,7 +202,10 @@ struct ResponseReader: ~Copyable {
     /// What is missing below a null makes no difference to the answer.
     private mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
 
-    private mutating func noteMissing() -> Outcome {
+    private mutating func noteMissing() throws(ResponseTooLarge) -> Outcome {
+        // What is missing takes memory as well: about as much for the path, and for each step of it.
+        missingSize += 64 + depth * 32
+        guard builder.count + missingSize <= limit else { throw ResponseTooLarge(limit: limit) }
         missing.append(layout.path(currentPath))
         return .missing
     }
@@ -231,15 +239,15 @@ struct ResponseReader: ~Copyable {
         guard let name = found else {
             throw DamagedRecord("its type has no name")
         }
-        typename = (type, text(name))
+        typename = (type, try text(name))
         return typename.cell
     }
 
-    private mutating func text(_ name: String) -> ResponseCell {
+    private mutating func text(_ name: String) throws -> ResponseCell {
         var name = name
-        return name.withUTF8 { text -> ResponseCell in
+        return try name.withUTF8 { text throws -> ResponseCell in
             guard let start = text.baseAddress else { return ResponseCell(.string) }
-            return builder.appendText(.string, start, count: text.count)
+            return try builder.appendText(.string, start, count: text.count)
         }
     }
 
@@ -264,17 +272,17 @@ struct ResponseReader: ~Copyable {
     private mutating func absentField<Snapshot: Transaction & ~Copyable>(
         _ field: FieldOp, into place: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        guard field.policy >= 0 else { return noteMissing() }
+        guard field.policy >= 0 else { return try noteMissing() }
         switch operation.binding.policyTargets[Int(field.policy)] {
-        case .none: return noteMissing()
+        case .none: return try noteMissing()
         case .object(let candidates):
-            guard let record = try existing(candidates, transaction) else { return noteMissing() }
+            guard let record = try existing(candidates, transaction) else { return try noteMissing() }
             return try object(record, selection: Int(field.selection), into: place, &cursor, transaction)
         case .list(let elements):
             // All or nothing: of a list that is known in part nobody knows how long it is.
             var records: [RecordID] = []
             for candidates in elements {
-                guard let record = try existing(candidates, transaction) else { return noteMissing() }
+                guard let record = try existing(candidates, transaction) else { return try noteMissing() }
                 records.append(record)
             }
             // As if the list had been stored.
@@ -347,8 +355,8 @@ struct ResponseReader: ~Copyable {
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
         case .farString:
-            cell = text(.string, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .farJSON: cell = text(.json, try heap.text(at: payload.place(word), transaction, plan.generation.tables))
+            cell = try text(.string, heap.text(at: payload.place(word), transaction, plan.generation.tables))
+        case .farJSON: cell = try text(.json, heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
@@ -365,20 +373,22 @@ struct ResponseReader: ~Copyable {
     private mutating func text(
         _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
     ) throws -> ResponseCell {
-        text(kind, try payload.text(word))
+        try text(kind, payload.text(word))
     }
 
     @inline(__always)
-    private mutating func text(_ kind: CellKind, _ text: UnsafeRawBufferPointer) -> ResponseCell {
+    private mutating func text(
+        _ kind: CellKind, _ text: UnsafeRawBufferPointer
+    ) throws(ResponseTooLarge) -> ResponseCell {
         guard let start = text.baseAddress else { return ResponseCell(kind) }
-        return builder.appendText(kind, start, count: text.count)
+        return try builder.appendText(kind, start, count: text.count)
     }
 
     private mutating func list<Snapshot: Transaction & ~Copyable>(
         _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let block = builder.appendUnsetCells(elements.count)
+        let block = try builder.appendUnsetCells(elements.count)
         var kept = 0
         var isMissing = false
         depth += 1

@@ -69,10 +69,10 @@ private struct JSONResponseBuilder: ~Copyable {
         case UInt8(ascii: "{"), UInt8(ascii: "["): return try container(depth: depth)
         case UInt8(ascii: "\""):
             let scanned = try scanner.string()
-            if scanned.hasEscapes {
-                return builder.appendText(.string, upTo: scanned.count) { unescape(scanned, into: $0) }
-            }
-            return builder.appendText(.string, scanned.start, count: scanned.count)
+            guard scanned.hasEscapes else { return try text(.string, scanned.start, count: scanned.count) }
+            do throws(ResponseTooLarge) {
+                return try builder.appendText(.string, upTo: scanned.count) { unescape(scanned, into: $0) }
+            } catch { throw scanner.failure(.tooLarge) }
         case UInt8(ascii: "n"):
             try scanner.expectWord("null")
             return ResponseCell(.null)
@@ -86,8 +86,16 @@ private struct JSONResponseBuilder: ~Copyable {
             switch try scanner.number() {
             case .int(let value): return .int(value)
             case .float(let value): return .float(value)
-            case .text(let start, let count): return builder.appendText(.number, start, count: count)
+            case .text(let start, let count): return try text(.number, start, count: count)
             }
+        }
+    }
+
+    private mutating func text(
+        _ kind: CellKind, _ start: UnsafePointer<UInt8>, count: Int
+    ) throws(JSONError) -> ResponseCell {
+        do throws(ResponseTooLarge) { return try builder.appendText(kind, start, count: count) } catch {
+            throw scanner.failure(.tooLarge)
         }
     }
 
@@ -106,7 +114,7 @@ private struct JSONResponseBuilder: ~Copyable {
             openOffsets.removeLast(openOffsets.count - offsets)
             scanner.position = start
             try scanner.skipValue()
-            return builder.appendText(.json, start, count: scanner.position - start)
+            return try text(.json, start, count: scanner.position - start)
         }
     }
 
@@ -120,7 +128,7 @@ private struct JSONResponseBuilder: ~Copyable {
             } while try scanner.continues(until: UInt8(ascii: "]"))
         }
         let count = UInt32(truncatingIfNeeded: openCells.count - first)
-        return ResponseCell(.list, count: count, payload: closeCells(from: first))
+        return ResponseCell(.list, count: count, payload: try closeCells(from: first))
     }
 
     private mutating func object(depth: Int) throws(JSONError) -> ResponseCell {
@@ -137,7 +145,7 @@ private struct JSONResponseBuilder: ~Copyable {
         let shape = try shape(of: Array(openNames[firstName...]), offsets: openOffsets[firstOffset...])
         openNames.removeLast(openNames.count - firstName)
         openOffsets.removeLast(openOffsets.count - firstOffset)
-        return ResponseCell(.object, count: shape, payload: closeCells(from: first))
+        return ResponseCell(.object, count: shape, payload: try closeCells(from: first))
     }
 
     /// Notes the next name, whose quotation mark should come next.
@@ -179,8 +187,11 @@ private struct JSONResponseBuilder: ~Copyable {
     }
 
     /// Moves the values that belong to one object or list to where they stay.
-    private mutating func closeCells(from first: Int) -> UInt64 {
-        let block = builder.appendCells(openCells.count - first)
+    private mutating func closeCells(from first: Int) throws(JSONError) -> UInt64 {
+        let block: Int
+        do throws(ResponseTooLarge) { block = try builder.appendCells(openCells.count - first) } catch {
+            throw scanner.failure(.tooLarge)
+        }
         for index in first..<openCells.count {
             builder.store(openCells[index], at: block + (index - first) * ResponseCell.size)
         }

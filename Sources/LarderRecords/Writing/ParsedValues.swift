@@ -4,7 +4,7 @@ struct ParsedValues {
     /// By object of the response.
     let records: [RecordID]
 
-    var items: [ParsedCell] { parsed.items }
+    var items: UnsafeBufferPointer<ParsedCell> { parsed.items }
 
     @inline(__always)
     func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {

@@ -13,7 +13,8 @@ struct RecordChanges {
     var splitFields: [(key: SplitFieldKey, range: Range<Int>)] = []
     var removedRecords: [RecordID] = []
     var removedSplitFields: [SplitFieldKey] = []
-    var newKeys: [(key: [UInt8], id: RecordID)] = []
+    /// Keys that are given a number, by their indices in `changes.createdKeys`.
+    private(set) var newKeys: [(index: Int, id: RecordID)] = []
     var newNames: [ExactText: FieldID] = [:]
     var changes = ChangeSet()
 
@@ -25,6 +26,20 @@ struct RecordChanges {
 
     /// A cache is kept as it is by a write that changes nothing.
     var isEmpty: Bool { changes.isEmpty && newKeys.isEmpty && newNames.isEmpty }
+
+    /// Prepares for a write that only brings new records.
+    mutating func reserveCapacity(records count: Int, keyBytes: Int) {
+        records.reserveCapacity(count)
+        newKeys.reserveCapacity(count)
+        changes.fields.reserveCapacity(count)
+        changes.createdKeys.reserveCapacity(count, byteCount: keyBytes)
+    }
+
+    /// Takes in the key of an entity that was never stored.
+    mutating func created(_ key: UnsafeRawBufferPointer, as id: RecordID) {
+        newKeys.append((changes.createdKeys.count, id))
+        changes.createdKeys.append(key)
+    }
 
     mutating func newRecordID() -> RecordID {
         defer { state.nextRecord += 1 }
@@ -60,23 +75,29 @@ struct RecordChanges {
         for (name, number) in newNames {
             let text = Array(name.text.utf8)
             let key = StoredKey.bytes(text)
-            let value = StoredNumber.encoded(UInt64(number), under: key)
-            try transaction.put(key.span.bytes, value.span.bytes, in: tables.names)
+            try key.withUnsafeBytes { key throws in
+                try StoredNumber.with(UInt64(number), under: key) { try transaction.put(key, $0, in: tables.names) }
+            }
             let sealed = SealedText.encoded(text, seed: UInt64(number))
             try transaction.put(UInt64(number), sealed.span.bytes, in: tables.texts)
         }
-        for (key, id) in newKeys {
-            let stored = StoredKey.bytes(key)
-            let value = StoredNumber.encoded(id, under: stored)
-            try transaction.put(stored.span.bytes, value.span.bytes, in: tables.keys)
+        for (index, id) in newKeys {
+            try changes.createdKeys.withKey(index) { key throws in
+                try StoredKey.with(key) { key throws in
+                    try StoredNumber.with(id, under: key) { try transaction.put(key, $0, in: tables.keys) }
+                }
+            }
         }
         let greatest = try generation.greatestRecord(transaction)
-        records.sort { $0.id < $1.id }
+        if !zip(records, records.dropFirst()).allSatisfy({ $0.id < $1.id }) { records.sort { $0.id < $1.id } }
         // Nothing more is encoded, so the bytes stay where they are.
         let bytes = encoder.bytes
-        for (id, range) in records {
-            let value = UnsafeRawBufferPointer(rebasing: bytes[range])
-            try transaction.put(id, value, in: tables.records, append: greatest.map { id > $0 } ?? true)
+        let known = records.firstIndex { $0.id > greatest ?? 0 } ?? records.count
+        for (id, range) in records[..<known] {
+            try transaction.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]), in: tables.records)
+        }
+        try transaction.append(to: tables.records) { end throws in
+            for (id, range) in records[known...] { try end.append(id, UnsafeRawBufferPointer(rebasing: bytes[range])) }
         }
         for (key, range) in splitFields {
             let value = UnsafeRawBufferPointer(rebasing: bytes[range])

@@ -21,17 +21,17 @@ extension ResponseWriter {
         case .object:
             let object = cell.offset
             guard parsed.objects[object].keyCount == 0 else { return }
-            let owner = staged[holder.record].id
+            let owner = RecordField(record: staged[holder.record].id, field: holder.field)
             if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
                 parsed.objects[earlier.offset].type == parsed.objects[object].type
             {
                 join(object, earlier.offset)
             } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
                 origins[object] = .existing(
-                    try stored.payload.record(stored.word), owner: owner, field: holder.field,
+                    try stored.payload.record(stored.word), owner: owner,
                     isReplaced: inList || staged[holder.record].isReplaced)
             } else {
-                origins[object] = .new(owner: owner, field: holder.field)
+                origins[object] = .new(owner: owner)
             }
         case .list:
             let list = try stored.flatMap { stored in
@@ -81,12 +81,13 @@ extension ResponseWriter {
             if kept.contains(first) { continue }
             if case .unstored = origins[first] { continue }
             origins[first] = .unstored
-            guard records[first] != 0, let record = stagedByID[records[first]] else { continue }
+            guard places[first] >= 0 else { continue }
+            let record = Int(places[first])
             staged[record].isAbandoned = true
             var field = staged[record].firstField
             while field >= 0 {
-                abandonParts(of: stagedFields[field].cell, unlessIn: nil)
-                field = stagedFields[field].next
+                abandonParts(of: fields[field].cell, unlessIn: nil)
+                field = Int(fields[field].next)
             }
         }
     }

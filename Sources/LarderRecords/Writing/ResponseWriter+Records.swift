@@ -20,51 +20,50 @@ extension ResponseWriter {
 
     /// Compares a record with what is stored, and encodes it if it is different.
     mutating func finish(
-        _ record: StagedRecord, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
+        _ index: Int, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
     ) throws {
-        let fields = takeSortedFields(of: record)
-        var entries = spareEntries
-        spareEntries = []
-        defer {
-            spareFields = fields
-            entries.removeAll(keepingCapacity: true)
-            spareEntries = entries
-        }
+        let record = staged[index]
+        let came = sortedFields(of: record)
         let type = try typeID(of: record.object, transaction)
         guard let existing = record.existing else {
             changes.changed(record.id)
-            for field in fields { entries.append(.init(field: field.id, source: .parsed(field.cell))) }
-            return try encode(record, type: type, entries, values)
+            return try encodeNew(record, type: type, came, values)
         }
         if existing.type != type { changes.changed(record.id) }
         if existing.isSplit {
-            return try finishSplit(record, existing, fields, type: type, values, transaction)
+            return try finishSplit(record, existing, came, type: type, values, transaction)
+        }
+        var entries = spareEntries
+        spareEntries = []
+        defer {
+            entries.removeAll(keepingCapacity: true)
+            spareEntries = entries
         }
         var isChanged = existing.type != type
         let payload = existing.payload
-        var (came, stood) = (0, 0)
-        while came < fields.count || stood < existing.count {
-            let new = came < fields.count ? fields[came].id : FieldID.max
+        var (next, stood) = (came.lowerBound, 0)
+        while next < came.upperBound || stood < existing.count {
+            let new = next < came.upperBound ? fields[next].id : FieldID.max
             let old = stood < existing.count ? existing.field(stood) : FieldID.max
             if old < new, !record.isReplaced {
                 entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
                 stood += 1
                 continue
             }
-            if old == new, try equals(fields[came].cell, existing.value(stood), payload, values, transaction) {
+            if old == new, try equals(fields[next].cell, existing.value(stood), payload, values, transaction) {
                 entries.append(.init(field: old, source: .stored(existing.value(stood), payload)))
-                (came, stood) = (came + 1, stood + 1)
+                (next, stood) = (next + 1, stood + 1)
                 continue
             }
             isChanged = true
             changes.changed(record.id, min(old, new))
             if old <= new {
-                try dropParts(of: existing.value(stood), payload, keeping: old == new ? fields[came].cell : nil, values)
+                try dropParts(of: existing.value(stood), payload, keeping: old == new ? fields[next].cell : nil, values)
                 stood += 1
             }
             if new <= old {
-                entries.append(.init(field: new, source: .parsed(fields[came].cell)))
-                came += 1
+                entries.append(.init(field: new, source: .parsed(fields[next].cell)))
+                next += 1
             }
         }
         if isChanged { try encode(record, type: type, entries, values) }
@@ -82,31 +81,50 @@ extension ResponseWriter {
         }
     }
 
-    /// The record's fields in ascending order of their numbers, in the memory that is kept for them.
-    private mutating func takeSortedFields(of record: StagedRecord) -> [StagedField] {
-        var fields = spareFields
-        spareFields = []
-        fields.removeAll(keepingCapacity: true)
-        var isSorted = true
-        var next = record.firstField
-        while next >= 0 {
-            if let last = fields.last, last.id > stagedFields[next].id { isSorted = false }
-            fields.append(stagedFields[next])
-            next = stagedFields[next].next
+    /// Brings the record's fields into ascending order of their numbers, and answers where they stand in `fields`. Their
+    /// chain is of no use any more.
+    private mutating func sortedFields(of record: StagedRecord) -> Range<Int> {
+        var first = record.firstField
+        guard first >= 0 else { return 0..<0 }
+        if !record.isContiguous {
+            first = fields.count
+            var next = record.firstField
+            while next >= 0 {
+                fields.append(fields[next])
+                next = Int(fields[next].next)
+            }
         }
-        // Numbers are given in the order of the text, so that most records' fields are in order already.
-        if !isSorted { fields.sort { $0.id < $1.id } }
-        return fields
+        let range = first..<first + record.fieldCount
+        // Numbers are given in the order of the text, so that most fields are in order already, or nearly.
+        if record.fieldCount > Self.insertionLimit {
+            fields[range].sort { $0.id < $1.id }
+        } else {
+            fields.withUnsafeMutableBufferPointer { fields in
+                for index in range.dropFirst() {
+                    let field = fields[index]
+                    var place = index
+                    while place > first, fields[place - 1].id > field.id {
+                        fields[place] = fields[place - 1]
+                        place -= 1
+                    }
+                    fields[place] = field
+                }
+            }
+        }
+        return range
     }
+
+    /// Up to as many fields are sorted by insertion.
+    private static var insertionLimit: Int { 32 }
 
     /// As `finish`, for a record whose fields are entries of their own: only those that came are looked at, unless the
     /// others must go.
     private mutating func finishSplit(
-        _ record: StagedRecord, _ existing: RecordView, _ fields: [StagedField], type: FieldID, _ values: ParsedValues,
+        _ record: StagedRecord, _ existing: RecordView, _ came: Range<Int>, type: FieldID, _ values: ParsedValues,
         _ transaction: borrowing some Transaction & ~Copyable
     ) throws {
         if record.isReplaced {
-            let staying = Set(fields.map(\.id))
+            let staying = Set(fields[came].map(\.id))
             try generation.forEachSplitField(of: record.id, transaction) { (field, payload) throws in
                 guard !staying.contains(field) else { return }
                 try dropParts(of: payload.word, payload, keeping: nil, values)
@@ -114,14 +132,12 @@ extension ResponseWriter {
                 changes.changed(record.id, field)
             }
         }
-        for field in fields {
+        for field in fields[came] {
             if let stored = try storedValue(of: field.id, in: record, transaction) {
                 if try equals(field.cell, stored.word, stored.payload, values, transaction) { continue }
                 try dropParts(of: stored.word, stored.payload, keeping: field.cell, values)
             }
-            let key = SplitFieldKey(record: record.id, field: field.id)
-            let range = try changes.encoder.encodeSplitField(key, .parsed(field.cell), values)
-            changes.splitFields.append((key, range))
+            try encodeSplitField(field.id, of: record, .parsed(field.cell), values)
             changes.changed(record.id, field.id)
         }
         if existing.type != type { try encodeHeader(record, type: type, [], isSplit: true, values) }
@@ -132,31 +148,47 @@ extension ResponseWriter {
     ) throws {
         let isSplit = entries.count > RecordFormat.splitThreshold
         if isSplit {
-            for entry in entries {
-                let key = SplitFieldKey(record: record.id, field: entry.field)
-                let range = try changes.encoder.encodeSplitField(key, entry.source, values)
-                changes.splitFields.append((key, range))
-            }
+            for entry in entries { try encodeSplitField(entry.field, of: record, entry.source, values) }
         }
         try encodeHeader(record, type: type, isSplit ? [] : entries, isSplit: isSplit, values)
+    }
+
+    /// Encodes a record that is not stored yet.
+    private mutating func encodeNew(
+        _ record: StagedRecord, type: FieldID, _ came: Range<Int>, _ values: ParsedValues
+    ) throws {
+        guard came.count <= RecordFormat.splitThreshold else {
+            for field in fields[came] { try encodeSplitField(field.id, of: record, .parsed(field.cell), values) }
+            return try encodeHeader(record, type: type, [], isSplit: true, values)
+        }
+        try changes.encoder.begin(flags(of: record), type: type, identity: identity(of: record), count: came.count)
+        for field in came { try changes.encoder.append(fields[field].id, fields[field].cell, values) }
+        changes.records.append((record.id, try changes.encoder.end(record.id)))
+    }
+
+    private mutating func encodeSplitField(
+        _ field: FieldID, of record: StagedRecord, _ source: RecordEncoder.Source, _ values: ParsedValues
+    ) throws {
+        let key = SplitFieldKey(record: record.id, field: field)
+        changes.splitFields.append((key, try changes.encoder.encodeSplitField(key, source, values)))
     }
 
     private mutating func encodeHeader(
         _ record: StagedRecord, type: FieldID, _ entries: [RecordEncoder.Entry], isSplit: Bool, _ values: ParsedValues
     ) throws {
-        var flags: RecordFlags = isSplit ? .split : []
-        let range: Range<Int>
-        switch record.place {
-        case .entity(let key):
-            flags.insert(.entity)
-            range = try key.withUnsafeBytes { key in
-                try changes.encoder.encode(
-                    record.id, flags, type: type, identity: .entity(key: key), entries: entries, values)
-            }
-        case .part(let owner, let field):
-            range = try changes.encoder.encode(
-                record.id, flags, type: type, identity: .part(owner: owner, field: field), entries: entries, values)
-        }
+        var flags = flags(of: record)
+        if isSplit { flags.insert(.split) }
+        let range = try changes.encoder.encode(
+            record.id, flags, type: type, identity: identity(of: record), entries: entries, values)
         changes.records.append((record.id, range))
+    }
+
+    private func flags(of record: StagedRecord) -> RecordFlags { record.owner == nil ? .entity : [] }
+
+    private func identity(of record: StagedRecord) -> RecordEncoder.Identity {
+        if let owner = record.owner { return .part(owner: owner.record, field: owner.field) }
+        // The root's key need not be one that its fields spell.
+        if let root, staged[root.record].id == record.id { return .entity(key: root.key) }
+        return .entity(key: parsed.key(of: record.object))
     }
 }

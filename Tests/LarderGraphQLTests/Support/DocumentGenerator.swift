@@ -1,4 +1,5 @@
 import LarderGraphQL
+import LarderTestSupport
 
 /// Makes random documents that follow the grammar and hardly ever a schema.
 struct DocumentGenerator {
@@ -6,9 +7,9 @@ struct DocumentGenerator {
     private static let strings = [
         "", "s", "\"", "\\", "\n\r\t", "é☃😀", "\u{0}\u{1F}\u{7F}", "\"\"\"", "# no", "\u{FEFF}",
     ]
-    private var random: SeededGenerator
+    private var random: SeededNumbers
 
-    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { random = SeededNumbers(seed: seed) }
 
     mutating func document() -> Document {
         var document = Document()

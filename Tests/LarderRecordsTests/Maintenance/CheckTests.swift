@@ -100,7 +100,7 @@ struct CheckTests {
             try crashCopy(of: folder, to: copy)
             let file = try dataFile(in: copy)
             let sound = try Data(contentsOf: file)
-            var random = SplitMix64(seed: seed)
+            var random = SeededNumbers(seed: seed)
             var (refused, unseen) = (0, 0)
             for round in 0..<700 {
                 var damaged = sound
@@ -179,7 +179,7 @@ struct CheckTests {
             try await library.cache.compact()
             let generation = library.cache.generation
             let tables = generation.tables
-            var random = SplitMix64(seed: seed)
+            var random = SeededNumbers(seed: seed)
             var problems = 0
             for _ in 0..<600 {
                 // Never committed.
@@ -207,7 +207,9 @@ struct CheckTests {
                     try transaction.put(number, bytes.span.bytes, in: tables.texts)
                 default:
                     let key = Array(["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
-                    var bytes = StoredNumber.encoded(.random(in: 0...80, using: &random), under: key)
+                    var bytes = key.withUnsafeBytes {
+                        StoredNumber.with(.random(in: 0...80, using: &random), under: $0) { Array($0) }
+                    }
                     if Bool.random(using: &random) { mangle(&bytes, &random) }
                     try transaction.put(key.span.bytes, bytes.span.bytes, in: tables.keys)
                 }
@@ -230,7 +232,7 @@ struct CheckTests {
         }
     }
 
-    private func mangle(_ bytes: inout [UInt8], _ random: inout SplitMix64) {
+    private func mangle(_ bytes: inout [UInt8], _ random: inout SeededNumbers) {
         switch Int.random(in: 0..<4, using: &random) {
         case 0: bytes.removeLast(Int.random(in: 0...bytes.count, using: &random))
         case 1: bytes += (0..<Int.random(in: 0..<40, using: &random)).map { _ in .random(in: 0...255, using: &random) }

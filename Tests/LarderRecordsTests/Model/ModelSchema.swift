@@ -1,4 +1,5 @@
 import LarderGraphQL
+import LarderTestSupport
 
 /// The schema of the random tests, as text and as what the model knows of it.
 enum ModelSchema {
@@ -105,26 +106,5 @@ struct ModelSelection {
                 selections: ModelSchema.possibleTypes[field.type] == nil
                     ? [] : ModelSelection.random(of: field.type, depth: depth - 1, &next, &random))
         }
-    }
-}
-
-/// Random numbers that a seed repeats (SplitMix64).
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    /// Numbers that depend on the seed and a text.
-    init(_ seed: UInt64, _ text: String) {
-        state = seed
-        for byte in text.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,4 +1,5 @@
 import LarderGraphQL
+import LarderTestSupport
 
 /// A server that answers random operations: what it says of one field of one object is the same wherever the response
 /// holds it, unless it is told to contradict itself.
@@ -59,7 +60,7 @@ struct ModelServer {
             fields["id"] = .scalar(.string(id))
         }
         visits += 1
-        var order = SeededNumbers(seed, "\(visits)")
+        var order = SeededNumbers(seed: seed, "\(visits)")
         let typename = "\"__typename\":\"\(type)\""
         if Bool.random(using: &order) { members.insert(typename, at: 0) }
         for selection in selections where selection.applies(to: type) {
@@ -68,7 +69,7 @@ struct ModelServer {
                 members.append("\"\(selection.key)\":\(String(decoding: value.json, as: UTF8.self))")
                 continue
             }
-            var random = SeededNumbers(seed, "\(identity)/\(selection.fieldKey)" + (isContradictory ? "\(visits)" : ""))
+            var random = SeededNumbers(seed: seed, "\(identity)/\(selection.fieldKey)" + (isContradictory ? "\(visits)" : ""))
             var isErroneous = false
             let said = value(
                 selection, level: 0, identity: "\(identity)/\(selection.fieldKey)", path: place, &isErroneous, &random)

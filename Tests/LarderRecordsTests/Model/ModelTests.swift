@@ -25,7 +25,7 @@ struct ModelTests {
 
     private func run(seed: UInt64, steps: Int, isContradictory: Bool) async throws {
         try await withSampleCache(ModelSchema.text) { sample in
-            var random = SeededNumbers(seed)
+            var random = SeededNumbers(seed: seed)
             var model = ModelCache()
             var asked: [Asked] = []
             for step in 0..<steps {

@@ -1,5 +1,6 @@
 import Foundation
 import LarderGraphQL
+import LarderTestSupport
 import Testing
 
 @testable import LarderRecords
@@ -188,7 +189,7 @@ struct JSONScannerTests {
     @Test("Random values are read as JSONSerialization reads them")
     func besideFoundation() throws {
         for seed in UInt64(0)..<300 {
-            var random = SeededNumbers(seed)
+            var random = SeededNumbers(seed: seed)
             let text = randomJSON(depth: 4, &random)
             let theirs = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
             let mine = try #require(value(text), "seed \(seed)")

@@ -68,7 +68,7 @@ struct RecordedResponseTests {
                     _ = try await sample.cache.write(parsed, of: bound)
                     try sample.reopen()
                     let answer = try sample.cache.read(bound).response
-                    #expect(answer == parsed.assembled(), "\(operation.name ?? "") seed \(seed)")
+                    #expect(try answer == parsed.assembled(), "\(operation.name ?? "") seed \(seed)")
                 }
                 try sample.cache.close()
             }
@@ -88,7 +88,7 @@ private struct PlannedAnswers {
     }
 
     func object(_ selection: Int, identity: String) -> String {
-        var random = SeededNumbers(seed, identity)
+        var random = SeededNumbers(seed: seed, identity)
         guard let type = plan.selections[selection].types.randomElement(using: &random) else { return "null" }
         let members = plan.cases[type.caseIndex].fields.map { index in
             let field = plan.fields[index]
@@ -99,7 +99,7 @@ private struct PlannedAnswers {
     }
 
     private func value(_ field: FieldPlan, level: Int, _ type: String, _ place: String) -> String {
-        var random = SeededNumbers(seed, place)
+        var random = SeededNumbers(seed: seed, place)
         if !field.type.isNonNull(level: level), Int.random(in: 0..<6, using: &random) == 0 { return "null" }
         if level < field.type.listDepth {
             let elements = (0..<Int.random(in: 0...3, using: &random)).map {

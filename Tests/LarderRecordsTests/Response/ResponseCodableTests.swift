@@ -84,13 +84,14 @@ struct ResponseCodableTests {
 @Suite("Custom scalars and absent fields in a response")
 struct OpaqueScalarTests {
     /// `{"a": <text>, "b": absent}`, with the text kept as a custom scalar's is.
-    private func response(_ text: String) -> Response {
+    private func response(_ text: String) throws -> Response {
         var builder = ResponseBuilder(capacity: 0)
-        let block = builder.appendCells(2)
+        let block = try builder.appendCells(2)
         let bytes = Array(text.utf8)
         builder.store(
-            bytes.withUnsafeBytes { buffer in
-                buffer.baseAddress.map { builder.appendText(.json, $0, count: buffer.count) } ?? ResponseCell(.json)
+            try bytes.withUnsafeBytes { buffer in
+                try buffer.baseAddress.map { try builder.appendText(.json, $0, count: buffer.count) }
+                    ?? ResponseCell(.json)
             }, at: block)
         builder.store(ResponseCell(.object, count: 0, payload: UInt64(block)), at: 0)
         return Response(buffer: builder.finish(shapes: ShapeTable([ObjectShape(["a", "b"])])))
@@ -151,8 +152,8 @@ struct OpaqueScalarTests {
         (#"{"x":1,"y":[2]}"#, #"{ "y" : [ 2 ], "x" : 1 }"#), ("[1, 2]", "[1,2]"), (#"{"x":{}}"#, #"{"x":{ }}"#),
     ])
     func equality(_ left: String, _ right: String) throws {
-        #expect(response(left) == response(right))
-        #expect(response(left).hashValue == response(right).hashValue)
+        #expect(try response(left) == response(right))
+        #expect(try response(left).hashValue == response(right).hashValue)
         #expect(try response(left) == plain(right))
         #expect(try plain(left) == response(right))
         #expect(try response(left).hashValue == plain(right).hashValue)
@@ -164,7 +165,7 @@ struct OpaqueScalarTests {
         String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
     ])
     func codable(_ text: String) throws {
-        let response = response(text)
+        let response = try response(text)
         let again = try JSONDecoder().decode(Response.self, from: JSONEncoder().encode(response))
         #expect(again == response)
         #expect(again.hashValue == response.hashValue)

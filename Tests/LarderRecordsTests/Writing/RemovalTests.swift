@@ -51,7 +51,7 @@ struct RemovalTests {
     func resurrection() async throws {
         try await withRemoved(.deleted, ["Movie:2"]) { sample in
             let commit = try await sample.write("{ movie(id: 2) { id } }", data: #"{"movie":{"__typename":"Movie","id":"2"}}"#)
-            #expect(commit.changes.createdKeys == ["Movie:2"])
+            #expect(Array(commit.changes.createdKeys) == ["Movie:2"])
             #expect(try sample.json("{ top { id } }") == #"{"top":[{"id":"2"},null,{"id":"3"}]}"#)
         }
     }

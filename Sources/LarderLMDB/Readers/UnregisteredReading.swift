@@ -1,0 +1,67 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+internal import Synchronization
+
+/// Reading where LMDB's table of readers cannot be written: in a folder of somebody else's, on a full disk.
+///
+/// Writers do not see such readers, and would use again the pages that these look at. So whoever reads keeps writers
+/// away meanwhile, by the shared kind of their lock, and waits for the one that is writing. A folder without that lock
+/// has never been open for writing.
+final class UnregisteredReading: Sendable {
+    private struct Readers {
+        var count = 0
+        var lock: LockFile?
+    }
+
+    private let readers = Mutex(Readers())
+    private let path: String
+    private let patience: Duration
+
+    /// - Parameter patience: How long a read may wait for the one that is writing.
+    init(folder: String, patience: Duration) {
+        path = folder + "/write.lock"
+        self.patience = patience
+    }
+
+    /// Whether LMDB would fail to register readers in a folder, which is then read without.
+    ///
+    /// - Parameter error: Of opening or enlarging the table.
+    static func isNeeded(after error: LMDBError) -> Bool {
+        [EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EFBIG].contains(error.status)
+    }
+
+    /// Begins a read; `.lockTimedOut` where somebody writes for longer than that.
+    func enter() throws(LMDBError) {
+        try readers.withLock { (readers) throws(LMDBError) in
+            if readers.count == 0 { try lock(&readers) }
+            readers.count += 1
+        }
+    }
+
+    func leave() {
+        readers.withLock { readers in
+            readers.count -= 1
+            if readers.count == 0 { readers.lock?.unlock() }
+        }
+    }
+
+    private func lock(_ readers: inout Readers) throws(LMDBError) {
+        if readers.lock == nil {
+            do throws(LMDBError) { readers.lock = try LockFile(path: path, mustWrite: false) } catch {
+                guard error.code == .missing || Self.isNeeded(after: error) else { throw error }
+            }
+        }
+        guard let lock = readers.lock else { return }
+        let locked: Void? = try poll(until: .now + patience) { () throws(LMDBError) in
+            try lock.tryLock(.shared) ? () : nil
+        }
+        guard locked == nil else { return }
+        let advice = "Wait longer, or give this user write access to the folder, which then reads without waiting."
+        throw LMDBError(.lockTimedOut, "\(lock.note()) is writing. \(advice)", path: path)
+    }
+}

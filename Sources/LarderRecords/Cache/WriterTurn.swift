@@ -1,0 +1,56 @@
+internal import Dispatch
+internal import Synchronization
+
+/// One wait for the writer's thread, which is answered once: by what was done in its turn, or by its deadline before.
+final class WriterTurn<Answer: Sendable>: Sendable {
+    typealias Outcome = Result<Answer, RecordError>
+
+    private enum Stage {
+        case waiting, begun, ended
+    }
+
+    private let stage = Mutex(Stage.waiting)
+    private let continuation: CheckedContinuation<Outcome, Never>
+
+    init(_ continuation: CheckedContinuation<Outcome, Never>) { self.continuation = continuation }
+
+    /// To be called in the turn, before anything is done; also where it is done again.
+    ///
+    /// - Throws: `.busy` where the deadline has passed, and was told of.
+    func begin() throws(RecordError) {
+        let isLate = stage.withLock { stage in
+            if stage == .waiting { stage = .begun }
+            return stage == .ended
+        }
+        if isLate { throw Self.late }
+    }
+
+    func end(_ outcome: Outcome) {
+        let isFirst = stage.withLock { stage in
+            defer { stage = .ended }
+            return stage != .ended
+        }
+        if isFirst { continuation.resume(returning: outcome) }
+    }
+
+    /// Gives the turn up at the deadline if it has not begun and the writer has not gone on.
+    func giveUp(at deadline: ContinuousClock.Instant, unless hasGoneOn: @escaping @Sendable () -> Bool) {
+        // Long enough for anybody, and short enough for Dispatch.
+        let wait = min(max(ContinuousClock.now.duration(to: deadline), .zero), .seconds(1 << 30))
+        let seconds = Double(wait.components.seconds) + Double(wait.components.attoseconds) * 1e-18
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds) {
+            guard !hasGoneOn() else { return }
+            let isLate = self.stage.withLock { stage in
+                guard stage == .waiting else { return false }
+                stage = .ended
+                return true
+            }
+            if isLate { self.continuation.resume(returning: .failure(Self.late)) }
+        }
+    }
+
+    private static var late: RecordError {
+        RecordError(
+            .busy, "the closure of an update has kept the writer past the deadline; it must not wait for another write")
+    }
+}

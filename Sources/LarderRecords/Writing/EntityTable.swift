@@ -1,0 +1,32 @@
+/// The objects of a response by their cache keys: the first of each.
+///
+/// Open addressing over indices alone: the keys stay where they are. Twice as many places as objects, so that a search
+/// ends soon; keys that were chosen to meet cost time as in any table whose hash is known, which is why the hash begins
+/// with a number of this process's own.
+struct EntityTable {
+    private var places: [Int32]
+    private let mask: Int
+    private let seed = UInt64.random(in: .min ... .max)
+
+    /// - Parameter capacity: The most objects that will be in it.
+    init(capacity: Int) {
+        var size = 16
+        while size < capacity * 2 { size *= 2 }
+        places = Array(repeating: -1, count: size)
+        mask = size - 1
+    }
+
+    /// The object with that key that was met first; puts this one in its place if there is none.
+    mutating func first(
+        _ key: UnsafeRawBufferPointer, of object: Int, in parsed: borrowing ParsedResponse
+    ) -> Int {
+        var place = Int(checksum(key, seed: seed)) & mask
+        while places[place] >= 0 {
+            let other = Int(places[place])
+            if hasSameBytes(parsed.key(of: other), key) { return other }
+            place = (place + 1) & mask
+        }
+        places[place] = Int32(truncatingIfNeeded: object)
+        return object
+    }
+}

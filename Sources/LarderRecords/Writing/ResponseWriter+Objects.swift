@@ -1,0 +1,78 @@
+internal import LarderLMDB
+
+/// Objects: which record each of them is.
+extension ResponseWriter {
+    mutating func stageRoot(
+        _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        let own = parsed.key(of: object)
+        guard own.isEmpty || hasSameBytes(own, key) else {
+            let (own, wanted) = (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
+            throw RecordError(.responseMismatch, "the object is \(own), and was to be stored as \(wanted)")
+        }
+        let record = try stageEntity(object, key: key, &cursor, transaction)
+        root = (key, record)
+        return record
+    }
+
+    /// The index of the object's record in `staged`; nil where it is not stored.
+    mutating func stage(
+        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int? {
+        let key = parsed.key(of: object)
+        if !key.isEmpty {
+            // An entity: the same record for every object of its key.
+            if let root, hasSameBytes(key, root.key) { return root.record }
+            let first = entities.first(key, of: object, in: parsed)
+            if first != object, places[first] >= 0 { return Int(places[first]) }
+            return try stageEntity(object, key: key, &cursor, transaction)
+        }
+        switch origins[object] {
+        case .unstored: return nil
+        case .same(let other):
+            let first = firstOccurrence(of: other)
+            if case .unstored = origins[first] { return nil }
+            return places[first] >= 0 ? Int(places[first]) : nil
+        case .new(let owner):
+            return append(StagedRecord(id: changes.newRecordID(), object: object, owner: owner))
+        case .existing(let id, let owner, let isReplaced):
+            return try append(id, object, owner: owner, isReplaced: isReplaced, &cursor, transaction)
+        }
+    }
+
+    private mutating func stageEntity(
+        _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        guard mayHaveKeys, let id = try generation.tables.record(of: key, transaction) else {
+            let id = changes.newRecordID()
+            changes.created(key, as: id)
+            return append(StagedRecord(id: id, object: object))
+        }
+        let record = try append(id, object, owner: nil, isReplaced: false, &cursor, transaction)
+        if staged[record].existing == nil { changes.changes.createdKeys.append(key) }
+        return record
+    }
+
+    /// Stages a record whose number is known; one of another type is replaced.
+    private mutating func append(
+        _ id: RecordID, _ object: Int, owner: RecordField?, isReplaced: Bool, _ cursor: inout Cursor,
+        _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> Int {
+        var record = StagedRecord(id: id, object: object, isReplaced: isReplaced, owner: owner)
+        if let stored = try cursor.value(at: id) {
+            // Nothing is written before all is worked out, so the bytes stay where they are.
+            let view = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+            let type = try typeID(of: object, transaction)
+            if !view.isTombstone { record.existing = view }
+            if !view.isTombstone, view.type != type { record.isReplaced = true }
+        }
+        return append(record)
+    }
+
+    private mutating func append(_ record: StagedRecord) -> Int {
+        staged.append(record)
+        return staged.count - 1
+    }
+}

@@ -1,0 +1,46 @@
+/// A record that a response stores, while it is worked out.
+///
+/// Plain values throughout: a response has thousands.
+struct StagedRecord {
+    var id: RecordID
+    /// The first of its objects in the response.
+    var object: Int
+    /// As it is stored; nil if it is not, or is a tombstone.
+    var existing: RecordView?
+    /// Nothing of what is stored stays that is not in the response.
+    var isReplaced = false
+    /// Which record's which field holds a part; nil for an entity.
+    var owner: RecordField?
+    /// True for a part in whose place the response has something else later on: it is not stored.
+    var isAbandoned = false
+    /// Its fields in `ResponseWriter.fields`, chained in the order in which they came; -1 where there is none.
+    var firstField = -1
+    var lastField = -1
+    var fieldCount = 0
+    /// Whether its fields are in `ResponseWriter.fieldIndex`.
+    var isIndexed = false
+
+    /// Whether its fields stand one after the other, as those of a single object do.
+    var isContiguous: Bool { lastField - firstField + 1 == fieldCount }
+}
+
+/// A field of a staged record.
+struct StagedField {
+    var id: FieldID
+    /// In `ResponseWriter.keyIDs`: the first of the plan's keys that are this field.
+    var key: Int32
+    var cell: ParsedCell
+    /// The record's next, or -1.
+    var next: Int32 = -1
+}
+
+/// Where the record of an object without identity comes from.
+enum PartOrigin {
+    /// The object that holds it is not stored, and neither is it.
+    case unstored
+    case new(owner: RecordField)
+    /// The part that stands in its place already. `isReplaced`: nothing of it stays that is not in the response.
+    case existing(RecordID, owner: RecordField, isReplaced: Bool)
+    /// The response has it twice. The other comes before it.
+    case same(object: Int)
+}

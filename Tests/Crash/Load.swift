@@ -1,0 +1,83 @@
+import Foundation
+import Larder
+import LarderRecords
+
+/// Large things, each done in a process of its own, whose greatest use of memory tells what it took.
+enum Load: String {
+    /// A list of 100,000 objects.
+    case objects
+    /// 100,000 fields of the root, one for each argument.
+    case fields
+    /// One field 5,000 times, under as many names.
+    case aliases
+    /// An operation of a megabyte.
+    case document
+
+    func run(_ folder: URL) async throws {
+        let schema = try Schema(parsing: "type Book { id: ID! title: String! } type Query { books: [Book!]! book(id: ID!): Book }")
+        let store = try Store.open(at: folder, schema: schema)
+        let app = try store.partition()
+        let before = peak
+        switch self {
+        case .objects:
+            let elements = (0..<100_000).map { #"{"id":"\#($0)","title":"t\#($0)"}"# }
+            let operation = GraphQLOperation("{ books { id title } }")
+            try await app.write(operation, json: Array(#"{"books":[\#(elements.joined(separator: ","))]}"#.utf8))
+            say("elements \(try app.read(operation)["books"]?.count ?? 0)")
+        case .fields:
+            for start in stride(from: 0, to: 100_000, by: 5_000) {
+                let numbers = start..<(start + 5_000)
+                let operation = GraphQLOperation("{" + numbers.map { #"b\#($0):book(id:"\#($0)"){id title}"# }.joined() + "}")
+                let members = numbers.map { #""b\#($0)":{"id":"\#($0)","title":"t"}"# }
+                try await app.write(operation, json: Array("{\(members.joined(separator: ","))}".utf8))
+            }
+            let one = GraphQLOperation(#"{ book(id: "77777") { id title } }"#)
+            say("title \(try app.read(one)["book"]?["title"]?.string ?? "?")")
+            // What a change of one field among them costs does not depend on how many there are.
+            let fileBefore = try pages(app)
+            for round in 0..<20 {
+                try await app.write(one, json: Array(#"{"book":{"id":"x\#(round)","title":"u"}}"#.utf8))
+            }
+            say("pages \(try pages(app) - fileBefore)")
+        case .aliases:
+            let names = (0..<5_000).map { "a\($0)" }
+            let operation = GraphQLOperation("{" + names.map { #"\#($0):book(id:"1"){id title}"# }.joined(separator: " ") + "}")
+            let data = "{" + names.map { #""\#($0)":{"id":"1","title":"t"}"# }.joined(separator: ",") + "}"
+            try await app.write(operation, json: Array(data.utf8))
+            let answer = try app.read(operation)
+            say("same \(String(decoding: answer.json, as: UTF8.self) == data)")
+            try await app.update(operation) { _ in }
+        case .document:
+            let text = "{" + String(repeating: "books { id title } ", count: (1 << 20) / 19) + "}"
+            let operation = GraphQLOperation(text)
+            do {
+                try await app.write(operation, json: Array(#"{"books":[{"id":"1","title":"t"}]}"#.utf8))
+                say("elements \(try app.read(operation)["books"]?.count ?? 0)")
+            } catch {
+                say("refused \(error.code.rawValue)")
+            }
+        }
+        say("peak \((peak - before) >> 20)")
+        say(try app.records.check().isSound ? "sound" : "unsound")
+        try store.close()
+    }
+
+    /// The pages that the store has, used or free.
+    private func pages(_ app: Partition) throws -> Int { Int(try app.records.check().counts.pages) }
+
+    /// The most memory that this process has had, in bytes.
+    private var peak: Int {
+        var usage = rusage()
+        #if canImport(Glibc)
+        let who = __rusage_who_t(RUSAGE_SELF.rawValue)
+        #else
+        let who = RUSAGE_SELF
+        #endif
+        guard getrusage(who, &usage) == 0 else { return 0 }
+        #if os(Linux)
+        return usage.ru_maxrss << 10
+        #else
+        return usage.ru_maxrss
+        #endif
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+/// The program `larder-crash`, which works on a store as another process, and is stopped, starved and killed.
+enum ChildProgram {
+    static let requirement = "the program larder-crash is not built"
+
+    static let isBuilt = FileManager.default.isExecutableFile(atPath: file.path)
+
+    private static let file: URL = {
+        #if os(macOS)
+        let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+            .deletingLastPathComponent() ?? Bundle.main.bundleURL
+        #else
+        let folder = Bundle.main.bundleURL
+        #endif
+        return folder.appending(path: "larder-crash")
+    }()
+
+    /// Starts the program with its output in a file, which takes any amount of it.
+    static func start(_ store: URL, _ arguments: String..., input: Pipe? = nil, output: URL? = nil) throws -> Process {
+        try start(store, arguments, input: input, output: output)
+    }
+
+    private static func start(_ store: URL, _ arguments: [String], input: Pipe?, output: URL?) throws -> Process {
+        let child = Process()
+        child.executableURL = file
+        child.arguments = [store.path] + arguments
+        if let input { child.standardInput = input }
+        if let output {
+            try Data().write(to: output)
+            child.standardOutput = try FileHandle(forWritingTo: output)
+        } else {
+            child.standardOutput = FileHandle.nullDevice
+        }
+        try child.run()
+        return child
+    }
+
+    /// What the program says until it ends, which it must do by itself.
+    static func run(
+        _ store: URL, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [String] {
+        try await withTemporaryFolder { folder in
+            let said = folder.appending(path: "said")
+            let child = try start(store, arguments, input: nil, output: said)
+            child.waitUntilExit()
+            #expect(child.terminationReason == .exit, "it ended by a signal", sourceLocation: sourceLocation)
+            #expect(child.terminationStatus == 0, sourceLocation: sourceLocation)
+            return try lines(of: said)
+        }
+    }
+
+    static func lines(of file: URL) throws -> [String] {
+        // The last line may be cut short.
+        try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+            .dropLast().map(String.init)
+    }
+}
+
+/// Runs `body` with a folder on a volume of its own of so many bytes, which only root can make.
+func withSmallVolume(_ bytes: Int, _ body: (URL) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+        try #require(succeeds("mount", "-t", "tmpfs", "-o", "size=\(bytes)", "tmpfs", folder.path))
+        defer { _ = succeeds("umount", "-l", folder.path) }
+        try await body(folder)
+    }
+}
+
+/// Whether `withSmallVolume` works here.
+let canMount = succeeds(
+    "sh", "-c", "d=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; s=$?; rmdir $d; exit $s")
+
+private func succeeds(_ program: String, _ arguments: String...) -> Bool {
+    let child = Process()
+    child.executableURL = URL(filePath: "/usr/bin/env")
+    child.arguments = [program] + arguments
+    child.standardOutput = FileHandle.nullDevice
+    child.standardError = FileHandle.nullDevice
+    guard (try? child.run()) != nil else { return false }
+    child.waitUntilExit()
+    return child.terminationStatus == 0
+}
