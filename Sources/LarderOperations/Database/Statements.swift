@@ -33,8 +33,12 @@ extension Database {
         _ sql: String, _ arguments: StatementArguments = [], _ body: (Columns) throws -> Value
     ) throws -> Value? {
         let statement = try cachedStatement(sql: sql)
-        guard try Row.fetchCursor(statement, arguments: arguments).next() != nil else { return nil }
-        return try body(Columns(statement: statement.sqliteStatement))
+        // The statement is reset when its cursor goes.
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
+        return try withExtendedLifetime(cursor) {
+            guard try cursor.next() != nil else { return nil }
+            return try body(Columns(statement: statement.sqliteStatement))
+        }
     }
 
     func rows<Value>(
@@ -43,7 +47,9 @@ extension Database {
         var values: [Value] = []
         let statement = try cachedStatement(sql: sql)
         let cursor = try Row.fetchCursor(statement, arguments: arguments)
-        while try cursor.next() != nil { values.append(try body(Columns(statement: statement.sqliteStatement))) }
+        try withExtendedLifetime(cursor) {
+            while try cursor.next() != nil { values.append(try body(Columns(statement: statement.sqliteStatement))) }
+        }
         return values
     }
 }

@@ -62,7 +62,10 @@ struct MigrationSet: Sendable {
     }
 
     func history(_ db: Database) throws -> [Applied] {
-        guard try db.tableExists("migration") else { return [] }
+        // GRDB remembers what tables there are, and does not hear of those that another connection makes.
+        let exists = try Bool.fetchOne(
+            db, sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'")
+        guard exists == true else { return [] }
         return try Row.fetchAll(db, sql: "SELECT number, name, checksum FROM migration ORDER BY number").map {
             Applied(number: $0["number"], name: $0["name"], checksum: $0["checksum"])
         }
