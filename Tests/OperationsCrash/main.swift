@@ -1,7 +1,8 @@
 import Foundation
 import LarderOperations
 
-// A program that the tests start and kill while it works on a store of intent.
+// A program that the tests start and kill while it works on a store of intent. It ends when its standard input does:
+// with the program that started it, in whatever way that ends.
 //
 //     larder-operations-crash STORE enqueue      queues from eight tasks, and says each id once it is accepted
 //     larder-operations-crash STORE drain N      queues and carries out N mutations beside others that do the same
@@ -10,6 +11,11 @@ import LarderOperations
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
+let watch = Thread {
+    while !FileHandle.standardInput.availableData.isEmpty {}
+    _exit(3)
+}
+watch.start()
 let database = try OperationsDatabase(folder: URL(filePath: arguments[1]))
 
 @Sendable func draft(lane: String) -> MutationDraft {

@@ -3,7 +3,7 @@ internal import GRDB
 extension Database {
     /// The number by which a partition is known in the other tables; nil if it has never had anything.
     func partition(_ name: String) throws -> Int64? {
-        try value("SELECT id FROM partition WHERE name = ?", [name])
+        try integer("SELECT id FROM partition WHERE name = ?", [name])
     }
 
     /// The same, and makes one if there is none.

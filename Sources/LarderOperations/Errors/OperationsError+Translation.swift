@@ -43,6 +43,8 @@ extension OperationsError {
             (.notWritable, "larder.sqlite cannot be written; make the file and its folder writable for this user")
         case .SQLITE_CANTOPEN:
             (.notWritable, "larder.sqlite cannot be opened; give this user access to the file and its folder")
+        case .SQLITE_TOOBIG:
+            (.invalid, "a text, or all of a row, is larger than SQLite stores; send less at a time")
         case .SQLITE_MISUSE where error.message == "Connection is closed":
             (.closed, "the store of intent was closed; open it again")
         default: (.storage, "SQLite failed; the cause says how")

@@ -66,8 +66,8 @@ struct MigrationSet: Sendable {
         let exists = try Bool.fetchOne(
             db, sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'")
         guard exists == true else { return [] }
-        return try Row.fetchAll(db, sql: "SELECT number, name, checksum FROM migration ORDER BY number").map {
-            Applied(number: $0["number"], name: $0["name"], checksum: $0["checksum"])
+        return try db.rows("SELECT number, name, checksum FROM migration ORDER BY number") { row in
+            Applied(number: Int(try row.integer(0)), name: try row.text(1), checksum: try row.text(2))
         }
     }
 

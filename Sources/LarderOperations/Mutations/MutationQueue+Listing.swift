@@ -35,11 +35,11 @@ extension MutationQueue {
     ) throws(OperationsError) -> [Mutation] {
         try read { transaction in
             var conditions = ["m.sequence > ?"]
-            var arguments: StatementArguments = [after]
+            var bindings: Bindings = [after]
             if let name = filter.partition {
                 guard let partition = try transaction.db.partition(name) else { return [] }
                 conditions.append("m.partition = ?")
-                arguments += [partition]
+                bindings += [partition]
             }
             if let states = filter.states {
                 let numbers = states.map(\.rawValue).sorted()
@@ -48,12 +48,12 @@ extension MutationQueue {
             }
             if let lane = filter.lane {
                 conditions.append("m.lane = ?")
-                arguments += [lane]
+                bindings += [lane]
             }
-            arguments += [Int64(max(0, limit))]
+            bindings += [Int64(max(0, limit))]
             let sql = QueueTransaction.selection
                 + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY m.sequence LIMIT ?"
-            return try transaction.db.rows(sql, arguments) { try Mutation($0) }
+            return try transaction.db.rows(sql, bindings) { try Mutation($0) }
         }
     }
 

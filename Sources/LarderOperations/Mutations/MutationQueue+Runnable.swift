@@ -114,6 +114,6 @@ extension QueueTransaction {
     }
 
     private func nextExpiry(in partition: Int64) throws -> Int64? {
-        try db.value(Self.nextExpirySQL, [partition])
+        try db.integer(Self.nextExpirySQL, [partition])
     }
 }

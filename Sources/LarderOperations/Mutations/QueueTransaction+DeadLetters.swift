@@ -23,8 +23,8 @@ extension QueueTransaction {
         for use in found.uses { try addUse(of: use, by: entry.sequence) }
         try db.run(
             "UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?",
-            [Data(found.content.variables), found.content.optimisticResponse.map { Data($0) },
-                found.content.listEdits.map { Data($0) }, entry.sequence])
+            [found.content.variables, found.content.optimisticResponse,
+                found.content.listEdits, entry.sequence])
         if let key = revision.idempotencyKey {
             do {
                 try db.run("UPDATE mutation SET idempotency_key = ? WHERE sequence = ?", [key, entry.sequence])
@@ -56,7 +56,7 @@ extension QueueTransaction {
     ///
     /// - Returns: Dependents that were set aside.
     func discard(_ id: UUID, _ entry: Entry, _ dependents: DiscardedDependents, now: Date) throws -> [UUID] {
-        let waiting: [Int64] = try db.values(
+        let waiting = try db.integers(
             "SELECT sequence FROM mutation_dependency WHERE dependency = ? ORDER BY sequence", [entry.sequence])
         let ids = try waiting.map { sequence -> (Int64, UUID, MutationState) in
             let found = try db.row("SELECT id, state FROM mutation WHERE sequence = ?", [sequence]) { row in
@@ -65,7 +65,7 @@ extension QueueTransaction {
             guard let found else { throw OperationsError.damaged("a dependency names a mutation that is not there") }
             return found
         }
-        let tokens: [String] = try db.values(
+        let tokens = try db.texts(
             "SELECT token FROM temporary_id WHERE sequence = ? AND real IS NULL", [entry.sequence])
         for id in tokens.compactMap(TemporaryID.init(_:)) { try lose(id, reservedBy: entry.sequence, now: now) }
         try db.run(

@@ -51,8 +51,8 @@ extension QueueTransaction {
                 updater, resolver, check_query)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
-            [sequence, content.document, content.operationName, Data(content.variables),
-                content.optimisticResponse.map { Data($0) }, content.listEdits.map { Data($0) }, content.updater,
+            [sequence, content.document, content.operationName, content.variables,
+                content.optimisticResponse, content.listEdits, content.updater,
                 content.resolver, content.checkQuery])
         return sequence
     }

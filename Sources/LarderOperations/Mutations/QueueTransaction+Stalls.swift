@@ -6,7 +6,7 @@ extension QueueTransaction {
     func stallDependents(of sequence: Int64) throws {
         guard try db.exists("SELECT 1 FROM mutation_dependency WHERE dependency = ? LIMIT 1", [sequence]) else { return }
         // Dependencies have smaller numbers: in ascending order each is looked at after all that it waits for.
-        let dependents: [Int64] = try db.values(
+        let dependents = try db.integers(
             """
             WITH RECURSIVE dependent (sequence) AS (
                 SELECT sequence FROM mutation_dependency WHERE dependency = ?

@@ -74,7 +74,7 @@ extension QueueTransaction {
         try db.run(
             "UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE sequence = ?", [entry.sequence])
         try db.run(
-            "INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)", [entry.sequence, Data(answer)])
+            "INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)", [entry.sequence, answer])
         try resolveReserved(by: attempt.mutation, entry.sequence, to: real, now: now)
     }
 
@@ -84,7 +84,7 @@ extension QueueTransaction {
             """
             INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
             SELECT id, partition, sequence, 0, idempotency_key, ?, ? FROM mutation WHERE sequence = ?
-            """, [now.milliseconds, result.map { Data($0) }, entry.sequence])
+            """, [now.milliseconds, result, entry.sequence])
         try db.run("DELETE FROM mutation WHERE sequence = ?", [entry.sequence])
     }
 

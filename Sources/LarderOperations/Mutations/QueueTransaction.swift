@@ -62,7 +62,7 @@ struct QueueTransaction {
             INSERT OR REPLACE INTO mutation_failure (sequence, class, code, message, details, time)
             VALUES (?, ?, ?, ?, ?, ?)
             """,
-            [sequence, failure.class.rawValue, failure.code, failure.message, failure.details.map { Data($0) },
+            [sequence, failure.class.rawValue, failure.code, failure.message, failure.details,
                 failure.time.milliseconds])
     }
 }

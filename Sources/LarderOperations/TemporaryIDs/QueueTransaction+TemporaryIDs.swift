@@ -79,7 +79,7 @@ extension QueueTransaction {
     /// Puts the real ids that an answer gave in the places of those that its mutation reserved, in all rows. Rows with
     /// one for which the answer gave none are set aside: the server would not know it.
     func resolveReserved(by id: UUID, _ sequence: Int64, to real: [TemporaryID: String], now: Date) throws {
-        let tokens: [String] = try db.values(
+        let tokens = try db.texts(
             "SELECT token FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ?", [sequence])
         let reserved = Set(tokens.compactMap(TemporaryID.init(_:)))
         guard real.keys.allSatisfy(reserved.contains), real.values.allSatisfy({ !$0.isEmpty }) else {
@@ -111,7 +111,7 @@ extension QueueTransaction {
     }
 
     private func users(of id: TemporaryID) throws -> [Int64] {
-        try db.values("SELECT sequence FROM temporary_id_use WHERE token = ? ORDER BY sequence", [id.text])
+        try db.integers("SELECT sequence FROM temporary_id_use WHERE token = ? ORDER BY sequence", [id.text])
     }
 
     private func rewrite(_ sequence: Int64, isReserver: Bool, _ real: [TemporaryID: String]) throws {
@@ -135,8 +135,8 @@ extension QueueTransaction {
                 """
                 UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?
                 """,
-                [Data(new.content.variables), new.content.optimisticResponse.map { Data($0) },
-                    new.content.listEdits.map { Data($0) }, sequence])
+                [new.content.variables, new.content.optimisticResponse,
+                    new.content.listEdits, sequence])
         }
         if new.lane != old.lane {
             try db.run("UPDATE mutation SET lane = ? WHERE sequence = ?", [new.lane, sequence])

@@ -30,7 +30,7 @@ package struct WatcherTable: Sendable {
                     (partition, name, document, operation_name, variables, epoch, number, created, updated)
                 VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?)
                 """,
-                [owner, name, document, operationName, Data(variables), new.created.milliseconds,
+                [owner, name, document, operationName, variables, new.created.milliseconds,
                     new.updated.milliseconds])
             return new
         }

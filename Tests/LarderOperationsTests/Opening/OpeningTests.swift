@@ -240,7 +240,9 @@ struct OpeningTests {
         try await withTemporaryFolder { folder in
             let ids = try await makeSample(folder)
             let database = try open(folder)
-            let other = try DatabaseQueue(path: file(in: folder).path)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: file(in: folder).path, configuration: configuration)
             try await other.writeWithoutTransaction { db in
                 try db.execute(sql: "BEGIN IMMEDIATE")
             }

@@ -17,14 +17,33 @@ private let crashProgram = {
 
 private let isBuilt = FileManager.default.isExecutableFile(atPath: crashProgram.path)
 
-private func start(_ folder: URL, _ arguments: String..., output: URL) throws -> Process {
-    let child = Process()
-    child.executableURL = crashProgram
-    child.arguments = [folder.path] + arguments
-    try Data().write(to: output)
-    child.standardOutput = try FileHandle(forWritingTo: output)
-    try child.run()
-    return child
+/// The program while it runs, with what it says in a file.
+private final class Child {
+    let process = Process()
+    /// It ends when this does: should the tests die, it does not go on.
+    private let input = Pipe()
+
+    init(_ folder: URL, _ arguments: String..., output: URL) throws {
+        process.executableURL = crashProgram
+        process.arguments = [folder.path] + arguments
+        process.standardInput = input
+        try Data().write(to: output)
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        try process.run()
+    }
+
+    /// Kills it if it is still there, and waits for it. Doing so twice does nothing.
+    func end() {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+
+    /// Waits until it has ended by itself, for so many seconds.
+    func wait(seconds: Double) async throws {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while process.isRunning, .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        try #require(!process.isRunning, "it has not ended within \(seconds) seconds")
+    }
 }
 
 private func said(_ file: URL) throws -> Set<UUID> {
@@ -41,11 +60,11 @@ struct KillTests {
             let (place, output) = (folder.appending(path: "store"), folder.appending(path: "said"))
             var accepted: Set<UUID> = []
             for round in 0..<20 {
-                let child = try start(place, "enqueue", output: output)
+                let child = try Child(place, "enqueue", output: output)
+                defer { child.end() }
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...150)))
-                kill(child.processIdentifier, SIGKILL)
-                child.waitUntilExit()
-                try #require(child.terminationReason == .uncaughtSignal, "round \(round): it ended by itself")
+                child.end()
+                try #require(child.process.terminationReason == .uncaughtSignal, "round \(round): it ended by itself")
                 accepted.formUnion(try said(output))
                 let database = try OperationsDatabase(folder: place)
                 let there = try database.mutations.list()
@@ -62,10 +81,12 @@ struct KillTests {
     func together() async throws {
         try await withTemporaryFolder { folder in
             let outputs = (0..<3).map { folder.appending(path: "said-\($0)") }
-            let children = try outputs.map { try start(folder, "drain", "60", output: $0) }
+            var children: [Child] = []
+            defer { for child in children { child.end() } }
+            for output in outputs { children.append(try Child(folder, "drain", "60", output: output)) }
             for child in children {
-                child.waitUntilExit()
-                #expect(child.terminationStatus == 0)
+                try await child.wait(seconds: 60)
+                #expect(child.process.terminationStatus == 0)
             }
             let database = try OperationsDatabase(folder: folder)
             let done = try outputs.flatMap { try said($0) }

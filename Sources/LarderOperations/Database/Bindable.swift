@@ -1,0 +1,58 @@
+internal import Foundation
+internal import GRDB
+internal import GRDBSQLite
+
+/// A value that takes the place of a `?` in a statement.
+///
+/// GRDB would bind a text up to its first U+0000; what is to be kept is kept whole.
+protocol Bindable {
+    /// - Parameter index: From 1.
+    /// - Returns: SQLite's result code.
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32
+}
+
+typealias Bindings = [(any Bindable)?]
+
+/// SQLite makes its own copy of the bytes before the call returns; so it says of -1:
+/// https://www.sqlite.org/c3ref/c_static.html
+private var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+extension Int64: Bindable {
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 { sqlite3_bind_int64(statement, index, self) }
+}
+
+extension Int: Bindable {
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 { Int64(self).bind(to: statement, at: index) }
+}
+
+extension String: Bindable {
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
+        var text = self
+        // Safe: the bytes are copied within the call, and are as many as it is told.
+        return text.withUTF8 { utf8 in
+            utf8.withMemoryRebound(to: CChar.self) { characters in
+                guard let start = characters.baseAddress else {
+                    return sqlite3_bind_text(statement, index, "", 0, copied)
+                }
+                return sqlite3_bind_text64(
+                    statement, index, start, UInt64(characters.count), copied, UInt8(SQLITE_UTF8))
+            }
+        }
+    }
+}
+
+extension [UInt8]: Bindable {
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
+        // Safe for the reason given above. No bytes are no blob to SQLite where there is no address: null.
+        withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress, !bytes.isEmpty else { return sqlite3_bind_zeroblob(statement, index, 0) }
+            return sqlite3_bind_blob64(statement, index, start, UInt64(bytes.count), copied)
+        }
+    }
+}
+
+extension UUID: Bindable {
+    func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
+        withUnsafeBytes(of: uuid) { Array($0).bind(to: statement, at: index) }
+    }
+}
