@@ -16,7 +16,7 @@ package struct MutationDraft: Sendable {
     /// Reserved by it: its answer says which ids they stand for.
     package var temporaryIDs: [TemporaryID]
     package var created: Date
-    /// When it is of no use any more, unless it was sent before: it becomes a dead letter then.
+    /// When it is of no use any more: it becomes a dead letter then, unless an attempt is under way.
     package var expires: Date?
     /// Not to be sent before.
     package var notBefore: Date?

@@ -15,7 +15,7 @@ package struct MutationFailure: Sendable, Hashable {
         package static let rejected = Class(rawValue: "rejected")
         /// It was sent, and nobody knows what became of it.
         package static let outcomeUnknown = Class(rawValue: "outcomeUnknown")
-        /// Its time was over before it was sent.
+        /// Its time was over, and no attempt was under way.
         package static let expired = Class(rawValue: "expired")
         /// What it depended on was discarded.
         package static let dependencyDiscarded = Class(rawValue: "dependencyDiscarded")

@@ -2,7 +2,8 @@ package import Foundation
 internal import GRDB
 
 extension MutationQueue {
-    /// Changes what a dead letter says, before it is replayed.
+    /// Changes what a dead letter says, before it is replayed. It goes on waiting for what it waited for, also where
+    /// its new variables hold no temporary id of that any more.
     ///
     /// - Throws: `.notFound`, `.wrongState`, `.invalid`, `.unknownTemporaryID`, `.duplicate`.
     package func edit(_ id: UUID, _ revision: Revision) async throws(OperationsError) {

@@ -106,7 +106,7 @@ extension MutationQueue {
     /// Forgets the outcomes of what was settled, and the real ids that were learnt, before a time. A mutation that is
     /// queued afterwards and holds such a temporary id is refused.
     ///
-    /// - Returns: How many outcomes. O(outcomes).
+    /// - Returns: How many outcomes. O(outcomes and temporary ids).
     @discardableResult
     package func prune(before time: Date) async throws(OperationsError) -> Int {
         try await write { transaction in

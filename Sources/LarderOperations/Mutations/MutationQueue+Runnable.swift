@@ -51,7 +51,7 @@ extension MutationQueue {
                 WHERE partition = ? AND state = 0 AND expires IS NOT NULL AND expires <= ? ORDER BY sequence
                 """, [number, now.milliseconds]
             ) { (try $0.integer(0), try $0.uuid(1)) }
-            let failure = MutationFailure(.expired, message: "its time was over before it was sent", time: now)
+            let failure = MutationFailure(.expired, message: "its time was over before an attempt succeeded", time: now)
             for (sequence, _) in expired { try transaction.setAside(sequence: sequence, failure) }
             return expired.map(\.1)
         }
@@ -75,7 +75,9 @@ extension QueueTransaction {
         while runnable.heads.count < limit, let candidate = try head(of: partition, after: lane) {
             lane = candidate.head.lane
             guard candidate.isFree, candidate.expires.map({ time < $0 }) ?? true else { continue }
-            if let wait = candidate.notBefore, time < wait, candidate.notBeforeSet.map({ $0 <= time }) ?? true {
+            if let wait = candidate.notBefore,
+                Self.isWaiting(until: wait, set: candidate.notBeforeSet, now: time)
+            {
                 earliest = min(earliest ?? wait, wait)
             } else {
                 runnable.heads.append(candidate.head)

@@ -27,9 +27,7 @@ package struct MutationQueue: Sendable {
     /// - Returns: The mutation as it is stored.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
-        guard draft.content.variables.contains(UInt8(ascii: "{")) else {
-            throw OperationsError(.invalid, "variables are a JSON object; these are none", mutation: draft.id)
-        }
+        try requireObject(draft.content.variables, of: draft.id)
         return try await write { try $0.enqueue(draft) }
     }
 

@@ -4,7 +4,7 @@ internal import GRDB
 extension QueueTransaction {
     /// Changes what a mutation says. Whoever calls this has made sure that it is not in flight.
     func revise(_ id: UUID, _ entry: Entry, _ revision: Revision) throws {
-        try revision.validate()
+        if let variables = revision.variables { try requireObject(variables, of: id) }
         guard let mutation = try mutation(id) else { return }
         var content = mutation.content
         content.variables = revision.variables ?? content.variables
@@ -26,6 +26,7 @@ extension QueueTransaction {
             [found.content.variables, found.content.optimisticResponse,
                 found.content.listEdits, entry.sequence])
         if let key = revision.idempotencyKey {
+            try requireUnsettled(key, entry.partition, of: id)
             do {
                 try db.run("UPDATE mutation SET idempotency_key = ? WHERE sequence = ?", [key, entry.sequence])
             } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
@@ -87,14 +88,10 @@ extension QueueTransaction {
     }
 }
 
-extension Revision {
-    func validate() throws(OperationsError) {
-        for json in [variables, optimisticResponse] {
-            guard let json else { continue }
-            guard (try? JSONSerialization.jsonObject(with: Data(json))) is [String: Any] else {
-                throw OperationsError(.invalid, "variables and optimistic responses are JSON objects; this is none")
-            }
-        }
+/// - Throws: `.invalid` if the bytes are no JSON object.
+func requireObject(_ json: [UInt8], of mutation: UUID) throws(OperationsError) {
+    guard (try? JSONSerialization.jsonObject(with: Data(json))) is [String: Any] else {
+        throw OperationsError(.invalid, "the variables are no JSON object; give them as one", mutation: mutation)
     }
 }
 

@@ -60,14 +60,18 @@ extension QueueTransaction {
     /// The table's own indices tell those that are queued.
     private func requireNew(_ draft: MutationDraft, _ partition: Int64) throws {
         if try db.exists("SELECT 1 FROM outcome WHERE id = ?", [draft.id]) { throw OperationsError.duplicate(draft.id) }
-        guard let key = draft.idempotencyKey else { return }
+        if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
+    }
+
+    /// - Throws: `.duplicate` if the key is that of a mutation which took effect.
+    func requireUnsettled(_ key: String, _ partition: Int64, of id: UUID) throws {
         // What was discarded had no effect that could be had twice.
         let isKnown = try db.exists(
             """
             SELECT 1 FROM outcome INDEXED BY outcome_idempotency
             WHERE partition = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL AND kind = 0
             """, [partition, key])
-        if isKnown { throw OperationsError.duplicate(draft.id) }
+        if isKnown { throw OperationsError.duplicate(id) }
     }
 
     /// Nil if it is settled.

@@ -29,6 +29,9 @@ extension QueueTransaction {
         guard mutation.dependencies.isEmpty else {
             throw OperationsError(.notItsTurn, "it waits for a mutation that is not settled", mutation: id)
         }
+        guard try !isWaiting(mutation, now) else {
+            throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
+        }
         guard let partition = try db.partition(mutation.partition),
             try !isLaneTaken(partition, mutation.lane, before: mutation.sequence)
         else { throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id) }
@@ -42,6 +45,23 @@ extension QueueTransaction {
         mutation.owner = owner
         mutation.notBefore = nil
         return mutation
+    }
+
+    /// Whether it is not to be sent yet.
+    private func isWaiting(_ mutation: Mutation, _ now: Date) throws -> Bool {
+        guard let time = mutation.notBefore else { return false }
+        let set = try db.row("SELECT not_before_set FROM mutation WHERE sequence = ?", [mutation.sequence]) { row in
+            try row.optional(0, row.integer)
+        }
+        return Self.isWaiting(until: time.milliseconds, set: set ?? nil, now: now.milliseconds)
+    }
+
+    /// Whether one is not to be sent yet, in milliseconds since 1970.
+    ///
+    /// - Parameter set: When the time was worked out; the clock has been set back since if that is yet to come.
+    static func isWaiting(until time: Int64?, set: Int64?, now: Int64) -> Bool {
+        guard let time, now < time else { return false }
+        return set.map { $0 <= now } ?? true
     }
 
     /// Whether one of the lane is in flight, or waits and was there before.

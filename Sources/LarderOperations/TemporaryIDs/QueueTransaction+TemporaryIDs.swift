@@ -21,12 +21,11 @@ extension QueueTransaction {
     ) throws -> ResolvedContent {
         var resolved = ResolvedContent(content: content, lane: lane)
         var (uses, dependencies) = (Set<TemporaryID>(), [Int64: Dependency]())
-        try resolved.replace(isReserver: false) { id in
-            if own.contains(id) {
+        try resolved.replace(sparing: own) { id in
+            switch own.contains(id) ? try known(id, partition) : try meaning(of: id, partition) {
+            case nil:
                 uses.insert(id)
                 return nil
-            }
-            switch try meaning(of: id, partition) {
             case .real(let text): return text
             case .awaited(let dependency):
                 uses.insert(id)
@@ -42,6 +41,13 @@ extension QueueTransaction {
     private enum Meaning {
         case real(String)
         case awaited(Dependency)
+    }
+
+    /// What one's own id stands for; nil if nobody knows yet, or it is yet to be reserved.
+    private func known(_ id: TemporaryID, _ partition: Int64) throws -> Meaning? {
+        try db.texts(
+            "SELECT real FROM temporary_id WHERE token = ? AND partition = ? AND real IS NOT NULL", [id.text, partition]
+        ).first.map(Meaning.real)
     }
 
     private func meaning(of id: TemporaryID, _ partition: Int64) throws -> Meaning {
@@ -77,7 +83,7 @@ extension QueueTransaction {
     }
 
     /// Puts the real ids that an answer gave in the places of those that its mutation reserved, in all rows. Rows with
-    /// one for which the answer gave none are set aside: the server would not know it.
+    /// one for which no answer gave any are set aside: the server would not know it.
     func resolveReserved(by id: UUID, _ sequence: Int64, to real: [TemporaryID: String], now: Date) throws {
         let tokens = try db.texts(
             "SELECT token FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ?", [sequence])
@@ -86,6 +92,10 @@ extension QueueTransaction {
             throw OperationsError(
                 .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?", mutation: id)
         }
+        // It was answered before, set aside and replayed.
+        let answered = Set(try db.texts(
+            "SELECT token FROM temporary_id WHERE sequence = ? AND real IS NOT NULL", [sequence]
+        ).compactMap(TemporaryID.init(_:)))
         var changed: Set<Int64> = []
         for id in reserved {
             guard let text = real[id] else { continue }
@@ -94,15 +104,17 @@ extension QueueTransaction {
             changed.formUnion(try users(of: id))
             try db.run("DELETE FROM temporary_id_use WHERE token = ?", [id.text])
         }
-        for user in changed.sorted() { try rewrite(user, isReserver: user == sequence, real) }
-        for id in reserved where real[id] == nil { try lose(id, reservedBy: sequence, now: now) }
+        for user in changed.sorted() { try rewrite(user, sparing: user == sequence ? reserved : [], real) }
+        for id in reserved where real[id] == nil && !answered.contains(id) { try lose(id, reservedBy: sequence, now: now) }
     }
 
-    /// Sets aside whoever holds a temporary id for which there will be no real one, and forgets it.
+    /// Sets aside whoever holds a temporary id for which there will be no real one, and forgets it. A dead letter keeps
+    /// the reason that it has.
     func lose(_ id: TemporaryID, reservedBy sequence: Int64, now: Date) throws {
         let users = try users(of: id)
         try db.run("DELETE FROM temporary_id WHERE token = ?", [id.text])
         for user in users where user != sequence {
+            if try db.exists("SELECT 1 FROM mutation WHERE sequence = ? AND state = 3", [user]) { continue }
             let failure = MutationFailure(
                 .temporaryIDLost, message: "it holds \(id.text), for which there is no real id; edit its variables",
                 time: now)
@@ -114,7 +126,7 @@ extension QueueTransaction {
         try db.integers("SELECT sequence FROM temporary_id_use WHERE token = ? ORDER BY sequence", [id.text])
     }
 
-    private func rewrite(_ sequence: Int64, isReserver: Bool, _ real: [TemporaryID: String]) throws {
+    private func rewrite(_ sequence: Int64, sparing own: Set<TemporaryID>, _ real: [TemporaryID: String]) throws {
         let found = try db.row(
             """
             SELECT c.variables, c.optimistic_response, c.list_edits, m.lane
@@ -129,14 +141,13 @@ extension QueueTransaction {
         }
         guard let old = found else { return }
         var new = old
-        try new.replace(isReserver: isReserver) { real[$0] }
+        try new.replace(sparing: own) { real[$0] }
         if new.content != old.content {
             try db.run(
                 """
                 UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?
                 """,
-                [new.content.variables, new.content.optimisticResponse,
-                    new.content.listEdits, sequence])
+                [new.content.variables, new.content.optimisticResponse, new.content.listEdits, sequence])
         }
         if new.lane != old.lane {
             try db.run("UPDATE mutation SET lane = ? WHERE sequence = ?", [new.lane, sequence])
@@ -145,10 +156,12 @@ extension QueueTransaction {
 }
 
 extension ResolvedContent {
-    /// - Parameter isReserver: Whether the variables have been sent as they are, and must say so.
-    mutating func replace(isReserver: Bool, _ replacement: TemporaryIDText.Replacement) throws {
-        if !isReserver {
-            content.variables = try TemporaryIDText.replace(inJSON: content.variables, replacement)
+    /// - Parameter own: Those that the mutation itself reserves. In its variables they stay: that is what was sent, and
+    ///   what a repeat must say.
+    mutating func replace(sparing own: Set<TemporaryID>, _ replacement: TemporaryIDText.Replacement) throws {
+        content.variables = try TemporaryIDText.replace(inJSON: content.variables) { id in
+            let real = try replacement(id)
+            return own.contains(id) ? nil : real
         }
         content.optimisticResponse = try content.optimisticResponse.map {
             try TemporaryIDText.replace(inJSON: $0, replacement)

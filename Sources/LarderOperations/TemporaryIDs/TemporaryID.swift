@@ -2,8 +2,9 @@ internal import Foundation
 
 /// Stands for the id of an object that the server has yet to create.
 ///
-/// It goes wherever the id would: variables, optimistic response, keys of list edits. A server never sees one: mutations
-/// that hold it depend on the one that reserved it, whose answer replaces it everywhere.
+/// It goes wherever the id would: variables, optimistic response, keys of list edits. Mutations that hold it
+/// depend on the one that reserved it, whose answer replaces it everywhere: a server sees one in the variables of the
+/// mutation that reserved it, or never.
 package struct TemporaryID: Sendable, Hashable {
     /// The token: unlike anything a server or a person would write.
     package let text: String

@@ -87,6 +87,8 @@ struct EnqueueTests {
         try await withOperations { database in
             await expectFailure(.invalid) { _ = try await database.enqueue(draft(variables: "")) }
             await expectFailure(.invalid) { _ = try await database.enqueue(draft(variables: "[1]")) }
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(variables: #"[{"id":1}]"#)) }
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(variables: #"{"id":1"#)) }
         }
     }
 

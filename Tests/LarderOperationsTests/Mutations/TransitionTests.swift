@@ -149,6 +149,21 @@ struct TransitionTests {
         }
     }
 
+    @Test("A new key that a settled mutation had is refused, and the attempt goes on")
+    func revisedKey() async throws {
+        try await withOperations { database in
+            try await database.complete(database.enqueue(draft(key: "1")))
+            let id = try await database.enqueue(draft(key: "2"))
+            let attempt = try await database.begin(id).attempt
+            await expectFailure(.duplicate) {
+                try await database.mutations.retryLater(
+                    attempt, at: nil, offline, revision: Revision(idempotencyKey: "1"), now: noon)
+            }
+            #expect(try database.state(id) == .inFlight)
+            #expect(try database.mutation(id)?.idempotencyKey == "2")
+        }
+    }
+
     @Test("What a dead owner left is found, and taken over by one")
     func recovered() async throws {
         try await withOperations { database in

@@ -119,6 +119,38 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("One that was answered, set aside and replayed keeps the real id, though the second answer gives none")
+    func answeredTwice() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(variables: variables, temporaryIDs: [id]))
+            try await database.mutations.answer(
+                database.begin(maker).attempt, json("{}"), temporaryIDs: [id: "7"], now: noon)
+            try await database.mutations.setAside(maker, expecting: .acknowledged, rejected, now: noon)
+            let optimistic = #"{"dish":{"id":"\#(id.text)"}}"#
+            try await database.mutations.edit(
+                maker, Revision(variables: json(variables), optimisticResponse: json(optimistic)))
+            try await database.mutations.replay(maker)
+            let found = try #require(try database.mutation(maker))
+            #expect(text(found.content.variables) == variables)
+            #expect(text(found.content.optimisticResponse) == #"{"dish":{"id":"7"}}"#)
+            try await database.complete(maker)
+            let later = try await database.mutations.enqueue(draft(variables: variables))
+            #expect(text(later.content.variables) == #"{"id":"7"}"#)
+        }
+    }
+
+    @Test("A dead letter whose temporary id is lost keeps the reason that it had")
+    func lostTwice() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = try await database.enqueue(draft(variables: variables))
+            for dead in [maker, user] { try await database.setAside(dead) }
+            #expect(try await database.mutations.discard(maker, dependents: .release, now: noon) == [])
+            #expect(try database.mutation(user)?.failure == rejected)
+            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user) }
+        }
+    }
+
     @Test("An answer with another mutation's ids is refused, and the attempt goes on")
     func anothers() async throws {
         try await withOperations { database in
