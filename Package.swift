@@ -140,6 +140,7 @@ let package = Package(
                 "LarderOperations", "LarderMigrations", "LarderTestSupport", "larder-operations-crash",
                 // To make databases that are not ours, and to ask SQLite how it would run a statement.
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

@@ -33,28 +33,7 @@ extension MutationQueue {
     package func list(
         _ filter: MutationFilter = MutationFilter(), after: Int64 = 0, limit: Int = .max
     ) throws(OperationsError) -> [Mutation] {
-        try read { transaction in
-            var conditions = ["m.sequence > ?"]
-            var bindings: Bindings = [after]
-            if let name = filter.partition {
-                guard let partition = try transaction.db.partition(name) else { return [] }
-                conditions.append("m.partition = ?")
-                bindings += [partition]
-            }
-            if let states = filter.states {
-                let numbers = states.map(\.rawValue).sorted()
-                conditions.append("m.state IN (\(numbers.map(String.init).joined(separator: ", ")))")
-                if numbers.first.map({ $0 >= 2 }) ?? false { conditions.append("m.state >= 2") }
-            }
-            if let lane = filter.lane {
-                conditions.append("m.lane = ?")
-                bindings += [lane]
-            }
-            bindings += [Int64(max(0, limit))]
-            let sql = QueueTransaction.selection
-                + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY m.sequence LIMIT ?"
-            return try transaction.db.rows(sql, bindings) { try Mutation($0) }
-        }
+        try read { try $0.list(filter, after: after, limit: limit) }
     }
 
     /// How many of a partition, or of all, are in each state. O(rows of the file).
@@ -80,14 +59,7 @@ extension MutationQueue {
     /// dead letter. O(log n).
     package func hasUnsent(in partition: String) throws(OperationsError) -> Bool {
         try read { transaction in
-            guard let number = try transaction.db.partition(partition) else { return false }
-            // Whatever is stalled waits for a dead letter, which is found.
-            return try transaction.db.exists(
-                "SELECT 1 FROM mutation INDEXED BY mutation_lane WHERE partition = ? AND queued = 1 LIMIT 1", [number])
-                || transaction.db.exists(
-                    """
-                    SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1
-                    """, [number])
+            try transaction.db.partition(partition).map(transaction.hasUnsent(in:)) ?? false
         }
     }
 

@@ -28,6 +28,38 @@ extension QueueTransaction {
             """, [id]
         ) { try Outcome($0) }
     }
+
+    func list(_ filter: MutationFilter, after: Int64, limit: Int) throws -> [Mutation] {
+        var conditions = ["m.sequence > ?"]
+        var bindings: Bindings = [after]
+        if let name = filter.partition {
+            guard let partition = try db.partition(name) else { return [] }
+            conditions.append("m.partition = ?")
+            bindings += [partition]
+        }
+        if let states = filter.states {
+            let numbers = states.map(\.rawValue).sorted()
+            conditions.append("m.state IN (\(numbers.map(String.init).joined(separator: ", ")))")
+            // So says the index.
+            if numbers.first.map({ $0 >= 2 }) ?? false { conditions.append("m.state >= 2") }
+        }
+        if let lane = filter.lane {
+            conditions.append("m.lane = ?")
+            bindings += [lane]
+        }
+        bindings += [Int64(max(0, limit))]
+        let sql = Self.selection + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY m.sequence LIMIT ?"
+        return try db.rows(sql, bindings) { try Mutation($0) }
+    }
+
+    func hasUnsent(in partition: Int64) throws -> Bool {
+        // Whatever is stalled waits for a dead letter, which is found.
+        try db.exists(
+            "SELECT 1 FROM mutation INDEXED BY mutation_lane WHERE partition = ? AND queued = 1 LIMIT 1", [partition])
+            || db.exists(
+                "SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1",
+                [partition])
+    }
 }
 
 extension Mutation {

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Testing
 
 @testable import LarderOperations
@@ -129,24 +128,6 @@ struct OrderTests {
                 last = end.lane
             }
             #expect(seen == (0..<10).map(String.init))
-        }
-    }
-
-    @Test("Nothing is looked for by reading a whole table", arguments: [
-        QueueTransaction.headSQL, QueueTransaction.firstHeadSQL, QueueTransaction.nextExpirySQL,
-        QueueTransaction.selection + " WHERE m.id = ?",
-        "DELETE FROM mutation WHERE sequence = ?",
-        "SELECT sequence FROM temporary_id_use WHERE token = ?",
-        "SELECT sequence FROM mutation_dependency WHERE dependency = ?",
-    ])
-    func plans(_ sql: String) async throws {
-        try await withOperations { database in
-            let arguments = StatementArguments(Array(repeating: nil as Int?, count: sql.filter { $0 == "?" }.count))
-            let plan = try await database.pool.read { db in
-                try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + sql, arguments: arguments).map { $0["detail"] as String }
-            }
-            #expect(!plan.isEmpty)
-            #expect(plan.filter { $0.hasPrefix("SCAN") || $0.contains("TEMP B-TREE") } == [])
         }
     }
 }
