@@ -13,10 +13,12 @@ final class SampleCache: @unchecked Sendable {
     let path: String
     private(set) var cache: RecordCache
 
-    init(_ schema: SchemaIndex, path: String) throws {
+    init(_ schema: SchemaIndex, path: String, maximumAnswerSize: Int? = nil) throws {
         self.schema = schema
         self.path = path
-        cache = try RecordCache(folder: path, stamp: "sample")
+        var options = RecordCache.Options()
+        if let maximumAnswerSize { options.maximumAnswerSize = maximumAnswerSize }
+        cache = try RecordCache(folder: path, stamp: "sample", options: options)
     }
 
     func reopen() throws {
