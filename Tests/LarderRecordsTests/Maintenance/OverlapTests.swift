@@ -24,8 +24,9 @@ struct OverlapTests {
     ) async throws {
         let schema = try SchemaIndex(parsing: Self.schema)
         try await withTemporaryFolder { folder in
-            let path = folder.appending(path: "records").path
-            let sample = try SampleCache(schema, path: path, maximumAnswerSize: 8 << 20)
+            var options = RecordCache.Options()
+            options.maximumAnswerSize = 8 << 20
+            let sample = try SampleCache(schema, path: folder.appending(path: "records").path, options: options)
             try await sample.write("{ box { id deep } }", data: #"{"box":{"id":"1","deep":null}}"#)
             let generation = sample.cache.generation
             var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
