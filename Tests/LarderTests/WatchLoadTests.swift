@@ -22,6 +22,28 @@ struct WatchLoadTests {
         }
     }
 
+    @Test("Ten thousand watchers of what is there and of what is not leave nothing behind, whichever ends first")
+    func startAndStopObjects() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let title = GraphQLFragment("fragment Title on Recipe { title }")
+            var random = SeededNumbers(seed: 19)
+            var objects: [AsyncStream<ObjectState>?] = []
+            var answers: [AsyncStream<WatchState>?] = []
+            for number in 0..<5_000 {
+                objects.append(app.watch("Recipe:\(number % 50)"))
+                answers.append(try app.watch("Recipe:\(number % 50)", title))
+            }
+            #expect(!app.core.watchers.isEmpty)
+            for index in objects.indices.shuffled(using: &random) { objects[index] = nil }
+            // What is absent comes, and what is there goes, while half of them watch.
+            try await app.write("Recipe:40", title, ["title": "Pie"])
+            try await app.remove("Recipe:1", as: .deleted)
+            for index in answers.indices.shuffled(using: &random) { answers[index] = nil }
+            #expect(app.core.watchers.isEmpty)
+        }
+    }
+
     private func watcher(
         _ number: UInt32, of index: WatcherIndex, telling woken: Counter
     ) throws -> WatcherIndex.WatcherID {
