@@ -12,34 +12,40 @@ struct Outcome {
     var outputWithoutSizes: String { output.replacing(/"(bytes|before|after)":\d+/) { "\"\($0.1)\":0" } }
 }
 
-/// The built command, run as a child process.
+/// The built command and the programs beside it, run as child processes.
 enum LarderProcess {
-    /// The folder of the built products, which the test bundle lies in.
-    static var executable: URL {
+    /// A built program.
+    static func executable(_ name: String = "larder") -> URL {
+        // The folder of the built products is the one that the test bundle lies in.
         #if os(macOS)
         let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
         #else
         let folder = Bundle.main.bundleURL
         #endif
-        return folder.appending(path: "larder")
+        return folder.appending(path: name)
+    }
+
+    /// Runs another program than the command to its end.
+    static func run(program: String, _ arguments: [String]) async throws -> Outcome {
+        try await start(executable(program), arguments, input: "", environment: [:]).finish()
     }
 
     /// Runs the command to its end.
     static func run(
         _ arguments: [String], input: String = "", environment: [String: String] = [:]
     ) async throws -> Outcome {
-        try await start(executable, arguments, input: input, environment: environment).finish()
+        try await start(executable(), arguments, input: input, environment: environment).finish()
     }
 
     /// Runs the command in a shell, in whose script `"$@"` is the command with its arguments.
     static func run(shell script: String, _ arguments: [String]) async throws -> Outcome {
-        let all = ["-c", script, "sh", executable.path] + arguments
+        let all = ["-c", script, "sh", executable().path] + arguments
         return try await start(URL(filePath: "/bin/sh"), all, input: "", environment: [:]).finish()
     }
 
     static func start(_ arguments: [String]) throws -> Running {
-        try start(executable, arguments, input: "", environment: [:])
+        try start(executable(), arguments, input: "", environment: [:])
     }
 
     private static func start(

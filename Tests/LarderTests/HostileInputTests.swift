@@ -11,6 +11,15 @@ private func noteAnswer(_ note: String) -> String {
     #"{"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup","note":\#(note)}}}"#
 }
 
+/// Answers every request with the same bytes.
+private struct BytesTransport: GraphQLTransport {
+    let body: [UInt8]
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer { GraphQLAnswer(body: body, status: 200) }
+}
+
 @Suite("Hostile input")
 struct HostileInputTests {
     static let answers = [
@@ -41,7 +50,8 @@ struct HostileInputTests {
     func large() async throws {
         let id = String(repeating: "k(.%é😀", count: 1_000)
         try await withKitchen { app in
-            let byID = GraphQLOperation("query($id: ID!) { recipe(id: $id) { id title note } }", variables: ["id": .string(id)])
+            let byID = GraphQLOperation(
+                "query($id: ID!) { recipe(id: $id) { id title note } }", variables: ["id": .string(id)])
             let number = "123456789012345678901234567890.5e400"
             let data = #"{"recipe":{"id":"\#(id)","title":"Soup","note":\#(number)}}"#
             try await app.write(byID, json: Array(data.utf8))
@@ -87,6 +97,187 @@ struct HostileInputTests {
             _ = try await app.records.compact()
             #expect(try app.read(recipe(1))["recipe"]?["title"]?.string == "Soup 199")
             #expect(try app.records.check().isSound)
+            try store.close()
+        }
+    }
+
+    /// A store with little room in its map, filled with soups until no more fit.
+    private func withFullMap(_ body: (Partition) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.maximumSize = 1 << 20
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let app = try store.partition()
+            let text = String(repeating: "x", count: 900)
+            var code: String?
+            for round in 0..<10_000 where code == nil {
+                do throws(LarderError) { try await app.write("Cook:\(round)", cook, ["name": .string(text)]) } catch {
+                    code = error.code.rawValue
+                }
+            }
+            try #require(code == "records.full")
+            try await body(app)
+            #expect(try app.records.check().isSound)
+            try store.close()
+        }
+    }
+
+    private var cook: GraphQLFragment { GraphQLFragment("fragment Card on Cook { name }") }
+
+    @Test("On a full map an update that needs room is refused and rolled back, and one that needs none is made")
+    func fullMapUpdate() async throws {
+        try await withFullMap { app in
+            let long = String(repeating: "y", count: 200_000)
+            await #expect {
+                try await app.update("Cook:1", cook) { $0 = ["id": "1", "name": .string(long)] }
+            } throws: { ($0 as? LarderError)?.code.rawValue == "records.full" }
+            #expect(try app.read("Cook:1", cook)["name"]?.string?.utf8.count == 900)
+            try await app.remove(keys: (100..<200).map { "Cook:\($0)" }, as: .evicted)
+            try await app.update("Cook:1", cook) { $0 = ["id": "1", "name": "Ada"] }
+            #expect(try app.read("Cook:1", cook)["name"]?.string == "Ada")
+        }
+    }
+
+    @Test("On a full map objects can be removed, and what they leave is used again")
+    func fullMapRemove() async throws {
+        try await withFullMap { app in
+            for number in 0..<40 { try await app.remove("Cook:\(number)", as: .evicted) }
+            #expect(throws: LarderError.self) { try app.read("Cook:39", cook) }
+            for number in 0..<20 { try await app.write("Cook:new\(number)", cook, ["name": "Ada"]) }
+            #expect(try app.read("Cook:new19", cook)["name"]?.string == "Ada")
+        }
+    }
+
+    @Test("Removing all of a type on a full map is done, or refused whole")
+    func fullMapRemoveAll() async throws {
+        try await withFullMap { app in
+            var code: String?
+            do throws(LarderError) { try await app.remove(type: "Cook", as: .deleted) } catch {
+                code = error.code.rawValue
+            }
+            if code == nil {
+                #expect(throws: LarderError.self) { try app.read("Cook:1", cook) }
+            } else {
+                #expect(code == "records.full")
+                let name = try app.read("Cook:1", cook)["name"]?.string
+                #expect(name?.utf8.count == 900)
+            }
+        }
+    }
+
+    @Test("A full map is compacted, or says that it cannot be; clearing it makes room", arguments: [true, false])
+    func fullMapSuperseded(_ compacts: Bool) async throws {
+        try await withFullMap { app in
+            if compacts {
+                do throws(RecordError) { _ = try await app.records.compact() } catch { #expect(error.code == .full) }
+                #expect(try app.read("Cook:1", cook)["name"]?.string?.utf8.count == 900)
+                #expect(try app.records.check().isSound)
+            }
+            _ = try await app.records.clear()
+            try await app.write("Cook:1", cook, ["name": "Ada"])
+            #expect(try app.read("Cook:1", cook)["name"]?.string == "Ada")
+        }
+    }
+
+    /// Bytes that are not UTF-8, as they may stand in a string.
+    private static let notText: [[UInt8]] = [
+        [0xFF], [0x80], [0xC0, 0xAF], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80],
+        [0xF0, 0x80, 0x80, 0x80],
+    ]
+
+    @Test("Bytes that are not UTF-8 are refused in keys and values, written or fetched, and change nothing",
+        arguments: 0..<7, ["title", "note", "key", "id", "unselected", "extensions", "error"])
+    func notUTF8(_ index: Int, _ place: String) async throws {
+        let bytes = Self.notText[index]
+        func text(_ name: String) -> [UInt8] {
+            place == name ? Array("\"a".utf8) + bytes + Array("b\"".utf8) : Array("\"1\"".utf8)
+        }
+        var data = Array(#"{"recipe":{"__typename":"Recipe","id":"#.utf8) + text("id") + Array(#","title":"#.utf8)
+        data += text("title") + Array(#","note":{"n":["#.utf8) + text("note") + Array("],".utf8)
+        data += text("key") + Array(#":1},"unselected":"#.utf8) + text("unselected") + Array("}}".utf8)
+        var body = Array(#"{"data":"#.utf8) + data + Array(#","extensions":{"x":"#.utf8) + text("extensions")
+        body += Array("}".utf8)
+        if place == "error" { body += Array(#","errors":[{"message":"#.utf8) + text("error") + Array("}]".utf8) }
+        body += Array("}".utf8)
+        try await withKitchen(BytesTransport(body: body)) { app in
+            try await app.write(note, json: Array(#"{"recipe":{"id":"1","title":"Bread","note":{"a":[]}}}"#.utf8))
+            let before = try app.read(note)
+            let fetched = await #expect(throws: LarderError.self) { try await app.fetch(note, policy: .networkOnly) }
+            #expect(fetched?.code.rawValue == "records.responseMalformed")
+            if place != "extensions", place != "error" {
+                let written = await #expect(throws: LarderError.self) { try await app.write(note, json: data) }
+                #expect(written?.code.rawValue == "records.responseMalformed")
+            }
+            #expect(try app.read(note) == before)
+            #expect(try app.records.check().isSound)
+        }
+    }
+
+    /// As functions: the deepest would exhaust the stack of whoever prints a test's arguments.
+    private static let unspeakable: [@Sendable () -> Value] = [
+        { .float(.nan) }, { .float(.infinity) }, { .number("1,2") }, { .number("01") }, { .number("") },
+        { .number("-") }, { .number("1e") }, { .number("NaN") }, { .list([.object(["a": .float(-.infinity)])]) },
+        { nested(600) }, { nested(10_000) },
+    ]
+
+    @Test("A value that JSON cannot say is refused as a variable and as data", arguments: 0..<11)
+    func unspeakable(_ index: Int) async throws {
+        let value = Self.unspeakable[index]()
+        try await withKitchen { app in
+            let old: Value = ["recipe": ["id": "1", "title": "Soup", "note": 1]]
+            let asked = GraphQLOperation("query($n: Note) { recipe(id: $n) { title } }", variables: ["n": value])
+            let error = #expect(throws: LarderError.self) { try app.read(asked) }
+            #expect(error?.code == .variables || error?.code == .operation)
+            let listed = GraphQLOperation("query($n: Int) { recipes(first: $n) { title } }", variables: ["n": value])
+            #expect(throws: LarderError.self) { try app.read(listed) }
+            try await app.write(note, old)
+            let data: Value = ["recipe": ["id": "1", "title": "Stew", "note": value]]
+            let written = await #expect(throws: LarderError.self) { try await app.write(note, data) }
+            #expect(written?.code == .data)
+            await #expect { try await app.update(note) { $0 = data } } throws: { ($0 as? LarderError)?.code == .data }
+            #expect(try app.read(note)["recipe"]?["title"]?.string == "Soup")
+        }
+    }
+
+    private static func nested(_ depth: Int) -> Value {
+        (0..<depth).reduce(Value.int(1)) { value, _ in .list([value]) }
+    }
+
+    @Test("Numbers that only their text keeps are taken as they are")
+    func longNumbers() async throws {
+        try await withKitchen { app in
+            for number in ["123456789012345678901234567890", "-0.1e-400", "1E5000", "0", "-0"] {
+                try await app.write(note, ["recipe": ["id": "1", "title": "Soup", "note": .number(number)]])
+                #expect(try app.read(note)["recipe"]?["note"] != nil, "\(number)")
+            }
+        }
+    }
+
+    @Test("Objects that all refer to each other are not followed beyond what an answer may hold")
+    func entangled() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.maximumAnswerSize = 4 << 20
+            let schema = try Schema(parsing: "type Book { id: ID! like: [Book!]! name: String } type Query { a: Book }")
+            let store = try Store.open(at: folder, schema: schema, options: options)
+            let app = try store.partition()
+            let like = GraphQLFragment("fragment L on Book { like { id } }")
+            let all = Value.list((0..<60).map { ["id": .int($0)] })
+            for number in 0..<60 { try await app.write("Book:\(number)", like, ["like": all]) }
+            func far(_ field: String) -> GraphQLFragment {
+                GraphQLFragment("fragment F on Book { like { like { like { like { \(field) } } } } }")
+            }
+            for field in ["id", "name"] {
+                let error = #expect(throws: LarderError.self) {
+                    try app.read("Book:0", far(field), allowsPartial: true)
+                }
+                #expect(error?.code.rawValue == "records.tooLarge")
+                #expect(error?.message.contains("4194304") == true)
+            }
+            let near = GraphQLFragment("fragment N on Book { like { like { id } } }")
+            #expect(try app.read("Book:0", near)["like"]?[59]?["like"]?.count == 60)
+            var states = try app.watch("Book:0", far("id")).makeAsyncIterator()
+            #expect(try await next(&states)?.error?.code.rawValue == "records.tooLarge")
             try store.close()
         }
     }

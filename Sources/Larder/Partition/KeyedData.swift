@@ -2,14 +2,18 @@ internal import LarderGraphQL
 internal import LarderRecords
 
 extension SchemaIndex {
-    /// An object's data with what its cache key says already: its type and its key fields, where the data lacks them.
+    /// An object's data with what its cache key says: its type, whatever the data says, so that nothing is stored as
+    /// what it is not; and its key fields, where the data lacks them.
     ///
-    /// - Parameter key: `Type:id`, or `Type:{"a":"x","b":"y"}`. A key of another form, or of a type that the schema does
-    ///   not know, adds nothing.
+    /// - Parameter key: `Type:id`, or `Type:{"a":"x","b":"y"}`, or the root of all queries. A key of another form, or
+    ///   of a type that the schema does not know, adds nothing.
     func completed(_ data: [String: Value], of key: String) -> [String: Value] {
-        guard let colon = key.utf8.firstIndex(of: UInt8(ascii: ":")), let type = type(named: String(key[..<colon])),
-            let keyFields = types[type].keyFields
-        else { return data }
+        let colon = key.utf8.firstIndex(of: UInt8(ascii: ":"))
+        let named = colon.flatMap { type(named: String(key[..<$0])) }
+        guard let type = key == CacheKey.queryRoot ? queryType : named else { return data }
+        var complete = data
+        complete["__typename"] = .string(types[type].name)
+        guard let colon, let keyFields = types[type].keyFields else { return complete }
         let rest = String(key[key.utf8.index(after: colon)...])
         var values: [String: Value] = [:]
         if keyFields.count == 1 {
@@ -18,8 +22,6 @@ extension SchemaIndex {
             // Otherwise the key names no object of this type, and storing the data will say what it lacks.
             values = members
         }
-        var complete = data
-        if complete["__typename"] == nil { complete["__typename"] = .string(types[type].name) }
         for name in keyFields where complete[name] == nil {
             guard let value = values[name], let text = value.keyText else { continue }
             complete[name] = keyValue(text, ofField: name, of: type)

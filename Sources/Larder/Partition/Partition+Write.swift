@@ -71,14 +71,16 @@ extension Partition {
         }
     }
 
-    /// As `update` of an operation, for one object.
+    /// As `update` of an operation, for one object. What its key says, the type and the key fields, stays as it is.
     public func update(
         _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
+        let schema = core.operations.schema
         try await update(core.operations.bound(fragment, exposesAdded: true), at: .object(key: key)) { response in
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
+            if case .object(let members) = value { value = .object(schema.completed(members, of: key)) }
             return try value.checkedJSON
         }
     }

@@ -113,10 +113,30 @@ extension RecordCache {
         }
         try draft.finish(packs: true)
         try reached(.named)
-        state.isSuperseded = true
-        try state.store(&transaction, old.tables)
-        // As soon as this is read, by whomever, the old generation is closed.
-        try transaction.commit(synchronizing: true)
+        do {
+            state.isSuperseded = true
+            try state.store(&transaction, old.tables)
+        } catch {
+            folder.removeLeftovers(above: old.number)
+            throw error
+        }
+        do {
+            // As soon as this is read, by whomever, the old generation is closed.
+            try transaction.commit(synchronizing: true)
+        } catch {
+            removeLeftovers(above: old, deadline)
+            throw error
+        }
         return (bytesBefore, next)
+    }
+
+    /// Removes the generation that was to supersede this one, unless the commit that failed has done it after all. What
+    /// cannot be removed now goes with the next compaction.
+    private func removeLeftovers(above old: Generation, _ deadline: ContinuousClock.Instant) {
+        // Under the writer's lock, or it could be another process's by now.
+        try? old.environment.write(deadline: deadline) { transaction in
+            guard try !GenerationState.stored(transaction, old.tables).isSuperseded else { return }
+            folder.removeLeftovers(above: old.number)
+        }
     }
 }

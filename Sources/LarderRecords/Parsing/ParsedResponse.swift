@@ -55,10 +55,7 @@ package final class ParsedResponse: @unchecked Sendable {
 
     /// The cache key of an object; empty where it has no identity.
     @inline(__always)
-    func key(of object: Int) -> UnsafeRawBufferPointer {
-        let (start, count) = (Int(objects[object].keyStart), Int(objects[object].keyCount))
-        return UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: keys[start..<start + count]))
-    }
+    func key(of object: Int) -> UnsafeRawBufferPointer { objects[object].key(in: UnsafeRawBufferPointer(keys)) }
 
     func typeName(_ number: Int32) -> String {
         let known = layout.typeNames.count
@@ -76,6 +73,16 @@ struct ParsedObject {
     /// Its cache key in `ParsedResponse.keys`; the count is 0 where it has no identity.
     var keyStart: Int32
     var keyCount: Int32
+    /// The first object in the text with the same key: itself where it is that, or has no identity.
+    var first: Int32
+
+    /// Its fields in `ParsedResponse.fields`.
+    var fields: Range<Int> { Int(fieldStart)..<Int(fieldStart + fieldCount) }
+
+    @inline(__always)
+    func key(in keys: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: keys[Int(keyStart)..<Int(keyStart + keyCount)])
+    }
 }
 
 struct ParsedField {

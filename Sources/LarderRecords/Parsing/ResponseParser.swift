@@ -108,10 +108,21 @@ struct ResponseParser: ~Copyable {
         _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value]
     ) -> ParsedResponse {
         isTextOwned = false
+        Self.findEntities(&objects, keys)
         return ParsedResponse(
             layout: layout, text: text, keys: keys, objects: objects, fields: fields, items: items,
             unknownTypes: unknownTypes, root: root, errors: errors, extensions: extensions,
             unanswered: root.map { unansweredFields(errors, from: $0) } ?? [])
+    }
+
+    /// Notes for each entity where it comes first in the text.
+    private static func findEntities(_ objects: inout [ParsedObject], _ keys: [UInt8]) {
+        var entities = EntityTable(capacity: objects.count)
+        keys.withUnsafeBytes { keys in
+            for object in objects.indices where objects[object].keyCount > 0 {
+                objects[object].first = Int32(truncatingIfNeeded: entities.first(like: object, objects, keys))
+            }
+        }
     }
 
     private mutating func data() throws -> Int? {
@@ -133,7 +144,8 @@ struct ResponseParser: ~Copyable {
         let planned = layout.cases[Int(type.caseIndex)]
         let index = Int32(objects.count)
         objects.append(ParsedObject(
-            type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0))
+            type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0,
+            first: index))
         let firstOpen = openFields.count
         var visible: Int32 = 0
         var guess: Int32 = 0

@@ -25,7 +25,7 @@ package final class PlanLayout: @unchecked Sendable {
         shapes = ShapeTable(plan.cases.map { ObjectShape($0.names) })
         var draft = LayoutDraft()
         for selection in plan.selections { draft.append(selection) }
-        for planned in plan.cases { draft.append(planned) }
+        for planned in plan.cases { draft.append(planned, plan.fields[planned.fields]) }
         for field in plan.fields { draft.append(field) }
         draft.orderFields()
         typeNames = draft.typeNames
@@ -95,6 +95,8 @@ struct CaseOp {
     /// In `PlanLayout.keyFields`; the count is 0 for objects without identity.
     var keyStart: Int32
     var keyCount: Int32
+    /// Whether no field is an object or a list of objects.
+    var hasOnlyLeaves: Bool
     /// In `PlanLayout.orderedFields`, or -1: few fields are looked through one by one.
     var orderStart: Int32 = -1
 
@@ -175,11 +177,12 @@ private struct LayoutDraft {
             onlyType: selection.isConcrete ? start : -1))
     }
 
-    mutating func append(_ planned: CasePlan) {
+    mutating func append(_ planned: CasePlan, _ ownFields: ArraySlice<FieldPlan>) {
         let keys = planned.keyFields ?? []
         cases.append(CaseOp(
             fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
-            visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count)))
+            visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count),
+            hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } }))
         keyFields.append(contentsOf: keys.map(Int32.init))
     }
 

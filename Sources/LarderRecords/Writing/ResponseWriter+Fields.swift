@@ -5,18 +5,41 @@ extension ResponseWriter {
     /// A record of more fields than this has an index of them once it is met again.
     private static var chainLimit: Int { 32 }
 
+    /// Takes in the fields of an object. As long as one object has all fields of its record, which is so of nearly all,
+    /// they stay where they were parsed; others are brought together in `fields`.
     mutating func stageFields(
         of object: Int, in record: Int, _ transaction: borrowing some Transaction & ~Copyable
     ) throws {
+        guard staged[record].object == object else {
+            if replaces(object, in: record) { return staged[record].source = object }
+            return try joinFields(of: object, in: record, transaction)
+        }
+        for index in parsed.objects[object].fields where isStored(index) {
+            let field = layout.fields[Int(parsed.fields[index].field)]
+            let (id, key) = try fieldID(Int(field.key), transaction)
+            // Two of the plan's fields are the same one.
+            if lastMet[Int(key)] == record { return try joinFields(of: object, in: record, transaction) }
+            lastMet[Int(key)] = record
+            guard field.content == .object else { continue }
+            let stored = try storedValue(of: id, in: staged[record], transaction)
+            try originate(
+                parsed.fields[index].cell, Holder(record: record, field: id), stored: stored, earlier: nil,
+                inList: false)
+        }
+        staged[record].isWhole = true
+    }
+
+    /// Takes in the fields of an object whose record has fields already, or that has a field twice: what comes later
+    /// replaces what came earlier.
+    private mutating func joinFields(
+        of object: Int, in record: Int, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws {
         meetAgain(record)
-        let (start, count) = (Int(parsed.objects[object].fieldStart), Int(parsed.objects[object].fieldCount))
-        for index in start..<start + count {
-            if !parsed.unanswered.isEmpty, parsed.unanswered.contains(index) { continue }
+        for index in parsed.objects[object].fields where isStored(index) {
             let cell = parsed.fields[index].cell
-            let field = Int(parsed.fields[index].field)
-            guard layout.fields[field].key >= 0 else { continue }
-            let isObject = layout.fields[field].content == .object
-            let (id, key) = try fieldID(Int(layout.fields[field].key), transaction)
+            let field = layout.fields[Int(parsed.fields[index].field)]
+            let isObject = field.content == .object
+            let (id, key) = try fieldID(Int(field.key), transaction)
             let earlier = stagedField(id, key, of: record)
             if isObject {
                 let stored = try storedValue(of: id, in: staged[record], transaction)
@@ -31,6 +54,42 @@ extension ResponseWriter {
                 append(StagedField(id: id, key: key, cell: cell), to: record)
             }
         }
+    }
+
+    /// Whether an object has all fields that its record has so far, and no parts: nothing is left of what came earlier.
+    private func replaces(_ object: Int, in record: Int) -> Bool {
+        guard staged[record].isWhole, parsed.unanswered.isEmpty else { return false }
+        let (new, old) = (parsed.objects[object], parsed.objects[staged[record].source])
+        let planned = layout.cases[Int(new.caseIndex)]
+        return new.caseIndex == old.caseIndex && planned.hasOnlyLeaves && new.fieldCount == planned.fieldCount
+    }
+
+    /// Whether a field of the response, by its index, is one that the cache keeps.
+    @inline(__always)
+    private func isStored(_ index: Int) -> Bool {
+        layout.fields[Int(parsed.fields[index].field)].key >= 0
+            && (parsed.unanswered.isEmpty || !parsed.unanswered.contains(index))
+    }
+
+    /// Appends the fields of an object to `fields` as they stand in the response.
+    mutating func appendParsedFields(of object: Int) {
+        for index in parsed.objects[object].fields where isStored(index) {
+            let (id, key) = keyIDs[Int(layout.fields[Int(parsed.fields[index].field)].key)]
+            fields.append(StagedField(id: id, key: key, cell: parsed.fields[index].cell))
+        }
+    }
+
+    /// Brings the fields of a record that stayed where they were parsed into `fields`.
+    mutating func gather(_ record: Int) {
+        guard staged[record].isWhole else { return }
+        staged[record].isWhole = false
+        let first = fields.count
+        appendParsedFields(of: staged[record].source)
+        guard first < fields.count else { return }
+        for index in first..<fields.count - 1 { fields[index].next = Int32(truncatingIfNeeded: index + 1) }
+        staged[record].firstField = first
+        staged[record].lastField = fields.count - 1
+        staged[record].fieldCount = fields.count - first
     }
 
     /// The number of a field by its key in the plan, and the first key that is the same field: arguments can make the
@@ -50,6 +109,7 @@ extension ResponseWriter {
 
     /// Makes the fields that a record has so far be found again, which other records' fields may have covered.
     private mutating func meetAgain(_ record: Int) {
+        gather(record)
         let isMany = staged[record].fieldCount > Self.chainLimit
         if staged[record].isIndexed { return }
         var field = staged[record].firstField

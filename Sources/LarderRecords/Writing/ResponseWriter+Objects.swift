@@ -24,7 +24,7 @@ extension ResponseWriter {
         if !key.isEmpty {
             // An entity: the same record for every object of its key.
             if let root, hasSameBytes(key, root.key) { return root.record }
-            let first = entities.first(key, of: object, in: parsed)
+            let first = Int(parsed.objects[object].first)
             if first != object, places[first] >= 0 { return Int(places[first]) }
             return try stageEntity(object, key: key, &cursor, transaction)
         }

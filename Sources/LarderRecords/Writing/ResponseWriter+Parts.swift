@@ -84,6 +84,7 @@ extension ResponseWriter {
             guard places[first] >= 0 else { continue }
             let record = Int(places[first])
             staged[record].isAbandoned = true
+            gather(record)
             var field = staged[record].firstField
             while field >= 0 {
                 abandonParts(of: fields[field].cell, unlessIn: nil)

@@ -23,7 +23,9 @@ extension ResponseWriter {
         _ index: Int, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
     ) throws {
         let record = staged[index]
+        let count = fields.count
         let came = sortedFields(of: record)
+        defer { fields.removeLast(fields.count - count) }
         let type = try typeID(of: record.object, transaction)
         guard let existing = record.existing else {
             changes.changed(record.id)
@@ -81,22 +83,21 @@ extension ResponseWriter {
         }
     }
 
-    /// Brings the record's fields into ascending order of their numbers, and answers where they stand in `fields`. Their
-    /// chain is of no use any more.
+    /// Appends the record's fields to `fields` in ascending order of their numbers, and answers where they stand there.
     private mutating func sortedFields(of record: StagedRecord) -> Range<Int> {
-        var first = record.firstField
-        guard first >= 0 else { return 0..<0 }
-        if !record.isContiguous {
-            first = fields.count
+        let first = fields.count
+        if record.isWhole {
+            appendParsedFields(of: record.source)
+        } else {
             var next = record.firstField
             while next >= 0 {
                 fields.append(fields[next])
                 next = Int(fields[next].next)
             }
         }
-        let range = first..<first + record.fieldCount
+        let range = first..<fields.count
         // Numbers are given in the order of the text, so that most fields are in order already, or nearly.
-        if record.fieldCount > Self.insertionLimit {
+        if range.count > Self.insertionLimit {
             fields[range].sort { $0.id < $1.id }
         } else {
             fields.withUnsafeMutableBufferPointer { fields in

@@ -21,13 +21,14 @@ struct ResponseWriter: ~Copyable {
     /// By object without identity.
     var origins: [PartOrigin]
     var staged: [StagedRecord] = []
-    /// Of all staged records.
+    /// Of the records that are met again.
     var fields: [StagedField] = []
     /// Where a field is, for records of so many that walking their chains would not do.
     var fieldIndex: [StagedPlace: Int] = [:]
     /// By the plan's keys, the first of each field: where it was staged last.
     var lastStaged: [StagedPlace]
-    var entities: EntityTable
+    /// By the same: the record that had it last, of those that are met for the first time.
+    var lastMet: [Int]
     /// By `Plan.keys`: the field's number, 0 until it is needed, and the first key with that number.
     var keyIDs: [(id: FieldID, first: Int32)]
     var firstKeys: [FieldID: Int32] = [:]
@@ -68,14 +69,13 @@ struct ResponseWriter: ~Copyable {
         records = Array(repeating: 0, count: count)
         places = Array(repeating: -1, count: count)
         origins = Array(repeating: .unstored, count: count)
-        entities = EntityTable(capacity: count)
         let keyCount = parsed.layout.plan.keys.count
         keyIDs = Array(repeating: (0, 0), count: keyCount)
         lastStaged = Array(repeating: StagedPlace(record: -1, field: -1), count: keyCount)
+        lastMet = Array(repeating: -1, count: keyCount)
+        firstKeys.reserveCapacity(keyCount)
         typeIDs = Array(repeating: 0, count: parsed.layout.typeNames.count + parsed.unknownTypes.count)
         staged.reserveCapacity(count)
-        // Fields of objects that are met again are brought together at the end.
-        fields.reserveCapacity(parsed.fields.count + parsed.fields.count / 4)
     }
 
     consuming func run(

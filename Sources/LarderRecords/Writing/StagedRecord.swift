@@ -13,6 +13,10 @@ struct StagedRecord {
     var owner: RecordField?
     /// True for a part in whose place the response has something else later on: it is not stored.
     var isAbandoned = false
+    /// The object whose fields are its own where it `isWhole`.
+    var source: Int
+    /// Whether its fields are those of one object and stand where they were parsed, and not in `ResponseWriter.fields`.
+    var isWhole = false
     /// Its fields in `ResponseWriter.fields`, chained in the order in which they came; -1 where there is none.
     var firstField = -1
     var lastField = -1
@@ -20,8 +24,13 @@ struct StagedRecord {
     /// Whether its fields are in `ResponseWriter.fieldIndex`.
     var isIndexed = false
 
-    /// Whether its fields stand one after the other, as those of a single object do.
-    var isContiguous: Bool { lastField - firstField + 1 == fieldCount }
+    init(id: RecordID, object: Int, isReplaced: Bool = false, owner: RecordField? = nil) {
+        self.id = id
+        self.object = object
+        self.isReplaced = isReplaced
+        self.owner = owner
+        source = object
+    }
 }
 
 /// A field of a staged record.

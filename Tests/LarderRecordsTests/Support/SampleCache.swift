@@ -11,17 +11,19 @@ import Testing
 final class SampleCache: @unchecked Sendable {
     let schema: SchemaIndex
     let path: String
+    private let options: RecordCache.Options
     private(set) var cache: RecordCache
 
-    init(_ schema: SchemaIndex, path: String) throws {
+    init(_ schema: SchemaIndex, path: String, options: RecordCache.Options = .init()) throws {
         self.schema = schema
         self.path = path
-        cache = try RecordCache(folder: path, stamp: "sample")
+        self.options = options
+        cache = try RecordCache(folder: path, stamp: "sample", options: options)
     }
 
     func reopen() throws {
         try cache.close()
-        cache = try RecordCache(folder: path, stamp: "sample")
+        cache = try RecordCache(folder: path, stamp: "sample", options: options)
     }
 
     func operation(_ text: String, _ variables: [String: Value] = [:], name: String? = nil) throws -> BoundOperation {

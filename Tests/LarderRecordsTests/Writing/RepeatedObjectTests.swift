@@ -67,4 +67,59 @@ struct RepeatedObjectTests {
             }
         }
     }
+
+    @Test(
+        "An object that comes several times has the last of each field, whichever of them are whole",
+        arguments: [
+            [#""name":"A","login":"a""#, #""name":"B","login":"b""#],
+            [#""name":"A","login":"a""#, #""name":"B""#, #""login":"b""#],
+            [#""name":"A""#, #""name":"X","login":"y""#, #""name":"B","login":"b""#],
+            [#""name":"A","login":"b""#, #""name":"B""#],
+        ])
+    func lastOfEachField(_ users: [String]) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let fragment = try sample.fragment("""
+                fragment F on User { id friends { ...U friends { ...V friends { ...W } } } }
+                fragment U on User { id \(fields(in: users[0])) }
+                fragment V on User { id \(fields(in: users[1])) }
+                fragment W on User { id \(fields(in: users.last ?? "")) }
+                """, name: "F")
+            func object(_ index: Int) -> String {
+                guard index < 3 else { return "" }
+                let own = users[min(index, users.count - 1)]
+                let below = index < 2 ? ",\"friends\":[\(object(index + 1))]" : ""
+                return "{\"__typename\":\"User\",\"id\":\"2\",\(own)\(below)}"
+            }
+            // The nested ones are inside of the first, and come after it in the text.
+            for _ in 0..<2 {
+                try await sample.write(
+                    fragment, response: "{\"data\":{\"__typename\":\"User\",\"id\":\"1\",\"friends\":[\(object(0))]}}",
+                    to: .object(key: "User:1"))
+                #expect(
+                    try sample.json(try sample.fragment("fragment F on User { name login }"), from: .object(key: "User:2"))
+                        == #"{"name":"B","login":"b"}"#)
+            }
+        }
+    }
+
+    private func fields(in user: String) -> String {
+        ["name", "login"].filter { user.contains("\"\($0)\"") }.joined(separator: " ")
+    }
+
+    @Test("A list that has the same object twice keeps the later of both")
+    func twiceInAList() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let fragment = try sample.fragment("fragment F on User { id friends { id name login } }")
+            try await sample.write(
+                fragment,
+                response: """
+                    {"data":{"__typename":"User","id":"1","friends":[{"__typename":"User","id":"2","name":"A","login":"a"},
+                    {"__typename":"User","id":"3","name":"C","login":"c"},
+                    {"__typename":"User","id":"2","name":"B","login":"b"}]}}
+                    """, to: .object(key: "User:1"))
+            #expect(
+                try sample.json(try sample.fragment("fragment F on User { friends { name login } }"), from: .object(key: "User:1"))
+                    == #"{"friends":[{"name":"B","login":"b"},{"name":"C","login":"c"},{"name":"B","login":"b"}]}"#)
+        }
+    }
 }

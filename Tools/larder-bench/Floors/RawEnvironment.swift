@@ -14,6 +14,13 @@ final class RawEnvironment {
         var isInteger: Bool
         var entries: [(key: [UInt8], value: [UInt8])] = []
 
+        /// The same in memory of its own.
+        func copied() -> Contents {
+            var copy = self
+            copy.entries = entries.map { (key: $0.key.map { $0 }, value: $0.value.map { $0 }) }
+            return copy
+        }
+
         var byteCount: Int { entries.reduce(0) { $0 + $1.key.count + $1.value.count } }
     }
 

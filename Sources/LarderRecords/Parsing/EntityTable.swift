@@ -17,13 +17,16 @@ struct EntityTable {
     }
 
     /// The object with that key that was met first; puts this one in its place if there is none.
+    ///
+    /// - Parameter objects: Of the response; `keys` are theirs, one after the other.
     mutating func first(
-        _ key: UnsafeRawBufferPointer, of object: Int, in parsed: borrowing ParsedResponse
+        like object: Int, _ objects: borrowing [ParsedObject], _ keys: UnsafeRawBufferPointer
     ) -> Int {
+        let key = objects[object].key(in: keys)
         var place = Int(checksum(key, seed: seed)) & mask
         while places[place] >= 0 {
             let other = Int(places[place])
-            if hasSameBytes(parsed.key(of: other), key) { return other }
+            if hasSameBytes(objects[other].key(in: keys), key) { return other }
             place = (place + 1) & mask
         }
         places[place] = Int32(truncatingIfNeeded: object)

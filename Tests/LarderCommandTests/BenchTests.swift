@@ -1,0 +1,86 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("larder-bench", .timeLimit(.minutes(5)))
+struct BenchTests {
+    /// What a run printed, as far as it is of the promised shape; what may be absent is optional.
+    private struct Report: Decodable {
+        struct Row: Decodable {
+            var name, what, unit: String
+            var value: Double
+            var floorName: String?
+            var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess: Double?
+            var isReached: Bool?
+        }
+
+        var version: Int
+        var input: String
+        var rounds, processors: Int
+        var rows: [Row]
+    }
+
+    /// Runs the benchmark's quickest rounds, and looks at what it prints and leaves.
+    private func report(_ arguments: [String]) async throws -> Report {
+        try await withTemporaryFolder { folder in
+            let outcome = try await LarderProcess.run(
+                program: "larder-bench", ["--json", "--rounds", "1", "--folder", folder.path] + arguments)
+            try #require(outcome.status == 0, "\(outcome.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "its stores are removed")
+            return try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+        }
+    }
+
+    private func expectComparison(_ row: Report.Row, _ location: SourceLocation = #_sourceLocation) throws {
+        let floor = try #require(row.floor, "\(row.name)", sourceLocation: location)
+        let ratio = try #require(row.ratio, "\(row.name)", sourceLocation: location)
+        #expect(row.unit == "seconds", "\(row.name)", sourceLocation: location)
+        #expect(row.value > 0 && floor > 0, "\(row.name)", sourceLocation: location)
+        #expect(abs(ratio - row.value / floor) <= ratio * 1e-9, "\(row.name)", sourceLocation: location)
+        #expect(row.floorName?.isEmpty == false && !row.what.isEmpty, "\(row.name)", sourceLocation: location)
+        #expect(row.fastest != nil && row.fastestFloor != nil, "\(row.name)", sourceLocation: location)
+        if let limit = row.reachRatio {
+            #expect(row.isReached == (row.value <= floor * limit), "\(row.name)", sourceLocation: location)
+        }
+    }
+
+    @Test("A real response is parsed and compared with its floor",
+        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+    func parsesRealData() async throws {
+        let data = SharedData.folder.appending(path: "github").path
+        let name = "IssuesAndCommentsForRepository"
+        let report = try await report([
+            "--schema", "\(data)/schema.graphqls", "--operation", "\(data)/\(name).graphql", "--response",
+            "\(data)/\(name).json", "--rows", "parse",
+        ])
+        #expect(report.version == 1)
+        #expect(report.input == "\(data)/\(name).json, \(try SharedData.bytes("github/\(name).json").count) bytes")
+        #expect(report.rounds == 1 && report.processors > 0)
+        #expect(report.rows.map(\.name) == ["parse"])
+        for row in report.rows { try expectComparison(row) }
+    }
+
+    @Test("Rows come in their own order whatever they are asked in, each with the floor of the same run")
+    func rows() async throws {
+        try await Pantry.withFiles { pantry in
+            let options = [
+                "--schema", pantry.path("schema.graphqls"), "--operation", pantry.path("operations.graphql"), "--name",
+                "List", "--variables", pantry.path("two.json"), "--response", pantry.path("list.json"),
+            ]
+            let report = try await report(options + ["--rows", "recommit", "commit", "parse"])
+            #expect(report.rows.map(\.name) == ["parse", "commit", "recommit"])
+            for row in report.rows { try expectComparison(row) }
+        }
+    }
+
+    @Test(
+        "Arguments that make no sense are refused",
+        arguments: ["--rows nonsense", "--rounds 0", "--largest 0", "--schema only.graphqls", "--wat"])
+    func refuses(_ arguments: String) async throws {
+        let outcome = try await LarderProcess.run(
+            program: "larder-bench", arguments.split(separator: " ").map(String.init))
+        #expect(outcome.status == 64)
+        #expect(outcome.output == "")
+        #expect(outcome.errors.hasPrefix("Error: "), "\(outcome.errors)")
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import LarderGraphQL
+import LarderLMDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("A full map", .timeLimit(.minutes(2)))
+struct FullMapTests {
+    enum Change: CaseIterable {
+        case write, update, removeKeys, removeType, removeField, compact, clear
+
+        func make(_ sample: SampleCache) async throws {
+            let cache = sample.cache
+            let operation = try sample.operation("{ boxes { id text } }")
+            let changed = try ParsedResponse.parse(
+                Array(#"{"data":{"boxes":[{"id":"0","text":"changed"}]}}"#.utf8), along: operation.layout)
+            switch self {
+            case .write: _ = try await cache.write(changed, of: operation)
+            case .update: _ = try await cache.update(operation) { _ in changed }
+            case .removeKeys: _ = try await cache.remove(keys: ["Box:0", "Box:1"], as: .evicted)
+            case .removeType: _ = try await cache.remove(type: "Box", as: .deleted)
+            case .removeField: _ = try await cache.remove(field: "boxes", of: CacheKey.queryRoot)
+            case .compact: _ = try await cache.compact()
+            case .clear: _ = try await cache.clear()
+            }
+        }
+    }
+
+    /// Uses all room up: what was replaced is kept for whoever reads.
+    private func exhaust(_ generation: Generation) throws {
+        var failure: LMDBError?
+        while failure == nil {
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+            do {
+                let state = try GenerationState.stored(transaction, generation.tables)
+                try state.store(&transaction, generation.tables)
+                try transaction.commit()
+            } catch let error as LMDBError { failure = error }
+        }
+        try #require(failure?.code == .mapFull)
+    }
+
+    /// As many pages more or fewer are taken at first, so that room ends at different steps of a change.
+    @Test("Whatever needs room on it is refused whole, and made when there is room again",
+        arguments: Change.allCases, 0..<4)
+    func refuses(_ change: Change, pages: Int) async throws {
+        let schema = try SchemaIndex(parsing: "type Query { boxes: [Box!] } type Box { id: ID! text: String }")
+        try await withTemporaryFolder { folder in
+            var options = RecordCache.Options()
+            options.maximumSize = 1 << 20
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            let boxes = (0..<40).map { number in
+                let text = String(repeating: "x", count: number == 0 ? pages * 4_096 : 300)
+                return #"{"id":"\#(number)","text":"\#(text)"}"#
+            }
+            try await sample.write("{ boxes { id text } }", data: #"{"boxes":[\#(boxes.joined(separator: ","))]}"#)
+            let answer = try sample.json("{ boxes { id text } }")
+            let dump = try CacheDump(sample.cache)
+
+            let reading = try sample.cache.generation.environment.beginRead()
+            try exhaust(sample.cache.generation)
+            for _ in 0..<3 {
+                let error = await #expect(throws: RecordError.self) { try await change.make(sample) }
+                #expect(error?.code == .full)
+            }
+            #expect(try sample.json("{ boxes { id text } }") == answer)
+            #expect(try CacheDump(sample.cache).difference(from: dump).isEmpty)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["1"], "nothing is left over")
+            try expectSound(sample.cache)
+
+            _ = consume reading
+            try await change.make(sample)
+            #expect(try !CacheDump(sample.cache).difference(from: dump).isEmpty || change == .compact)
+            try expectSound(sample.cache)
+            try sample.reopen()
+            #expect((try? sample.json("{ boxes { id text } }")) == answer || change != .compact)
+            try expectSound(sample.cache)
+            try sample.cache.close()
+        }
+    }
+}
