@@ -33,6 +33,12 @@ public struct LarderError: Error, Sendable {
         public static let noTransport = Code(rawValue: "larder.noTransport")
         /// The partition is not the current one any more, or the store was closed.
         public static let parked = Code(rawValue: "larder.parked")
+        /// The mutation is neither applied nor set aside yet; it goes on.
+        public static let unsettled = Code(rawValue: "larder.unsettled")
+        /// No mutation of this id is known.
+        public static let unknownMutation = Code(rawValue: "larder.unknownMutation")
+        /// Queued mutations cannot be sent from here; the cause says why.
+        public static let notRunnable = Code(rawValue: "larder.notRunnable")
         /// The task was cancelled.
         public static let cancelled = Code(rawValue: "larder.cancelled")
     }

@@ -110,11 +110,7 @@ extension Partition {
         guard let transport else {
             throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
         }
-        let compiled = try core.operations.compiled(operation)
-        let request = GraphQLRequest(
-            kind: GraphQLRequest.OperationKind(compiled.kind), operationName: compiled.name,
-            document: compiled.sentText, documentHash: compiled.sentHash,
-            variables: Value.object(bound.binding.variables).json, headers: options.headers)
+        let request = try core.request(operation, bound, headers: options.headers)
         let answer: GraphQLAnswer
         do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {
             throw error.code == .cancelled
@@ -137,6 +133,19 @@ extension Partition {
                 response: parsed.hasData ? response : nil)
         }
         return policy == .ignore ? response.withoutErrors : response
+    }
+}
+
+extension PartitionCore {
+    /// What is sent to ask an operation.
+    func request(
+        _ operation: GraphQLOperation, _ bound: BoundOperation, headers: [GraphQLRequest.Header]
+    ) throws(LarderError) -> GraphQLRequest {
+        let compiled = try operations.compiled(operation)
+        return GraphQLRequest(
+            kind: GraphQLRequest.OperationKind(compiled.kind), operationName: compiled.name,
+            document: compiled.sentText, documentHash: compiled.sentHash,
+            variables: Value.object(bound.binding.variables).json, headers: headers)
     }
 }
 

@@ -183,7 +183,7 @@ extension Partition {
 
 extension Value {
     /// The value as JSON, unless JSON cannot say it.
-    fileprivate var checkedJSON: [UInt8] {
+    var checkedJSON: [UInt8] {
         get throws(LarderError) {
             if let fault { throw LarderError(.data, "the data cannot be stored: \(fault)") }
             return json

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LarderGraphQL
 internal import LarderRecords
 internal import Logging
@@ -11,9 +12,12 @@ public final class Partition: Sendable {
     let transport: (any GraphQLTransport)?
 
     convenience init(
-        cache: RecordCache, schema: Schema, transport: (any GraphQLTransport)?, logger: Logger
+        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: Schema,
+        transport: (any GraphQLTransport)?, logger: Logger, now: @escaping @Sendable () -> Date
     ) {
-        self.init(core: PartitionCore(cache: cache, schema: schema.index, logger: logger), transport: transport)
+        let core = PartitionCore(
+            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, logger: logger, now: now)
+        self.init(core: core, transport: transport)
     }
 
     private init(core: PartitionCore, transport: (any GraphQLTransport)?) {
@@ -29,13 +33,26 @@ public final class Partition: Sendable {
 
 /// What all handles of a partition share.
 final class PartitionCore: Sendable {
+    let name: String
     let cache: RecordCache
+    let intent: Intent
+    /// The store's.
+    let folder: URL
+    /// The time of day, which moves as it likes.
+    let now: @Sendable () -> Date
     let operations: OperationCache
     let watchers: WatcherIndex
     let logger: Logger
 
-    init(cache: RecordCache, schema: SchemaIndex, logger: Logger) {
+    init(
+        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, logger: Logger,
+        now: @escaping @Sendable () -> Date
+    ) {
+        self.name = name
         self.cache = cache
+        self.intent = intent
+        self.folder = folder
+        self.now = now
         self.logger = logger
         operations = OperationCache(schema)
         let watchers = WatcherIndex()

@@ -1,5 +1,6 @@
 public import Foundation
 internal import LarderGraphQL
+internal import LarderOperations
 internal import LarderRecords
 public import Logging
 internal import Synchronization
@@ -30,6 +31,8 @@ public final class Store: Sendable {
         public var label = "larder"
         /// Where diagnostics go: what is not worth an error, or has nobody to be thrown at.
         public var logger = Logger(label: "larder")
+        /// The time of day, for what is kept of mutations; tests hold it.
+        public var now: @Sendable () -> Date = { Date() }
 
         /// 64 GiB of address space, writable, and five seconds for every wait.
         public init() {}
@@ -44,6 +47,7 @@ public final class Store: Sendable {
     /// Where in the program it was opened.
     private let openedBy: String
     private let partitions = Mutex(Partitions())
+    private let intent: Intent
 
     private struct Partitions {
         var open: [String: Partition] = [:]
@@ -55,6 +59,7 @@ public final class Store: Sendable {
         self.folder = folder
         self.schema = schema
         self.options = options
+        intent = Intent(folder: folder, options: options.operations)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
@@ -100,7 +105,9 @@ public final class Store: Sendable {
                 options.openedBy = openedBy
                 let cache = try RecordCache(
                     folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
-                let partition = Partition(cache: cache, schema: schema, transport: transport, logger: self.options.logger)
+                let partition = Partition(
+                    name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: transport,
+                    logger: self.options.logger, now: self.options.now)
                 partitions.open[name] = partition
                 return .success(partition)
             } catch { return .failure(LarderError(error)) }
@@ -117,11 +124,24 @@ public final class Store: Sendable {
             defer { partitions = Partitions(isClosed: true) }
             return partitions.open
         }
-        for partition in open.values { try partition.close() }
+        var failure: LarderError?
+        for partition in open.values {
+            do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
+        }
+        try intent.close()
+        if let failure { throw failure }
     }
 }
 
 extension Store.Options {
+    var operations: OperationsDatabase.Options {
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = isReadOnly
+        options.busyTimeout = lockDeadline
+        options.verifiesAlways = verifiesAlways
+        return options
+    }
+
     var records: RecordCache.Options {
         var options = RecordCache.Options()
         options.maximumSize = maximumSize

@@ -1,5 +1,9 @@
 /// Carries operations to a GraphQL server. `LarderHTTP` has one over HTTP; tests hand in their own.
 public protocol GraphQLTransport: Sendable {
+    /// How the server can tell that a mutation is a repeat; nil, as where it is not implemented, if it cannot. A mutation
+    /// whose answer was lost is then not sent again on its own.
+    var idempotency: Idempotency? { get }
+
     /// Sends one operation and returns the server's answer, not yet understood.
     ///
     /// An answer is any body that may be a GraphQL response, whatever status it came with: reading it, and
@@ -11,4 +15,9 @@ public protocol GraphQLTransport: Sendable {
     func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer
+}
+
+extension GraphQLTransport {
+    /// The server cannot tell a repeat.
+    public var idempotency: Idempotency? { nil }
 }

@@ -9,15 +9,15 @@ internal import Musl
 /// A file that the kernel locks for a living process: a dead holder's lock is free at once, a stopped holder's is not.
 ///
 /// `flock` belongs to the open file, so each instance excludes all others, in this process too.
-final class LockFile: Sendable {
-    let path: String
-    let isWritable: Bool
+package final class LockFile: Sendable {
+    package let path: String
+    package let isWritable: Bool
     private let descriptor: Int32
 
     /// Opens the file, and makes it where that is permitted.
     ///
     /// - Parameter mustWrite: where false, a file that cannot be made or written is opened for reading only.
-    init(path: String, mustWrite: Bool) throws(LMDBError) {
+    package init(path: String, mustWrite: Bool) throws(LMDBError) {
         self.path = path
         do throws(LMDBError) {
             descriptor = try FileSystem.open(path, O_RDWR | O_CREAT)
@@ -31,10 +31,10 @@ final class LockFile: Sendable {
 
     deinit { close(descriptor) }
 
-    enum Kind { case shared, exclusive }
+    package enum Kind { case shared, exclusive }
 
     /// Takes the lock if it is free; replaces the kind that is held.
-    func tryLock(_ kind: Kind) throws(LMDBError) -> Bool {
+    package func tryLock(_ kind: Kind) throws(LMDBError) -> Bool {
         while flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 {
             if errno == EWOULDBLOCK { return false }
             if errno != EINTR { throw .make(errno, doing: "locking a file", path: path) }
@@ -42,10 +42,10 @@ final class LockFile: Sendable {
         return true
     }
 
-    func unlock() { _ = flock(descriptor, LOCK_UN) }
+    package func unlock() { _ = flock(descriptor, LOCK_UN) }
 
     /// The first bytes of the file, as text.
-    func note() -> String {
+    package func note() -> String {
         withUnsafeTemporaryAllocation(byteCount: Self.noteSize, alignment: 1) { bytes in
             guard let start = bytes.baseAddress else { return "" }
             let count = pread(descriptor, start, bytes.count, 0)
@@ -55,7 +55,7 @@ final class LockFile: Sendable {
     }
 
     /// Replaces the note, which is for people: failing to write it is no failure.
-    func setNote(_ note: String) {
+    package func setNote(_ note: String) {
         var bytes = Array(note.utf8.prefix(Self.noteSize - 1))
         bytes += repeatElement(UInt8(ascii: "\n"), count: Self.noteSize - bytes.count)
         _ = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }

@@ -1,0 +1,55 @@
+internal import Synchronization
+
+/// Wakes whoever waits for something to happen. Ringing while nobody waits is not forgotten by those who noted the count
+/// before they looked.
+final class Bell: Sendable {
+    private struct State {
+        var count: UInt64 = 0
+        var next = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// How often it was rung.
+    var count: UInt64 { state.withLock { $0.count } }
+
+    func ring() {
+        let waiting = state.withLock { state in
+            state.count += 1
+            defer { state.waiting = [:] }
+            return state.waiting.values.map { $0 }
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Waits until it has been rung more often than `count`, the time is over, or the task is cancelled.
+    func wait(past count: UInt64, for time: Duration) async {
+        guard time > .zero else { return }
+        await withTaskGroup { group in
+            group.addTask { await self.wait(past: count) }
+            group.addTask { try? await Task.sleep(for: time) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func wait(past count: UInt64) async {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    guard state.count <= count, !Task.isCancelled else { return false }
+                    state.waiting[number] = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+        }
+    }
+}

@@ -1,0 +1,33 @@
+public import LarderGraphQL
+
+/// A mutation that is asked about: of a resolver how a conflict ends, of a check whether it took effect.
+public struct MutationInQuestion: Sendable {
+    /// The mutation's id.
+    public let id: MutationID
+    /// What was sent.
+    public let operation: GraphQLOperation
+    /// By which the server would tell a repeat.
+    public let idempotencyKey: String
+    /// What the server said, as JSON, where it said something.
+    public let serverErrors: [UInt8]?
+}
+
+/// What becomes of a mutation that the server refuses because something else has changed meanwhile.
+public enum ConflictResolution: Sendable {
+    /// The server's state stays; the mutation is given up.
+    case keepServers
+    /// It is sent again with these variables, and a new idempotency key.
+    case retry(variables: [String: Value])
+    /// It waits for somebody to decide.
+    case setAside
+}
+
+/// Whether a mutation took effect whose answer was lost.
+public enum CheckedOutcome: Sendable {
+    /// It did. `response` is the data that the server would have answered, where that is known.
+    case tookEffect(response: Value?)
+    /// It did not, and is sent again.
+    case hadNoEffect
+    /// The server does not tell; it is set aside.
+    case unknown
+}

@@ -1,0 +1,28 @@
+/// Whether the network is there, as the system says. Given from outside; nothing is sent while it says no.
+public protocol Connectivity: Sendable {
+    /// What is known now.
+    var isConnected: Bool { get }
+    /// Called whenever that changes, from any thread. Calls until `stop` of the answer is called.
+    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation
+}
+
+/// Ends an observation.
+public struct ConnectivityObservation: Sendable {
+    /// Ends it.
+    public let stop: @Sendable () -> Void
+
+    /// - Parameter stop: What ends the observation.
+    public init(stop: @escaping @Sendable () -> Void) { self.stop = stop }
+}
+
+/// Nothing is known of the network, so it is tried.
+public struct AssumedConnectivity: Connectivity {
+    /// Always connected.
+    public init() {}
+    /// True.
+    public var isConnected: Bool { true }
+    /// Never calls.
+    public func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+        ConnectivityObservation(stop: {})
+    }
+}

@@ -1,0 +1,71 @@
+internal import Foundation
+internal import LarderOperations
+internal import Synchronization
+
+/// What a store wants done: `larder.sqlite`, opened when it is needed first.
+///
+/// A store that only reads and fetches has no such file.
+final class Intent: Sendable {
+    private enum State {
+        case unopened
+        case open(OperationsDatabase)
+        case closed
+    }
+
+    private let folder: URL
+    private let options: OperationsDatabase.Options
+    private let state = Mutex(State.unopened)
+    /// Rung whenever this process has changed something.
+    let bell = Bell()
+
+    init(folder: URL, options: OperationsDatabase.Options) {
+        self.folder = folder
+        self.options = options
+    }
+
+    /// The database; nil where there is none and none is to be made.
+    func database(making: Bool) throws(LarderError) -> OperationsDatabase? {
+        let result = state.withLock { state -> Result<OperationsDatabase?, LarderError> in
+            switch state {
+            case .open(let database): return .success(database)
+            case .closed: return .failure(.parked)
+            case .unopened:
+                let file = folder.appending(path: OperationsDatabase.fileName)
+                guard making || FileManager.default.fileExists(atPath: file.path) else { return .success(nil) }
+                do throws(OperationsError) {
+                    let database = try OperationsDatabase(folder: folder, options: options)
+                    state = .open(database)
+                    return .success(database)
+                } catch { return .failure(LarderError(error)) }
+            }
+        }
+        return try result.get()
+    }
+
+    /// The database, which is made if there is none.
+    func database() throws(LarderError) -> OperationsDatabase {
+        guard let database = try database(making: true) else { throw .parked }
+        return database
+    }
+
+    func close() throws(LarderError) {
+        let open = state.withLock { state in
+            defer { state = .closed }
+            if case .open(let database) = state { return database as OperationsDatabase? }
+            return nil
+        }
+        bell.ring()
+        do throws(OperationsError) { try open?.close() } catch { throw LarderError(error) }
+    }
+}
+
+extension LarderError {
+    init(_ error: OperationsError) {
+        if error.code == .closed {
+            self = .parked
+            cause = error
+        } else {
+            self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+internal import LarderOperations
+internal import LarderRecords
+
+/// A queued mutation, whose outcome can be asked for and waited for.
+public struct MutationReceipt: Sendable {
+    /// By which it is found again, after a restart too: `Partition.mutation(_:)`.
+    public let id: MutationID
+    let intent: Intent
+
+    /// What is known of it; nil where it never was, or was settled so long ago that it is forgotten.
+    public func status() throws(LarderError) -> MutationStatus? {
+        guard let database = try intent.database(making: false) else { return nil }
+        do {
+            return switch try database.mutations.find(id.uuid) {
+            case .present(let mutation): MutationStatus(mutation)
+            case .settled(let outcome): MutationStatus(outcome)
+            case .unknown: nil
+            }
+        } catch { throw LarderError(error) }
+    }
+
+    /// Waits until the mutation has been applied, discarded or set aside.
+    ///
+    /// - Parameter time: How long at most.
+    /// - Throws: `.unsettled` when the time is over; `.unknownMutation` where there is none of this id; `.cancelled`.
+    public func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
+        let deadline = ContinuousClock.now + time
+        while true {
+            let count = intent.bell.count
+            guard let status = try status() else {
+                throw LarderError(.unknownMutation, "there is no mutation \(id), or its outcome was forgotten")
+            }
+            if status.isEnded { return status }
+            if Task.isCancelled { throw LarderError(.cancelled, "the wait for mutation \(id) was cancelled") }
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else {
+                throw LarderError(
+                    .unsettled, "mutation \(id) is still \(status.state.rawValue); it goes on without this wait")
+            }
+            // Another process may carry it out, whose bell this is not.
+            await intent.bell.wait(past: count, for: min(left, Self.pause))
+        }
+    }
+
+    private static let pause = Duration.milliseconds(100)
+}

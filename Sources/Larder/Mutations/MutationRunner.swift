@@ -1,0 +1,82 @@
+internal import LarderRecords
+internal import Synchronization
+
+/// Sends a partition's queued mutations, each lane in its order, and stores what the server answers.
+///
+/// Of all runners of a partition, in all processes, one works and the others stand by: it holds a lock of the kernel's
+/// that is free as soon as it dies. What a dead one left in flight is sent again where the server can tell a repeat; where
+/// it cannot, the mutation's check is asked, and without one it is set aside as `outcomeUnknown`.
+///
+/// ```swift
+/// let runner = MutationRunner(app)
+/// try await runner.run()              // until its task is cancelled, or a ServiceGroup shuts down
+/// ```
+public final class MutationRunner: Sendable {
+    /// How mutations are sent.
+    public struct Options: Sendable {
+        /// How long one exchange with the server may take.
+        public var timeout = Duration.seconds(30)
+        /// How long to wait after a failure.
+        public var backoff = Backoff()
+        /// How many lanes are sent side by side.
+        public var maximumLanes = 8
+        /// After so many attempts that ended in a fault of the server the mutation is set aside.
+        public var maximumFaults = 20
+        /// Headers of each request.
+        public var headers: [GraphQLRequest.Header] = []
+        /// Whether the network is there.
+        public var connectivity: any Connectivity = AssumedConnectivity()
+        /// Who decides on conflicts, by the name that a mutation says.
+        public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]
+        /// Who tells whether a mutation took effect whose answer was lost, by the name that a mutation says.
+        public var checks: [String: @Sendable (MutationInQuestion) async throws -> CheckedOutcome] = [:]
+        /// How long a resolver or a check may take; one that takes longer has not answered.
+        public var questionTimeout = Duration.seconds(30)
+        /// A number from 0 to 1, by which pauses are spread; tests hold it.
+        public var random: @Sendable () -> Double = { .random(in: 0...1) }
+
+        /// Thirty seconds an exchange, eight lanes, no resolvers and no checks.
+        public init() {}
+    }
+
+    /// What a runner is doing.
+    public enum State: Sendable, Hashable {
+        /// It has not begun, or has ended.
+        case stopped
+        /// Another runner of the partition works.
+        case standingBy
+        case running
+        /// The server does not know the user; `resume` goes on.
+        case waitingForSignIn
+        /// There is no network.
+        case offline
+    }
+
+    struct Progress {
+        var state = State.stopped
+        var isSignedOut = false
+        var isStopping = false
+        var busyLanes: Set<String> = []
+    }
+
+    let core: PartitionCore
+    let transport: (any GraphQLTransport)?
+    let options: Options
+    let progress = Mutex(Progress())
+
+    /// - Parameter partition: Whose mutations are sent, over its transport.
+    public init(_ partition: Partition, options: Options = Options()) {
+        core = partition.core
+        transport = partition.transport
+        self.options = options
+    }
+
+    /// What it is doing now.
+    public var state: State { progress.withLock { $0.state } }
+
+    /// Goes on after somebody has signed in.
+    public func resume() {
+        progress.withLock { $0.isSignedOut = false }
+        core.intent.bell.ring()
+    }
+}

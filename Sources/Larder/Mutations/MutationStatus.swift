@@ -1,0 +1,90 @@
+public import Foundation
+internal import LarderOperations
+
+/// What is known of a queued mutation.
+public struct MutationStatus: Sendable {
+    /// Where a mutation is on its way.
+    public enum State: String, Sendable, Hashable, CaseIterable {
+        /// Not sent yet, or known to have had no effect.
+        case pending
+        /// Sent, or about to be.
+        case inFlight
+        /// Carried out by the server; the answer is yet to be stored.
+        case acknowledged
+        /// Set aside, with the reason, until somebody replays or discards it.
+        case deadLetter
+        /// Carried out, and the answer is stored.
+        case applied
+        /// Given up.
+        case discarded
+    }
+
+    /// Why a mutation waits, was set aside or was given up.
+    public struct Failure: Sendable, Hashable {
+        /// What kind of failure it is, such as `rejected` or `outcomeUnknown`; see the article on mutations.
+        public let kind: String
+        /// The code of the layer that failed, or the server's.
+        public let code: String?
+        /// What happened, for people.
+        public let message: String
+        /// The server's errors, as JSON.
+        public let details: [UInt8]?
+        /// When.
+        public let time: Date
+    }
+
+    /// The mutation's id.
+    public let id: MutationID
+    /// Where it is.
+    public let state: State
+    /// Its place in the order.
+    public let sequence: Int64
+    /// How often it was sent, or begun to be.
+    public let attempts: Int
+    /// The last failure.
+    public let failure: Failure?
+    /// The data of the server's answer, as JSON, once it was applied.
+    public let result: [UInt8]?
+    /// Whether it waits for one that was set aside.
+    public let isStalled: Bool
+}
+
+extension MutationStatus {
+    init(_ mutation: Mutation) {
+        id = MutationID(mutation.id)
+        state = switch mutation.state {
+        case .pending: .pending
+        case .inFlight: .inFlight
+        case .acknowledged: .acknowledged
+        case .deadLetter: .deadLetter
+        }
+        sequence = mutation.sequence
+        attempts = mutation.attempts
+        failure = mutation.failure.map(Failure.init)
+        result = nil
+        isStalled = mutation.isStalled
+    }
+
+    init(_ outcome: Outcome) {
+        id = MutationID(outcome.mutation)
+        state = outcome.kind == .applied ? .applied : .discarded
+        sequence = outcome.sequence
+        attempts = 0
+        failure = outcome.failure.map(Failure.init)
+        result = outcome.result
+        isStalled = false
+    }
+
+    /// Whether nothing will become of it any more without somebody's doing.
+    public var isEnded: Bool { state == .applied || state == .discarded || state == .deadLetter }
+}
+
+extension MutationStatus.Failure {
+    init(_ failure: MutationFailure) {
+        kind = failure.class.rawValue
+        code = failure.code
+        message = failure.message
+        details = failure.details
+        time = failure.time
+    }
+}

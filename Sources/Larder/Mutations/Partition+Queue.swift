@@ -1,0 +1,117 @@
+public import Foundation
+internal import LarderGraphQL
+internal import LarderOperations
+internal import LarderRecords
+
+extension Partition {
+    /// Queues a mutation, which is sent when it is its turn and the server can be reached, after restarts as well.
+    ///
+    /// When this returns, the mutation is on disk and survives the loss of power. A `MutationRunner` sends it.
+    ///
+    /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response does
+    ///   not fit the operation; `operations.duplicate` where the id or idempotency key was used before;
+    ///   `operations.unknownTemporaryID`; `operations.full`, `operations.busy` and others where it cannot be stored.
+    @discardableResult
+    public func mutate(
+        _ operation: GraphQLOperation, queued: QueuedMutation = QueuedMutation()
+    ) async throws(LarderError) -> MutationReceipt {
+        let draft = try draft(operation, queued)
+        let mutation: Mutation
+        let queue = try core.intent.database().mutations
+        do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
+        core.intent.bell.ring()
+        return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)
+    }
+
+    /// A mutation that was queued before, in this process or another; whether it is known, its status tells.
+    public func mutation(_ id: MutationID) -> MutationReceipt { MutationReceipt(id: id, intent: core.intent) }
+
+    /// The mutations that are queued or set aside, in their order.
+    ///
+    /// - Parameter states: Nil for all that are not settled.
+    public func mutations(in states: Set<MutationStatus.State>? = nil) throws(LarderError) -> [MutationStatus] {
+        guard let database = try core.intent.database(making: false) else { return [] }
+        do {
+            return try database.mutations.list(MutationFilter(partition: core.name)).map(MutationStatus.init)
+                .filter { states?.contains($0.state) ?? true }
+        } catch { throw LarderError(error) }
+    }
+
+    /// Whether anything is queued, under way or set aside that the server may not have. O(log n).
+    public func hasUnsentMutations() throws(LarderError) -> Bool {
+        guard let database = try core.intent.database(making: false) else { return false }
+        do { return try database.mutations.hasUnsent(in: core.name) } catch { throw LarderError(error) }
+    }
+
+    // MARK: Dead letters
+
+    /// Changes the variables of a mutation that was set aside, before it is replayed.
+    ///
+    /// - Throws: `.variables` where they do not fit the operation; `operations.notFound`, `operations.wrongState`.
+    public func editMutation(_ id: MutationID, variables: [String: Value]) async throws(LarderError) {
+        let json = try Value.object(variables).checkedJSON
+        try await change { (queue) throws(OperationsError) in
+            try await queue.edit(id.uuid, Revision(variables: json))
+        }
+    }
+
+    /// Makes a mutation that was set aside pending again, at its old place in the order.
+    ///
+    /// - Parameter expires: Its new expiry.
+    /// - Throws: `operations.notFound`, `operations.wrongState`.
+    public func replayMutation(_ id: MutationID, expires: Date? = nil) async throws(LarderError) {
+        try await change { (queue) throws(OperationsError) in try await queue.replay(id.uuid, expires: expires) }
+    }
+
+    /// What becomes of the mutations that depend on one that is discarded.
+    public enum Dependents: Sendable, Hashable {
+        /// They are set aside, with the reason.
+        case setAside
+        /// They wait for it no more.
+        case release
+    }
+
+    /// Gives up a mutation that was set aside.
+    ///
+    /// - Throws: `operations.notFound`, `operations.wrongState`.
+    public func discardMutation(_ id: MutationID, dependents: Dependents) async throws(LarderError) {
+        let now = core.now()
+        try await change { (queue) throws(OperationsError) in
+            try await queue.discard(id.uuid, dependents: dependents == .release
+                    ? .release : .setAside(reason: "the mutation that it depends on was discarded"), now: now)
+        }
+    }
+
+    private func change(
+        _ body: (MutationQueue) async throws(OperationsError) -> Void
+    ) async throws(LarderError) {
+        let queue = try core.intent.database().mutations
+        do { try await body(queue) } catch { throw LarderError(error) }
+        core.intent.bell.ring()
+    }
+
+    private func draft(
+        _ operation: GraphQLOperation, _ queued: QueuedMutation
+    ) throws(LarderError) -> MutationDraft {
+        let bound = try core.operations.bound(operation, exposesAdded: true)
+        guard bound.layout.plan.kind == .mutation else {
+            throw LarderError(.operation, "only mutations are queued; use fetch")
+        }
+        var optimistic: [UInt8]?
+        if let response = queued.optimisticResponse {
+            let json = try response.checkedJSON
+            do throws(RecordError) { _ = try ParsedResponse.parse(data: json, along: bound.layout) } catch {
+                throw LarderError(.data, "the optimistic response does not fit: \(error.message)", cause: error)
+            }
+            optimistic = json
+        }
+        return MutationDraft(
+            id: queued.id?.uuid, partition: core.name, lane: queued.lane, idempotencyKey: queued.idempotencyKey,
+            content: MutationContent(
+                document: operation.document, operationName: operation.name,
+                variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
+                resolver: queued.resolver, checkQuery: queued.check),
+            dependencies: queued.dependencies.map(\.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
+            created: core.now(), expires: queued.expires)
+    }
+}

@@ -1,0 +1,43 @@
+public import Foundation
+public import LarderGraphQL
+
+/// How a mutation is kept until the server has carried it out.
+public struct QueuedMutation: Sendable {
+    /// By which its outcome is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
+    public var id: MutationID?
+    /// Mutations of one lane are sent in the order in which they were queued; lanes run side by side, and what they
+    /// change must be disjoint.
+    public var lane: String
+    /// Mutations that must have taken effect before.
+    public var dependencies: [MutationID]
+    /// What the server is expected to answer: the data, complete as for `Partition.write`. Shown until it answers.
+    public var optimisticResponse: Value?
+    /// Ids that stand in variables and optimistic response for those that the server will give. Where the optimistic
+    /// response has one, the answer has the real id.
+    public var temporaryIDs: [TemporaryObjectID]
+    /// By which the server tells a repeat; the id's text unless given.
+    public var idempotencyKey: String?
+    /// After this time it is of no use any more, and set aside unless it is under way.
+    public var expires: Date?
+    /// The name of the resolver that decides on a conflict; see `MutationRunner.Options.resolvers`.
+    public var resolver: String?
+    /// The name of the query that tells whether it took effect; see `MutationRunner.Options.checks`.
+    public var check: String?
+
+    /// In the one lane, without optimistic response, for ever.
+    public init(
+        id: MutationID? = nil, lane: String = "", dependencies: [MutationID] = [], optimisticResponse: Value? = nil,
+        temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
+        resolver: String? = nil, check: String? = nil
+    ) {
+        self.id = id
+        self.lane = lane
+        self.dependencies = dependencies
+        self.optimisticResponse = optimisticResponse
+        self.temporaryIDs = temporaryIDs
+        self.idempotencyKey = idempotencyKey
+        self.expires = expires
+        self.resolver = resolver
+        self.check = check
+    }
+}

@@ -1,0 +1,32 @@
+internal import Foundation
+internal import LarderLMDB
+
+/// The right to send a partition's mutations: a lock of the kernel's, which is free at once when its process dies and
+/// stays with one that is only stopped.
+final class RunnerLock: Sendable {
+    private let file: LockFile
+    /// Unlike any other runner's: what stands beside a mutation that is under way.
+    let owner: String
+
+    init(folder: URL, partition: String) throws(LarderError) {
+        let locks = folder.appending(path: "locks")
+        owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
+        do {
+            try FileManager.default.createDirectory(at: locks, withIntermediateDirectories: true)
+            file = try LockFile(path: locks.appending(path: "\(partition).runner").path, mustWrite: true)
+        } catch {
+            throw LarderError(.notRunnable, "the lock of the mutations' runner cannot be made: \(error)", cause: error)
+        }
+    }
+
+    /// False where another runner, in this process or another, has it.
+    func tryAcquire() throws(LarderError) -> Bool {
+        do throws(LMDBError) {
+            guard try file.tryLock(.exclusive) else { return false }
+        } catch { throw LarderError(.notRunnable, "the lock of the mutations' runner cannot be taken", cause: error) }
+        file.setNote(owner)
+        return true
+    }
+
+    func release() { file.unlock() }
+}

@@ -1,0 +1,282 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+private let rateDocument =
+    "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars}) { id title rating } }"
+
+private func rate(_ recipe: String, _ stars: Int) -> GraphQLOperation {
+    GraphQLOperation(rateDocument, variables: ["recipe": .string(recipe), "stars": .int(Int64(stars))])
+}
+
+private func rated(_ recipe: String, _ rating: Int) -> String {
+    #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","title":"Soup","rating":\#(rating)}}}"#
+}
+
+/// A server that tells repeats by a header, counts requests and effects, and answers as a test says.
+final class RatingServer: GraphQLTransport {
+    struct Seen {
+        var requests: [GraphQLRequest] = []
+        var effects: [String] = []
+        var keys: Set<String> = []
+    }
+
+    let idempotency: Idempotency?
+    private let seen = Mutex(Seen())
+    /// What happens to the request of this number, from 0, instead of an answer. `true` after it took effect.
+    private let trouble: @Sendable (Int) throws -> (error: TransportError, afterEffect: Bool)?
+    private let errors: @Sendable (Int) -> String?
+
+    init(
+        tellsRepeats: Bool = true,
+        trouble: @escaping @Sendable (Int) throws -> (error: TransportError, afterEffect: Bool)? = { _ in nil },
+        errors: @escaping @Sendable (Int) -> String? = { _ in nil }
+    ) {
+        idempotency = tellsRepeats ? .header(name: "Idempotency-Key") : nil
+        self.trouble = trouble
+        self.errors = errors
+    }
+
+    var requests: [GraphQLRequest] { seen.withLock { $0.requests } }
+    var effects: [String] { seen.withLock { $0.effects } }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        let number = seen.withLock { seen in
+            defer { seen.requests.append(request) }
+            return seen.requests.count
+        }
+        let trouble: (error: TransportError, afterEffect: Bool)?
+        do { trouble = try self.trouble(number) } catch { throw TransportError(.unreachable, "\(error)") }
+        if let trouble, !trouble.afterEffect { throw trouble.error }
+        if let text = errors(number) { return GraphQLAnswer(body: Array(text.utf8), status: 200) }
+        let variables = (try? JSONSerialization.jsonObject(with: Data(request.variables))) as? [String: Any] ?? [:]
+        let (recipe, stars) = (variables["recipe"] as? String ?? "", variables["stars"] as? Int ?? 0)
+        let key = request.headers.first { $0.name == "Idempotency-Key" }?.value
+        seen.withLock { seen in
+            if let key, !seen.keys.insert(key).inserted { return }
+            seen.effects.append("\(recipe) \(stars)")
+        }
+        if let trouble { throw trouble.error }
+        return GraphQLAnswer(body: Array(rated(recipe, stars).utf8), status: 200)
+    }
+}
+
+private func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> Void = { _ in }) -> MutationRunner {
+    var options = MutationRunner.Options()
+    options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+    change(&options)
+    return MutationRunner(app, options: options)
+}
+
+@Suite("Queued mutations are sent")
+struct RunnerTests {
+    @Test("A queued mutation is sent in its turn, and its answer is in the cache")
+    func sent() async throws {
+        let server = RatingServer()
+        try await withKitchen(server) { (app) throws in
+            var receipts: [MutationReceipt] = []
+            for stars in 1...3 { receipts.append(try await app.mutate(rate("1", stars), queued: .init())) }
+            #expect(try app.hasUnsentMutations())
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 1", "1 2", "1 3"])
+            #expect(try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))["rating"]?.double == 3)
+            #expect(try !app.hasUnsentMutations())
+            let status = try await receipts[2].ended(within: .seconds(5))
+            #expect(status.state == .applied)
+            #expect(status.result.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
+        }
+    }
+
+    @Test("What could not be sent is sent again, with the same key, and takes effect once")
+    func sentAgain() async throws {
+        let server = RatingServer { number in
+            switch number {
+            case 0: (.away, false)
+            case 1: (TransportError(.timedOut, "late"), true)
+            case 2: (TransportError(.status, "busy", status: 503), false)
+            case 3: (TransportError(.interrupted, "cut"), true)
+            default: nil
+            }
+        }
+        try await withKitchen(server) { (app) throws in
+            try await app.mutate(rate("1", 5), queued: .init())
+            try await app.mutate(rate("1", 4), queued: .init())
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 5", "1 4"])
+            let keys = server.requests.map { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
+            #expect(Set(keys).count == 2)
+            #expect(keys.count == 6)
+        }
+    }
+
+    @Test("One whose answer was lost is set aside where the server cannot tell a repeat, and others go on")
+    func outcomeUnknown() async throws {
+        let server = RatingServer(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
+        try await withKitchen(server) { (app) throws in
+            let lost = try await app.mutate(rate("1", 5), queued: .init())
+            let next = try await app.mutate(rate("1", 4), queued: .init())
+            try await quickRunner(app).drain()
+            #expect(try lost.status()?.state == .deadLetter)
+            #expect(try lost.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try next.status()?.state == .applied)
+            #expect(server.effects == ["1 5", "1 4"])
+        }
+    }
+
+    @Test("A check tells what became of one whose answer was lost", arguments: [true, false])
+    func checked(tookEffect: Bool) async throws {
+        let server = RatingServer(tellsRepeats: false) {
+            $0 == 0 ? (TransportError(.timedOut, "late"), tookEffect) : nil
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init(check: "rated"))
+            try await quickRunner(app) { options in
+                options.checks["rated"] = { question in
+                    #expect(question.id == receipt.id)
+                    return tookEffect
+                        ? .tookEffect(response: try Value(json: Array("""
+                            {"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}
+                            """.utf8)))
+                        : .hadNoEffect
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 5"])
+            #expect(server.requests.count == (tookEffect ? 1 : 2))
+            #expect(try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))["rating"]?.double == 5)
+        }
+    }
+
+    @Test("One that is rejected is set aside with the server's words, and blocks nobody")
+    func rejected() async throws {
+        let server = RatingServer(errors: {
+            $0 == 0 ? #"{"data":null,"errors":[{"message":"no such recipe","extensions":{"code":"BAD"}}]}"# : nil
+        })
+        try await withKitchen(server) { (app) throws in
+            let bad = try await app.mutate(rate("9", 1), queued: .init())
+            let dependent = try await app.mutate(rate("9", 2), queued: .init(dependencies: [bad.id]))
+            let good = try await app.mutate(rate("1", 3), queued: .init())
+            try await quickRunner(app).drain()
+            let status = try #require(try bad.status())
+            #expect(status.state == .deadLetter)
+            #expect(status.failure?.kind == "rejected")
+            #expect(status.failure?.code == "BAD")
+            #expect(status.failure?.message == "no such recipe")
+            #expect(try good.status()?.state == .applied)
+            #expect(try dependent.status()?.state == .pending)
+            #expect(try dependent.status()?.isStalled == true)
+            try await app.editMutation(bad.id, variables: ["recipe": "1", "stars": 4])
+            try await app.replayMutation(bad.id)
+            try await quickRunner(app).drain()
+            #expect(try bad.status()?.state == .applied)
+            #expect(try dependent.status()?.state == .applied)
+            #expect(server.effects == ["1 3", "1 4", "9 2"])
+        }
+    }
+
+    @Test("The token expires: nothing is dropped, nothing is tried over and over, and signing in goes on")
+    func notSignedIn() async throws {
+        let isSignedIn = Mutex(false)
+        let server = RatingServer { _ in
+            isSignedIn.withLock { $0 } ? nil : (TransportError(.status, "who?", status: 401), false)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(server.requests.count == 1)
+            #expect(try receipt.status()?.state == .pending)
+            isSignedIn.withLock { $0 = true }
+            runner.resume()
+            #expect(try await receipt.ended(within: .seconds(10)).state == .applied)
+            running.cancel()
+            try await running.value
+            #expect(runner.state == .stopped)
+        }
+    }
+
+    @Test("A conflict is resolved as the resolver says, and one without an answer does not stop the queue")
+    func conflicts() async throws {
+        let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
+        let server = RatingServer(errors: { [0, 1, 3].contains($0) ? conflict : nil })
+        try await withKitchen(server) { (app) throws in
+            let kept = try await app.mutate(rate("1", 1), queued: .init(resolver: "keep"))
+            let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
+            let silent = try await app.mutate(rate("1", 3), queued: .init(resolver: "silent"))
+            let last = try await app.mutate(rate("1", 4), queued: .init())
+            try await quickRunner(app) { options in
+                options.questionTimeout = .milliseconds(50)
+                options.resolvers = [
+                    "keep": { _ in .keepServers },
+                    "change": { _ in .retry(variables: ["recipe": "1", "stars": 9]) },
+                    "silent": { _ in
+                        try await Task.sleep(for: .seconds(3600))
+                        return .setAside
+                    },
+                ]
+            }.drain()
+            #expect(try kept.status()?.state == .discarded)
+            #expect(try changed.status()?.state == .applied)
+            #expect(try silent.status()?.state == .deadLetter)
+            #expect(try silent.status()?.failure?.kind == "conflict")
+            #expect(try last.status()?.state == .applied)
+            #expect(server.effects == ["1 9", "1 4"])
+        }
+    }
+
+    @Test("A sign-up that must happen now is never queued")
+    func immediate() async throws {
+        let server = RatingServer { _ in (.away, false) }
+        try await withKitchen(server) { (app) throws in
+            await #expect(throws: LarderError.self) {
+                try await app.mutate(rate("1", 1), delivery: .immediate(within: .seconds(1)))
+            }
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("Of two runners one works and the other stands by")
+    func standby() async throws {
+        let server = RatingServer()
+        try await withKitchen(server) { (app) throws in
+            let first = quickRunner(app)
+            let running = Task { try await first.run() }
+            while first.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            let second = quickRunner(app)
+            let waiting = Task { try await second.run() }
+            while second.state != .standingBy { try await Task.sleep(for: .milliseconds(2)) }
+            running.cancel()
+            try await running.value
+            while second.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            let receipt = try await app.mutate(rate("1", 2), queued: .init())
+            #expect(try await receipt.ended(within: .seconds(10)).state == .applied)
+            waiting.cancel()
+            try await waiting.value
+        }
+    }
+
+    @Test("Queued mutations, set-aside ones and outcomes are there after a restart")
+    func restart() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let schema = try Schema(parsing: kitchenSchema)
+            let store = try Store.open(at: folder, schema: schema)
+            let id = try await store.partition().mutate(rate("1", 5), queued: .init()).id
+            try store.close()
+            let server = RatingServer()
+            let again = try Store.open(at: folder, schema: schema)
+            let app = try again.partition(transport: server)
+            #expect(try app.mutation(id).status()?.state == .pending)
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 5"])
+            try again.close()
+            let last = try Store.open(at: folder, schema: schema)
+            #expect(try last.partition().mutation(id).status()?.state == .applied)
+            try last.close()
+        }
+    }
+}
