@@ -45,7 +45,9 @@ extension [UInt8]: Bindable {
     func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
         // Safe for the reason given above. No bytes are no blob to SQLite where there is no address: null.
         withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress, !bytes.isEmpty else { return sqlite3_bind_zeroblob(statement, index, 0) }
+            guard let start = bytes.baseAddress, !bytes.isEmpty else {
+                return sqlite3_bind_zeroblob(statement, index, 0)
+            }
             return sqlite3_bind_blob64(statement, index, start, UInt64(bytes.count), copied)
         }
     }

@@ -2,8 +2,8 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 
-/// The columns of the row at which a statement stands, from 0. Any of another type than expected is damage, and an error:
-/// nothing that a file holds may trap.
+/// The columns of the row at which a statement stands, from 0. Any of another type than expected is damage, and an
+/// error: nothing that a file holds may trap.
 ///
 /// Not to be kept past the row.
 struct Columns {
@@ -17,7 +17,8 @@ struct Columns {
     }
 
     func text(_ index: Int32) throws(OperationsError) -> String {
-        guard sqlite3_column_type(statement, index) == SQLITE_TEXT, let text = sqlite3_column_text(statement, index) else {
+        guard sqlite3_column_type(statement, index) == SQLITE_TEXT, let text = sqlite3_column_text(statement, index)
+        else {
             throw .unexpectedType(index)
         }
         // Safe: SQLite keeps the text until the statement moves, and says how long it is.

@@ -122,12 +122,12 @@ extension OperationsDatabase {
             try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"
         else {
             throw OperationsError(
-                .unsupported, "SQLite does not keep a synchronous log here; use a local volume, and the system's SQLite")
+                .unsupported, "SQLite keeps no synchronous log here; use a local volume, and the system's SQLite")
         }
     }
 
     private static func quickCheck(_ db: Database) throws {
         guard let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), finding != "ok" else { return }
-        throw OperationsError(.damaged, "larder.sqlite is damaged: \(finding); restore a backup, or repair it into a new file")
+        throw OperationsError.damaged(finding)
     }
 }

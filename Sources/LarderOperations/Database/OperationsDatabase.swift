@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// The store's durable intent: `larder.sqlite`, the only file that cannot be fetched again.
 ///
-/// What a call of this type acknowledged survives a killed process and the loss of power. Reads are synchronous, see what
-/// was committed, and wait for no writer of this process; writes are made one after the other, those that wait together
-/// in one commit. No wait is longer than the options say, for each access.
+/// What a call of this type acknowledged survives a killed process and the loss of power. Reads are synchronous, see
+/// what was committed, and wait for no writer of this process; writes are made one after the other, those that wait
+/// together in one commit. No wait is longer than the options say, for each access.
 ///
 /// Several processes, and several of these in one process, may have the same file open.
 package final class OperationsDatabase: Sendable {
@@ -47,7 +47,8 @@ package final class OperationsDatabase: Sendable {
     /// Watchers that outlive the process.
     package var watchers: WatcherTable { WatcherTable(database: self) }
 
-    /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does nothing.
+    /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does
+    /// nothing.
     package func close() throws(OperationsError) {
         let wasClosed = isClosed.withLock { isClosed in
             defer { isClosed = true }

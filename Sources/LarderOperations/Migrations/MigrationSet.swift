@@ -46,7 +46,8 @@ struct MigrationSet: Sendable {
             let failure = OperationsError.translated(error)
             guard failure.code == .storage else { throw failure }
             throw OperationsError(
-                .migrationFailed, "migration \(migration.label) failed; the database is as it was", cause: failure.cause)
+                .migrationFailed, "migration \(migration.label) failed; the database is as it was; see the cause",
+                cause: failure.cause)
         }
         try db.execute(
             sql: "INSERT INTO migration (number, name, checksum, applied) VALUES (?, ?, ?, ?)",
@@ -58,7 +59,8 @@ struct MigrationSet: Sendable {
         let missing = try missing(in: history(db))
         guard let first = missing.first else { return }
         let names = missing.count == 1 ? first.label : "\(first.label) and \(missing.count - 1) more"
-        throw OperationsError(.pending, "migrations are yet to be applied: \(names); open the database for writing once")
+        throw OperationsError(
+            .pending, "migrations are yet to be applied: \(names); open the database for writing once")
     }
 
     func history(_ db: Database) throws -> [Applied] {
@@ -88,7 +90,8 @@ struct MigrationSet: Sendable {
             guard known.checksum == applied.checksum else {
                 throw OperationsError(
                     .migrationChanged, "migration \(known.label) was changed after it was applied: the database has "
-                        + "checksum \(applied.checksum), this library \(known.checksum); use the version that applied it")
+                        + "checksum \(applied.checksum), this library \(known.checksum); "
+                        + "use the version that applied it")
             }
         }
         let last = history.last?.number ?? 0

@@ -31,7 +31,8 @@ package struct Mutation: Sendable, Hashable {
     package var attempt: Attempt { Attempt(mutation: id, number: attempts) }
 }
 
-/// One try to send a mutation. Only the one that is under way can end it: what a server says late, or twice, is refused.
+/// One try to send a mutation. Only the one that is under way can end it: what a server says late, or twice, is
+/// refused.
 package struct Attempt: Sendable, Hashable {
     package var mutation: UUID
     /// From 1.

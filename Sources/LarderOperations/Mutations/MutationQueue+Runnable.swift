@@ -12,8 +12,8 @@ package struct Runnable: Sendable, Hashable {
 
     /// One of each lane whose head waits for nothing, by lane.
     package var heads: [Head] = []
-    /// When to look again if nothing is committed before: the earliest time for which a head waits, or at which a pending
-    /// mutation expires. Nil if there is none.
+    /// When to look again if nothing is committed before: the earliest time for which a head waits, or at which a
+    /// pending mutation expires. Nil if there is none.
     package var lookAgain: Date?
     /// Whether there are pending ones whose time is over. They are not among the heads, and hold up their lanes until
     /// `expire` is called.
@@ -21,8 +21,9 @@ package struct Runnable: Sendable, Hashable {
 }
 
 extension MutationQueue {
-    /// What can be sent now: of each lane the first that is queued, if none of the lane is in flight, all that it depends
-    /// on is settled, and its time has come. Mutations that wait for a dead letter have no place in their lanes.
+    /// What can be sent now: of each lane the first that is queued, if none of the lane is in flight, all that it
+    /// depends on is settled, and its time has come. Mutations that wait for a dead letter have no place in their
+    /// lanes.
     ///
     /// O(log n) for each lane that is looked at, however many are queued.
     ///

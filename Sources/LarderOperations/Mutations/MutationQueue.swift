@@ -2,9 +2,9 @@ package import Foundation
 
 /// The mutations of all partitions that are on their way to the server.
 ///
-/// Each write is one transaction, and on disk when its call returns. None of them loses a mutation: it goes from state to
-/// state, and the last step, `settle` or `discard`, leaves its outcome. A call that finds another state than it expects
-/// throws `.wrongState` and changes nothing: somebody else was quicker.
+/// Each write is one transaction, and on disk when its call returns. None of them loses a mutation: it goes from state
+/// to state, and the last step, `settle` or `discard`, leaves its outcome. A call that finds another state than it
+/// expects throws `.wrongState` and changes nothing: somebody else was quicker.
 ///
 /// ```
 /// enqueue -> pending -> begin -> inFlight -> answer -> acknowledged -> settle -> (outcome)
@@ -13,16 +13,16 @@ package import Foundation
 ///                                                                              -> discard -> (outcome)
 /// ```
 ///
-/// **Clocks.** The order is that of the sequence, never of a clock. A backoff ends early if the clock is set back past its
-/// beginning, so that nothing waits for a time that was worked out wrongly. Only pending mutations expire: one whose
-/// attempt is under way may have taken effect. An expired one is a dead letter and can be replayed.
+/// **Clocks.** The order is that of the sequence, never of a clock. A backoff ends early if the clock is set back past
+/// its beginning, so that nothing waits for a time that was worked out wrongly. Only pending mutations expire: one
+/// whose attempt is under way may have taken effect. An expired one is a dead letter and can be replayed.
 package struct MutationQueue: Sendable {
     let database: OperationsDatabase
 
     /// Queues a mutation at the end of the order.
     ///
-    /// Real ids take the places of temporary ones where they are known; where they are not, the mutation depends on those
-    /// that reserved them. O(log n), and a share of a commit.
+    /// Real ids take the places of temporary ones where they are known; where they are not, the mutation depends on
+    /// those that reserved them. O(log n), and a share of a commit.
     ///
     /// - Returns: The mutation as it is stored.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
@@ -34,8 +34,8 @@ package struct MutationQueue: Sendable {
     /// Makes several steps in one transaction: all of them, or none.
     ///
     /// - Returns: The mutations that were begun, in order, as they are to be sent.
-    /// - Throws: `.notFound`, `.wrongState`, `.notItsTurn`, `.expired`, `.invalid`, `.duplicate` for the first step that
-    ///   cannot be made, with its mutation.
+    /// - Throws: `.notFound`, `.wrongState`, `.notItsTurn`, `.expired`, `.invalid`, `.duplicate` for the first step
+    ///   that cannot be made, with its mutation.
     @discardableResult
     package func apply(_ transitions: [Transition], now: Date) async throws(OperationsError) -> [Mutation] {
         try await write { transaction in

@@ -15,7 +15,8 @@ extension QueueTransaction {
         for dependency in found.dependencies.values {
             guard dependency.sequence < entry.sequence else {
                 throw OperationsError(
-                    .invalid, "the variables hold a temporary id of a later mutation; discard this one and queue a new one",
+                    .invalid,
+                    "the variables hold a temporary id of a later mutation; discard this one and queue a new one",
                     mutation: id)
             }
             try addDependency(of: entry.sequence, on: dependency.sequence)

@@ -47,8 +47,8 @@ extension QueueTransaction {
         let content = found.content
         try db.run(
             """
-            INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response, list_edits,
-                updater, resolver, check_query)
+            INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response,
+                list_edits, updater, resolver, check_query)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [sequence, content.document, content.operationName, content.variables,

@@ -57,8 +57,9 @@ extension QueueTransaction {
         try db.exists(
             "SELECT 1 FROM mutation INDEXED BY mutation_lane WHERE partition = ? AND queued = 1 LIMIT 1", [partition])
             || db.exists(
-                "SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1",
-                [partition])
+                """
+                SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1
+                """, [partition])
     }
 }
 
@@ -88,7 +89,8 @@ extension Mutation {
             .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
             details: row.optional(24, row.bytes), time: row.date(25))
         dependencies = try row.optional(26, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
-        temporaryIDs = try row.optional(27, row.text)?.split(separator: ",").compactMap { TemporaryID(String($0)) } ?? []
+        let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
+        temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
     }
 }

@@ -4,7 +4,8 @@ internal import GRDB
 extension QueueTransaction {
     /// Works out anew which of the mutations that depend on one are stalled.
     func stallDependents(of sequence: Int64) throws {
-        guard try db.exists("SELECT 1 FROM mutation_dependency WHERE dependency = ? LIMIT 1", [sequence]) else { return }
+        let hasAny = try db.exists("SELECT 1 FROM mutation_dependency WHERE dependency = ? LIMIT 1", [sequence])
+        guard hasAny else { return }
         // Dependencies have smaller numbers: in ascending order each is looked at after all that it waits for.
         let dependents = try db.integers(
             """

@@ -72,8 +72,10 @@ extension QueueTransaction {
             WHERE partition = ? AND lane = ? AND queued = 1 AND sequence < ? LIMIT 1
             """, [partition, lane, sequence])
             || db.exists(
-                "SELECT 1 FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND lane = ? AND state = 1 LIMIT 1",
-                [partition, lane])
+                """
+                SELECT 1 FROM mutation INDEXED BY mutation_in_flight
+                WHERE partition = ? AND lane = ? AND state = 1 LIMIT 1
+                """, [partition, lane])
     }
 
     private func retryLater(
@@ -118,7 +120,8 @@ extension QueueTransaction {
         let entry = try entry(attempt)
         guard entry.owner == old else {
             throw OperationsError(
-                .wrongState, "the attempt is \(entry.owner ?? "nobody")'s by now; look again", mutation: attempt.mutation)
+                .wrongState, "the attempt is \(entry.owner ?? "nobody")'s by now; look again",
+                mutation: attempt.mutation)
         }
         try db.run("UPDATE mutation SET owner = ? WHERE sequence = ?", [new, entry.sequence])
     }

@@ -52,7 +52,8 @@ struct QueueTransaction {
 
     static func wrongState(_ id: UUID, _ expected: MutationState, _ found: MutationState) -> OperationsError {
         OperationsError(
-            .wrongState, "expected a mutation that is \(expected), it is \(found): somebody else was quicker; look again",
+            .wrongState,
+            "expected a mutation that is \(expected), it is \(found): somebody else was quicker; look again",
             mutation: id)
     }
 

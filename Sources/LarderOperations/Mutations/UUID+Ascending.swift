@@ -1,8 +1,8 @@
 package import Foundation
 
 extension UUID {
-    /// A new UUID of version 7 (RFC 9562): a time in milliseconds, then 74 random bits. Those of one time lie together in
-    /// an index, so that storing and deleting many touches few pages. Nothing depends on the clock being right.
+    /// A new UUID of version 7 (RFC 9562): a time in milliseconds, then 74 random bits. Those of one time lie together
+    /// in an index, so that storing and deleting many touches few pages. Nothing depends on the clock being right.
     package static func ascending(at time: Date) -> UUID {
         let milliseconds = UInt64(clamping: time.milliseconds)
         var bytes = UUID().uuid

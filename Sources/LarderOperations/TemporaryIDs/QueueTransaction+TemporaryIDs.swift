@@ -72,7 +72,8 @@ extension QueueTransaction {
     func reserve(_ id: TemporaryID, for sequence: Int64, _ partition: Int64) throws {
         do {
             try db.run(
-                "INSERT INTO temporary_id (token, partition, sequence) VALUES (?, ?, ?)", [id.text, partition, sequence])
+                "INSERT INTO temporary_id (token, partition, sequence) VALUES (?, ?, ?)",
+                [id.text, partition, sequence])
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             throw OperationsError(.duplicate, "\(id.text) is reserved already; make a new one for each object")
         }
@@ -90,7 +91,8 @@ extension QueueTransaction {
         let reserved = Set(tokens.compactMap(TemporaryID.init(_:)))
         guard real.keys.allSatisfy(reserved.contains), real.values.allSatisfy({ !$0.isEmpty }) else {
             throw OperationsError(
-                .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?", mutation: id)
+                .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?",
+                mutation: id)
         }
         // It was answered before, set aside and replayed.
         let answered = Set(try db.texts(
@@ -105,7 +107,9 @@ extension QueueTransaction {
             try db.run("DELETE FROM temporary_id_use WHERE token = ?", [id.text])
         }
         for user in changed.sorted() { try rewrite(user, sparing: user == sequence ? reserved : [], real) }
-        for id in reserved where real[id] == nil && !answered.contains(id) { try lose(id, reservedBy: sequence, now: now) }
+        for id in reserved where real[id] == nil && !answered.contains(id) {
+            try lose(id, reservedBy: sequence, now: now)
+        }
     }
 
     /// Sets aside whoever holds a temporary id for which there will be no real one, and forgets it. A dead letter keeps

@@ -67,7 +67,8 @@ package struct WatcherTable: Sendable {
                 UPDATE watcher SET epoch = ?, number = ?, updated = ?
                 WHERE partition = (SELECT id FROM partition WHERE name = ?) AND name = ?
                 """,
-                [Int64(bitPattern: position.epoch), Int64(bitPattern: position.number), now.milliseconds, partition, name])
+                [Int64(bitPattern: position.epoch), Int64(bitPattern: position.number), now.milliseconds, partition,
+                    name])
             return position
         }
     }

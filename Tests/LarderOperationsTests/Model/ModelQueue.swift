@@ -2,7 +2,8 @@ import Foundation
 
 @testable import LarderOperations
 
-/// What the queue of one partition must be, as plain values: no file, no indices, everything worked out when it is asked.
+/// What the queue of one partition must be, as plain values: no file, no indices, everything worked out when it is
+/// asked.
 struct ModelQueue {
     struct Item: Equatable {
         var id: UUID
@@ -45,7 +46,8 @@ struct ModelQueue {
         return item.notBeforeSet.map { $0 <= now } ?? true
     }
 
-    /// The first of each lane that has a place there, unless it or another of the lane is in flight or it waits for another.
+    /// The first of each lane that has a place there, unless it or another of the lane is in flight or it waits for
+    /// another.
     private var free: [Item] {
         Dictionary(grouping: sorted, by: \.lane).sorted { $0.key < $1.key }.compactMap { _, lane in
             guard !lane.contains(where: { $0.state == .inFlight }),
@@ -79,7 +81,8 @@ struct ModelQueue {
     }
 
     private func failure(_ attempt: Attempt) -> Code? {
-        failure(attempt.mutation, .inFlight) ?? (items[attempt.mutation]?.attempts == attempt.number ? nil : .wrongState)
+        if let code = failure(attempt.mutation, .inFlight) { return code }
+        return items[attempt.mutation]?.attempts == attempt.number ? nil : .wrongState
     }
 
     mutating func begin(_ id: UUID, _ owner: String, _ now: Date) -> Code? {
@@ -114,7 +117,9 @@ struct ModelQueue {
             return nil
         }
         real[id] = text
-        for user in items.values where user.object == id.text && user.id != item.id { change(user.id) { $0.object = text } }
+        for user in items.values where user.object == id.text && user.id != item.id {
+            change(user.id) { $0.object = text }
+        }
         return nil
     }
 
@@ -144,7 +149,9 @@ struct ModelQueue {
 
     mutating func replay(_ id: UUID, _ expires: Date?) -> Code? {
         if let code = failure(id, .deadLetter) { return code }
-        guard let item = items[id], meaning(of: item.object, own: item.reserved) != nil else { return .unknownTemporaryID }
+        guard let item = items[id], meaning(of: item.object, own: item.reserved) != nil else {
+            return .unknownTemporaryID
+        }
         change(id) {
             ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires)
             $0.isAnswered = false

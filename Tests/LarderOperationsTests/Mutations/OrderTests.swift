@@ -31,7 +31,9 @@ struct OrderTests {
             try await database.mutations.retryLater(database.begin(first).attempt, at: after(30), offline, now: noon)
             let now = try database.mutations.runnable(in: app, now: after(1))
             #expect(now.heads.isEmpty && now.lookAgain == after(30))
-            await expectFailure(.notItsTurn) { _ = try await database.mutations.begin(first, owner: "me", now: after(1)) }
+            await expectFailure(.notItsTurn) {
+                _ = try await database.mutations.begin(first, owner: "me", now: after(1))
+            }
             #expect(try database.heads(now: after(30)) == [first])
         }
     }

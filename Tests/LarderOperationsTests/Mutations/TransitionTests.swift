@@ -167,7 +167,8 @@ struct TransitionTests {
     @Test("What a dead owner left is found, and taken over by one")
     func recovered() async throws {
         try await withOperations { database in
-            let ids = try await [database.enqueue(draft("a")), database.enqueue(draft("b")), database.enqueue(draft("c"))]
+            var ids: [UUID] = []
+            for lane in ["a", "b", "c"] { ids.append(try await database.enqueue(draft(lane))) }
             for (id, owner) in zip(ids, ["dead", "alive", "dead"]) {
                 _ = try await database.mutations.begin(id, owner: owner, now: noon)
             }

@@ -25,7 +25,8 @@ struct MigrationTests {
     @Test("The folder, the package and the library have the same files, numbered without gaps")
     func files() throws {
         let folder = packageRoot.appending(path: "Migrations").resolvingSymlinksInPath()
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }.sorted()
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        let names = files.filter { $0.hasSuffix(".sql") }.sorted()
         #expect(names == Migration.all.map { String(format: "%04d", $0.number) + "-\($0.name).sql" })
         #expect(Migration.all.map(\.number) == Array(1...names.count))
         for (name, migration) in zip(names, Migration.all) {

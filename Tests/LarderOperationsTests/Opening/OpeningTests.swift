@@ -107,7 +107,9 @@ struct OpeningTests {
         try await withTemporaryFolder { folder in
             let ids = try await makeSample(folder, count: 200)
             var bytes = try Data(contentsOf: file(in: folder))
-            for page in 2..<bytes.count / 4096 { bytes.replaceSubrange(page * 4096..<page * 4096 + 100, with: Data(count: 100)) }
+            for page in 2..<bytes.count / 4096 {
+                bytes.replaceSubrange(page * 4096..<page * 4096 + 100, with: Data(count: 100))
+            }
             try bytes.write(to: file(in: folder))
             await expectFailure(.damaged) {
                 let database = try open(folder)

@@ -92,7 +92,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("Who holds one that will never be real is set aside, whatever is said of dependents; edited it can be replayed")
+    @Test("Who holds one that will never be real is set aside, whatever is said of dependents")
     func lost() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))

@@ -59,7 +59,8 @@ struct TemporaryIDTextTests {
         var random = SeededGenerator(seed)
         for _ in 0..<500 {
             let alphabet = Array(#"{}[]":,\u0061 truefalsenull-1.5e+7é🍲"#.utf8) + Array(TemporaryID.prefix.utf8)
-            let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }
+            let count = Int.random(in: 0...200, using: &random)
+            let bytes = (0..<count).map { _ in alphabet.randomElement(using: &random) ?? 0 }
             #expect(try TemporaryIDText.replace(inJSON: bytes) { _ in nil } == bytes, "seed \(seed)")
         }
     }
