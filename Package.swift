@@ -24,6 +24,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // The layers, lowest first. Imports point down only.
@@ -63,9 +64,10 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderRecords", "LarderGraphQL",
+                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
@@ -153,7 +155,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderRecords", "LarderTestSupport", "larder-crash"],
+            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport", "larder-crash"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -13,6 +13,8 @@ import LarderTestSupport
 //     larder-crash STORE full WORK HOW LEFT
 //                                       does something while there is no room, and again when there is: see FullDisk
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
+//     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
+//                                       queues mutations and sends them, until it is killed: see Mutations
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -64,6 +66,13 @@ case "churn":
         }
     }
     try store.close()
+case "mutate":
+    guard arguments.count >= 7, let seed = UInt64(arguments[5]), let count = Int(arguments[6]) else { exit(2) }
+    let step = arguments.count > 8 ? MutationStep(rawValue: arguments[7]) : nil
+    try await Mutations.run(
+        in: folder,
+        server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
+        accepting: count, killedAfter: step.map { ($0, Int(arguments[8]) ?? 1) }, seed: seed)
 case "stop":
     let (_, app) = try open()
     try await app.update(shelf) { _ in

@@ -23,7 +23,9 @@ enum ChildProgram {
         try start(store, arguments, input: input, output: output)
     }
 
-    private static func start(_ store: URL, _ arguments: [String], input: Pipe?, output: URL?) throws -> Process {
+    static func start(
+        _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil
+    ) throws -> Process {
         let child = Process()
         child.executableURL = file
         child.arguments = [store.path] + arguments

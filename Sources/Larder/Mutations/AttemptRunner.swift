@@ -44,7 +44,10 @@ struct AttemptRunner: Sendable {
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
             guard let mutation = try await begin(head.id) else { return }
-            try await end(mutation, await send(mutation), pausing: true)
+            options.afterStep(.begun)
+            let end = await send(mutation)
+            options.afterStep(.received)
+            try await self.end(mutation, end, pausing: true)
         } catch { throw LarderError(translating: error) }
         core.intent.bell.ring()
     }
@@ -128,6 +131,7 @@ struct AttemptRunner: Sendable {
     private func acknowledge(_ mutation: Mutation, _ body: [UInt8]) async throws {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
+        options.afterStep(.acknowledged)
         var acknowledged = mutation
         acknowledged.answer = body
         try await apply(acknowledged)
@@ -151,7 +155,9 @@ struct AttemptRunner: Sendable {
                 ])
             }
         }
+        options.afterStep(.stored)
         try await queue.settle(mutation.id, result: result, now: core.now())
+        options.afterStep(.settled)
     }
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema.

@@ -35,6 +35,9 @@ public final class MutationRunner: Sendable {
         /// A number from 0 to 1, by which pauses are spread; tests hold it.
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
 
+        /// Called after each step; for programs that are killed there.
+        package var afterStep: @Sendable (MutationStep) -> Void = { _ in }
+
         /// Thirty seconds an exchange, eight lanes, no resolvers and no checks.
         public init() {}
     }

@@ -1,0 +1,13 @@
+/// What a runner has just done, and is on disk.
+package enum MutationStep: String, Sendable, CaseIterable {
+    /// The attempt has begun; nothing is sent yet.
+    case begun
+    /// The server has answered; nobody has noted it.
+    case received
+    /// The answer is noted.
+    case acknowledged
+    /// What came of it is in the cache.
+    case stored
+    /// The outcome is noted, and the mutation is gone.
+    case settled
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("The process is killed on a mutation's way", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+struct KilledRunnerTests {
+    /// More of them by the environment, for a long night.
+    private static let rounds = ProcessInfo.processInfo.environment["LARDER_KILL_ROUNDS"].flatMap(Int.init) ?? 100
+
+    private static let schema = """
+        type Recipe { id: ID! stars: Int! }
+        type Query { recipe(id: ID!): Recipe }
+        type Mutation { rate(recipe: ID!, stars: Int!): Recipe! }
+        """
+
+    @Test(
+        "The app is killed after sending and before recording: what was accepted takes effect once, or says why not",
+        arguments: [true, false])
+    func killed(tellsRepeats: Bool) async throws {
+        var random = SeededNumbers(seed: .random(in: 1 ... .max))
+        var kills = 0
+        for round in 0..<Self.rounds {
+            let seed = random.next() >> 1
+            try await withTemporaryFolder { (folder) throws in
+                let (store, ledger) = (folder.appending(path: "store"), folder.appending(path: "ledger"))
+                var said: [String] = []
+                var next = SeededNumbers(seed: seed)
+                // Two or three lives, each killed at another step, and a last one that comes to its end.
+                for life in 0..<4 {
+                    let steps = MutationStep.allCases
+                    let step = steps[(round + Int(next.next() % 5)) % steps.count].rawValue
+                    let file = folder.appending(path: "said \(life)")
+                    // Every third at whatever moment it is.
+                    let isSudden = life < 3 && next.next() % 3 == 0
+                    let lastWords = life == 3 || isSudden ? [] : [step, "\(1 + next.next() % 3)"]
+                    let child = try ChildProgram.start(
+                        store, ["mutate", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
+                            life == 0 ? "5" : life == 1 ? "1" : "0"] + lastWords, output: file)
+                    if isSudden {
+                        try await Task.sleep(for: .milliseconds(Int(next.next() % 60)))
+                        kill(child.processIdentifier, SIGKILL)
+                    }
+                    child.waitUntilExit()
+                    if child.terminationReason == .uncaughtSignal {
+                        #expect(child.terminationStatus == SIGKILL, "seed \(seed)")
+                        kills += 1
+                    } else {
+                        #expect(child.terminationStatus == 0, "seed \(seed)")
+                    }
+                    said += try ChildProgram.lines(of: file)
+                }
+                try check(store, ledger, said, tellsRepeats, seed)
+            }
+        }
+        #expect(kills >= Self.rounds)
+    }
+
+    private func check(
+        _ folder: URL, _ ledger: URL, _ said: [String], _ tellsRepeats: Bool, _ seed: UInt64
+    ) throws {
+        let lines = ((try? String(contentsOf: ledger, encoding: .utf8)) ?? "").split(separator: "\n")
+        let effects = lines.reduce(into: [String: Int]()) { counts, line in
+            counts[String(line.split(separator: " ").last ?? ""), default: 0] += 1
+        }
+        #expect(effects.values.allSatisfy { $0 == 1 }, "took effect twice, seed \(seed)")
+        let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+        let app = try store.partition()
+        for line in said where line.hasPrefix("accepted ") {
+            let words = line.split(separator: " ").map(String.init)
+            let id = try #require(MutationID(words[1]))
+            let status = try #require(try app.mutation(id).status(), "it is lost, seed \(seed)")
+            let stored = try? app.read("Recipe:\(words[2])", GraphQLFragment("fragment F on Recipe { stars }"))
+            switch status.state {
+            case .applied:
+                #expect(effects[words[2]] == 1, "seed \(seed)")
+                #expect(stored?["stars"]?.int == 5, "seed \(seed)")
+            case .deadLetter:
+                #expect(!tellsRepeats, "seed \(seed)")
+                #expect(status.failure?.kind == "outcomeUnknown", "seed \(seed)")
+                #expect(stored == nil, "seed \(seed)")
+            default: Issue.record("\(id) is \(status.state), seed \(seed)")
+            }
+        }
+        #expect(try app.records.check().isSound, "seed \(seed)")
+        try store.close()
+        let database = try OperationsDatabase(folder: folder)
+        #expect(try database.check().problems.isEmpty, "seed \(seed)")
+        try database.close()
+    }
+}
