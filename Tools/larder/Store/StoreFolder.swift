@@ -33,7 +33,8 @@ struct StoreFolder: Sendable {
     func requireRoomForStore() throws(Failure) {
         guard !isStore else { return }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-        guard names.allSatisfy({ ["records", "schemas"].contains($0) || $0.hasPrefix(".") }) else {
+        let own = ["records", "schemas", "locks", "larder.sqlite", "larder.sqlite-wal", "larder.sqlite-shm"]
+        guard names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
             throw Failure(
                 .notAStore, .refused,
                 "\(url.path) holds something else than a store; name a new folder, or an empty one")
