@@ -90,7 +90,7 @@ let package = Package(
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRecords", "LarderLMDB", "LarderGraphQL",
+                "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder",

@@ -15,7 +15,7 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch and check only read: they make and change nothing. ingest, fetch, rm, compact \
+            info, ls, get, query, watch, check, mutations list and show only read: they make and change nothing. ingest, fetch, rm, compact \
             and clear write, and say what they wrote; those that remove much want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
@@ -25,7 +25,7 @@ struct LarderTool: ParsableCommand {
             know it, 4 refused, 5 damaged.
             """,
         subcommands: [
-            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self,
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])
 }

@@ -1,5 +1,6 @@
 import Larder
 import LarderLMDB
+import LarderOperations
 import LarderRecords
 
 extension Failure {
@@ -9,6 +10,8 @@ extension Failure {
         case let failure as Failure: self = failure
         case let error as LarderError: self.init(error)
         case let error as RecordError: self.init(error)
+        case let error as OperationsError:
+            self.init(code: error.code.rawValue, message: error.message, exit: ExitStatus(error.code))
         case let error as TransportError:
             self.init(code: error.code.rawValue, message: error.message, exit: .failure)
         case let error as JSONError: self.init(.file, .usage, error.description)
@@ -64,6 +67,16 @@ extension Failure {
 }
 
 extension ExitStatus {
+    fileprivate init(_ code: OperationsError.Code) {
+        self = switch code {
+        case .notFound: .miss
+        case .invalid, .unknownTemporaryID: .usage
+        case .damaged, .foreign, .migrationChanged, .migrationMissing: .damaged
+        case .wrongState, .notWritable, .newerFormat, .pending: .refused
+        default: .failure
+        }
+    }
+
     fileprivate init(_ code: LarderError.Code) {
         self = switch code {
         case .miss, .deleted: .miss

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Why the tool did not do what it was asked, as it will be told.
 struct Failure: Error {
     /// Failures of the tool itself; those of the library keep their own codes.
@@ -13,6 +15,8 @@ struct Failure: Error {
         case notConfirmed = "command.notConfirmed"
         /// The object is not in the cache.
         case unknownObject = "command.unknownObject"
+        /// No mutation of this id is known.
+        case unknownMutation = "command.unknownMutation"
         /// `check` found something.
         case findings = "command.findings"
         /// Standard output cannot be written.
@@ -32,6 +36,10 @@ struct Failure: Error {
         self.exit = exit
         self.message = message
         self.details = details
+    }
+
+    static func unknownMutation(_ id: UUID) -> Failure {
+        Failure(.unknownMutation, .miss, "there is no mutation \(id.text), or its outcome was forgotten")
     }
 
     /// The arguments, or what they name, cannot be used.

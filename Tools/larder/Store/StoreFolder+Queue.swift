@@ -1,0 +1,40 @@
+import Foundation
+import Larder
+import LarderOperations
+
+extension StoreFolder {
+    private var hasQueue: Bool {
+        FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path)
+    }
+
+    /// Runs `body` with the queue of mutations, and closes it; nil where nothing was ever queued.
+    func withQueue<Result>(
+        _ access: Access, _ output: Output, _ body: (MutationQueue) async throws -> Result
+    ) async throws -> Result? {
+        if !hasQueue { try requireStore() }
+        output.heading("store \(url.path)")
+        guard hasQueue else { return nil }
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = access == .reading
+        let database = try OperationsDatabase(folder: url, options: options)
+        do {
+            let result = try await body(database.mutations)
+            try database.close()
+            return result
+        } catch {
+            // What failed first is what is told.
+            try? database.close()
+            throw error
+        }
+    }
+
+    /// As `withQueue`, for writing to a mutation that must be there.
+    func requireQueue<Result>(
+        _ output: Output, _ body: (MutationQueue) async throws -> Result
+    ) async throws -> Result {
+        guard let result = try await withQueue(.writing, output, body) else {
+            throw Failure(.unknownMutation, .miss, "nothing was ever queued in this store")
+        }
+        return result
+    }
+}

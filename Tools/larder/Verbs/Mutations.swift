@@ -1,0 +1,150 @@
+import ArgumentParser
+import Foundation
+import LarderOperations
+
+struct Mutations: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows the mutations that wait for the server, and works on those that were set aside.",
+        subcommands: [List.self, Show.self, Edit.self, Replay.self, Discard.self], defaultSubcommand: List.self)
+}
+
+extension Mutations {
+    struct List: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the mutations that are not settled, in their order.",
+            discussion: "One a line: state, id, place in the order, lane, attempts, operation, and the last failure.")
+        static let name = "mutations list"
+
+        @OptionGroup var store: StoreOptions
+        @Option(help: ArgumentHelp(
+            "Only those in this state: pending, inFlight, acknowledged or deadLetter.", valueName: "state"))
+        var state: State?
+        @Option(help: ArgumentHelp("At most as many.", valueName: "n"))
+        var limit: Int?
+
+        func validate() throws {
+            guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
+        }
+
+        func perform(_ output: Output) async throws {
+            let limit = min(limit ?? .max, .max - 1)
+            var found = try await store.folder().withQueue(.reading, output) { queue in
+                // One more than wanted tells whether there are more.
+                try queue.list(MutationFilter(states: state.map { [$0.ofQueue] }), limit: limit + 1)
+            } ?? []
+            let hasMore = found.count > limit
+            if hasMore { found.removeLast() }
+            if hasMore { output.note("there are more than \(limit)") }
+            try output.result(
+                .object([("mutations", .array(found.map(\.summary))), ("hasMore", .boolean(hasMore))]),
+                text: found.map(\.line).joined(separator: "\n"))
+        }
+    }
+
+    struct Show: Verb {
+        static let configuration = CommandConfiguration(abstract: "Shows one mutation, or how it ended.")
+        static let name = "mutations show"
+
+        @OptionGroup var store: StoreOptions
+        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
+
+        func perform(_ output: Output) async throws {
+            let standing = try await store.folder().withQueue(.reading, output) { try $0.find(id) } ?? .unknown
+            switch standing {
+            case .present(let mutation):
+                try output.result(mutation.whole, text: mutation.lines)
+            case .settled(let outcome):
+                try output.result(outcome.json, text: outcome.line)
+            case .unknown: throw Failure.unknownMutation(id)
+            }
+        }
+    }
+
+    struct Edit: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Changes the variables of a mutation that was set aside. Wants --write.")
+        static let name = "mutations edit"
+
+        @OptionGroup var store: StoreOptions
+        @OptionGroup var permission: WritePermission
+        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
+        @Option(help: ArgumentHelp("The new variables: a file with a JSON object.", valueName: "file"))
+        var variables: String
+
+        func perform(_ output: Output) async throws {
+            try permission.require(for: "changing what is sent")
+            let text = try InputFile(role: "the variables", path: variables).bytes()
+            try await store.folder().requireQueue(output) { try await $0.edit(id, Revision(variables: text)) }
+            try output.result(.object([("id", .string(id.text)), ("did", .string("edit"))]), text: "edited \(id.text)")
+        }
+    }
+
+    struct Replay: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Makes a mutation that was set aside pending again, at its old place. Wants --write.")
+        static let name = "mutations replay"
+
+        @OptionGroup var store: StoreOptions
+        @OptionGroup var permission: WritePermission
+        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
+
+        func perform(_ output: Output) async throws {
+            try permission.require(for: "sending it again")
+            try await store.folder().requireQueue(output) { try await $0.replay(id) }
+            try output.result(
+                .object([("id", .string(id.text)), ("did", .string("replay"))]), text: "replayed \(id.text)")
+        }
+    }
+
+    struct Discard: Verb {
+        static let configuration = CommandConfiguration(
+            abstract: "Gives up a mutation that was set aside. Wants --write.")
+        static let name = "mutations discard"
+
+        @OptionGroup var store: StoreOptions
+        @OptionGroup var permission: WritePermission
+        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
+        @Option(help: ArgumentHelp(
+            "What becomes of those that depend on it: setAside, or release them from waiting for it.",
+            valueName: "how"))
+        var dependents: Dependents = .setAside
+
+        func perform(_ output: Output) async throws {
+            try permission.require(for: "giving it up")
+            let others = try await store.folder().requireQueue(output) { queue in
+                try await queue.discard(
+                    id,
+                    dependents: dependents == .release
+                        ? .release : .setAside(reason: "the mutation that it depends on was discarded"),
+                    now: Date())
+            }
+            try output.result(
+                .object([
+                    ("id", .string(id.text)), ("did", .string("discard")), ("setAside", .strings(others.map(\.text))),
+                ]),
+                text: "discarded \(id.text)" + others.map { "\nset aside \($0.text)" }.joined())
+        }
+    }
+}
+
+extension Mutations {
+    enum State: String, CaseIterable, ExpressibleByArgument {
+        case pending, inFlight, acknowledged, deadLetter
+
+        var ofQueue: MutationState {
+            switch self {
+            case .pending: .pending
+            case .inFlight: .inFlight
+            case .acknowledged: .acknowledged
+            case .deadLetter: .deadLetter
+            }
+        }
+    }
+
+    static func id(_ text: String) throws -> UUID {
+        guard let id = UUID(uuidString: text) else { throw ValidationError("\(text) is no mutation's id.") }
+        return id
+    }
+
+    enum Dependents: String, CaseIterable, ExpressibleByArgument { case setAside, release }
+}
