@@ -1,15 +1,17 @@
 internal import CLMDB
 
 extension Environment {
-    /// Opens every table, and makes the missing ones unless read-only. Takes the writer's lock only to make one.
+    /// Opens every table, and makes the missing ones unless read-only, which goes without optional ones. Takes the
+    /// writer's lock only to make one.
     static func open(
         _ definitions: [TableDefinition], in handle: OpaquePointer, options: Options, folder: String,
         writer: WriterLock?
     ) throws(LMDBError) -> [String: Table] {
         var tables: [String: Table] = [:]
         let missing = try openTables(definitions, flags: UInt32(MDB_RDONLY), in: handle, folder: folder, &tables)
-        guard let first = missing.first else { return tables }
+        if missing.isEmpty { return tables }
         guard !options.isReadOnly, let writer else {
+            guard let first = missing.first(where: { !$0.isOptional }) else { return tables }
             let advice = "Open it for writing once, or check the folder."
             throw LMDBError(.tableMissing, "There is no table \"\(first.name)\". \(advice)", path: folder)
         }

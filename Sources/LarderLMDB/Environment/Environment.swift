@@ -30,7 +30,8 @@ package final class Environment: @unchecked Sendable {
     /// The data file is walked first where it was not closed cleanly, so that no file can end in a signal.
     ///
     /// - Parameters:
-    ///   - tables: every table that will be used; those that are missing are made, or are `.tableMissing` read-only.
+    ///   - tables: every table that will be used; those that are missing are made, or are `.tableMissing` read-only
+    ///     unless they are optional.
     ///   - openedBy: named in the error of whoever opens the same file again in this process.
     package init(
         folder: String,
@@ -89,6 +90,11 @@ package final class Environment: @unchecked Sendable {
     /// Says that the contents were found damaged: closing leaves no stamp, so that whoever opens the file next looks
     /// at it again.
     package func distrust() { isDistrusted.store(true, ordering: .relaxed) }
+
+    /// Makes every commit so far survive power loss, whatever the environment's durability.
+    package func synchronize() throws(LMDBError) {
+        try pinned { () throws(LMDBError) in try flush(doing: "synchronizing") }
+    }
 
     private func flush(doing action: String) throws(LMDBError) {
         let status = mdb_env_sync(handle, 1)

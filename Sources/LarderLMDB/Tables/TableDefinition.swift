@@ -10,9 +10,12 @@ package struct TableDefinition: Sendable, Hashable {
 
     package let name: String
     package let keys: Keys
+    /// A table that came to a format later: where it is missing, opening read-only goes without it.
+    package let isOptional: Bool
 
-    package init(name: String, keys: Keys) {
+    package init(name: String, keys: Keys, isOptional: Bool = false) {
         self.name = name
         self.keys = keys
+        self.isOptional = isOptional
     }
 }

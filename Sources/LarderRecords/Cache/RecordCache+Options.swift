@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LarderLMDB
 
 extension RecordCache {
@@ -25,6 +26,9 @@ extension RecordCache {
         package var label = "larder"
         /// The place in the program that opens it, for the error of whoever opens it again in this process.
         package var openedBy = "an unnamed opener"
+
+        /// What time it is, in milliseconds since 1970: noted with the mutations whose answers are stored.
+        package var now: @Sendable () -> Int64 = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
 
         package init() {}
 

@@ -6,12 +6,19 @@ extension RecordCache {
     ///
     /// The same response again changes nothing and publishes nothing. A response without data changes nothing.
     ///
-    /// - Parameter root: What the response's root is; for mutations and subscriptions it is not stored.
+    /// - Parameters:
+    ///   - root: What the response's root is; for mutations and subscriptions it is not stored.
+    ///   - key: Of the mutation that this is the answer to. It is noted in the same transaction; where it is known
+    ///     already, nothing is changed and `Commit.earlier` says what is known.
+    ///   - synchronizing: Makes the commit survive power loss, whatever the cache's durability. A failure to do so is
+    ///     thrown, and leaves it committed: writing the same answer again does no harm.
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query,
-        deadline: ContinuousClock.Instant? = nil
+        applying key: AppliedKey? = nil, synchronizing: Bool = false, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
+        try await write(deadline: deadline, synchronizing: synchronizing) { (generation, transaction, changes) throws in
+            var changes = changes
+            if let key, try !changes.note(key, .applied, self.options.now(), generation, transaction) { return changes }
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
             return try writer.run(.init(root, operation), transaction)
         }

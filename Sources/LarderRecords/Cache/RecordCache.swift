@@ -114,16 +114,19 @@ package final class RecordCache: Sendable {
 
     /// Runs `work` on the writer's thread, and makes what it worked out durable.
     ///
-    /// - Parameter deadline: For the wait for other writers; the options' own where nil.
+    /// - Parameters:
+    ///   - deadline: For the wait for other writers; the options' own where nil.
+    ///   - synchronizing: Makes it survive power loss too. A failure to do so is thrown, and leaves it committed.
     func write(
-        deadline: ContinuousClock.Instant?, _ work: @escaping WriteWork
+        deadline: ContinuousClock.Instant?, synchronizing: Bool = false, _ work: @escaping WriteWork
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await takingTurn(until: deadline) { turn in
-            let job = WriteJob(deadline: deadline) { (generation, transaction, changes) throws in
+            let begun: WriteWork = { (generation, transaction, changes) throws in
                 try turn.begin()
                 return try work(generation, transaction, changes)
-            } completion: { turn.end($0) }
+            }
+            let job = WriteJob(deadline: deadline, synchronizes: synchronizing, work: begun) { turn.end($0) }
             writer.enqueue(job, for: self)
         }
     }

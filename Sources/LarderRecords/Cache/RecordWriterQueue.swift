@@ -14,10 +14,14 @@ package struct Commit: Sendable {
     /// Empty where nothing was different.
     package let changes: ChangeSet
     package let position: ChangePosition
+    /// What was known of the mutation already, where the write was made for one; then it changed nothing.
+    package var earlier: AppliedEntry?
 }
 
 struct WriteJob: Sendable {
     let deadline: ContinuousClock.Instant
+    /// Whether the commit must survive power loss, whatever the cache's durability.
+    var synchronizes = false
     let work: WriteWork
     let completion: @Sendable (Result<Commit, RecordError>) -> Void
 }
@@ -122,11 +126,33 @@ final class RecordWriterQueue: Sendable {
         }
         // What changes nothing costs no commit.
         let changed = outcomes.compactMap { try? $0.get() }.filter { !$0.isEmpty }
-        guard !changed.isEmpty else { return outcomes }
-        try transaction.commit()
-        if startsEpoch { generation.mayHaveLostCommits.store(false, ordering: .relaxed) }
-        for changes in changed { generation.names.learn(changes.newNames) }
-        return outcomes
+        if !changed.isEmpty {
+            try transaction.commit()
+            if startsEpoch { generation.mayHaveLostCommits.store(false, ordering: .relaxed) }
+            for changes in changed { generation.names.learn(changes.newNames) }
+        }
+        return synchronized(outcomes, of: jobs, generation)
+    }
+
+    /// Makes what was committed survive power loss where a job asks for that. What changed nothing asks for it as well:
+    /// it relies on a commit that came before.
+    ///
+    /// A failure is that of the jobs that asked: everything is committed, and must not be written again.
+    private func synchronized(
+        _ outcomes: [Result<RecordChanges, RecordError>], of jobs: [WriteJob], _ generation: Generation
+    ) -> [Result<RecordChanges, RecordError>] {
+        guard jobs.contains(where: \.synchronizes) else { return outcomes }
+        do throws(LMDBError) {
+            try generation.environment.synchronize()
+            return outcomes
+        } catch {
+            let failure = RecordError.translated(error)
+            return zip(jobs, outcomes).map { job, outcome in
+                guard job.synchronizes, let changes = try? outcome.get() else { return outcome }
+                publish(changes, generation)
+                return .failure(failure)
+            }
+        }
     }
 
     private func perform(
@@ -138,9 +164,11 @@ final class RecordWriterQueue: Sendable {
         return changes
     }
 
+    @discardableResult
     private func publish(_ changes: RecordChanges, _ generation: Generation) -> Commit {
         let commit = Commit(
-            generation: generation.identity, changes: changes.changes, position: changes.state.position)
+            generation: generation.identity, changes: changes.changes, position: changes.state.position,
+            earlier: changes.earlier)
         publish(commit)
         return commit
     }

@@ -29,6 +29,7 @@ package struct CheckReport: Sendable {
         package internal(set) var keys = 0
         package internal(set) var names = 0
         package internal(set) var changes = 0
+        package internal(set) var applied = 0
     }
 
     /// Something that is not as it must be.
@@ -43,6 +44,8 @@ package struct CheckReport: Sendable {
             case record(UInt64)
             case field(record: UInt64, field: UInt32)
             case change(UInt64)
+            /// The note of a mutation, by its idempotency key as it is stored.
+            case applied(String)
         }
 
         package let place: Place
@@ -58,6 +61,7 @@ package struct CheckReport: Sendable {
             case .record(let id): "record \(id): \(what)"
             case .field(let record, let field): "record \(record), field \(field): \(what)"
             case .change(let number): "change \(number): \(what)"
+            case .applied(let key): "applied \(key): \(what)"
             }
         }
     }

@@ -40,6 +40,7 @@ struct GenerationCheck {
         try checkSplitFields(transaction)
         if isThorough { checkHoldings() }
         try checkChanges(transaction)
+        try checkApplied(transaction)
     }
 
     private mutating func checkState(_ transaction: borrowing some Transaction & ~Copyable) {
@@ -163,6 +164,27 @@ struct GenerationCheck {
         }
         if isThorough, let state, let next = expected, next != state.lastChange &+ 1 {
             report.add(.state, "the log ends with \(next &- 1) instead of \(state.lastChange)")
+        }
+    }
+
+    // MARK: Mutations
+
+    private mutating func checkApplied(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+        guard let applied = tables.applied else { return }
+        var cursor = try transaction.cursor(in: applied)
+        while let entry = try cursor.next() {
+            report.counts.applied += 1
+            let key = entry.key.withUnsafeBytes(Array.init)
+            let read = entry.value.withUnsafeBytes { value in
+                key.withUnsafeBytes { AppliedEntry(value, under: $0) }
+            }
+            guard let read else {
+                report.add(.applied(shown(key)), "it has another checksum")
+                continue
+            }
+            if isThorough, StoredKey.bytes(Array(read.key.utf8)) != key {
+                report.add(.applied(shown(key)), "it is the note of another key")
+            }
         }
     }
 }

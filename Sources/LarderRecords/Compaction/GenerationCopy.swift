@@ -25,11 +25,18 @@ struct GenerationCopy {
         try draft.fill { target, new in try folder.store(state, &target, new) }
         try copy(tables.names, from: source, into: draft) { $0.names }
         try copy(tables.keys, from: source, into: draft) { $0.keys }
+        try copyApplied(from: source, into: draft)
         try copyNames(from: source, into: draft)
         try copyRecords(from: source, into: draft)
         try copySplitFields(from: source, into: draft)
         encoder.heap?.finishSegment()
         try draft.fill { target, new in try storeSegments(&target, new) }
+    }
+
+    /// Copies what is known of mutations, alone where nothing else of a generation goes on.
+    mutating func copyApplied(from source: borrowing WriteTransaction, into draft: GenerationDraft) throws {
+        guard let applied = old.tables.applied else { return }
+        try copy(applied, from: source, into: draft) { $0.applied }
     }
 
     private func heapSegments(
@@ -54,7 +61,7 @@ struct GenerationCopy {
     /// Copies a table whose entries stay as they are.
     private mutating func copy(
         _ table: Table, from source: borrowing WriteTransaction, into draft: GenerationDraft,
-        _ chosen: (Tables) -> Table
+        _ chosen: (Tables) -> Table?
     ) throws {
         var next: [UInt8]? = [0]
         while let start = next {
@@ -68,7 +75,8 @@ struct GenerationCopy {
                         next = found.key.withUnsafeBytes(Array.init)
                         return
                     }
-                    try target.put(found.key, found.value, in: chosen(new), append: true)
+                    guard let table = chosen(new) else { throw RecordError.damagedState }
+                    try target.put(found.key, found.value, in: table, append: true)
                     written += found.key.byteCount + found.value.byteCount
                     entry = try cursor.next()
                 }

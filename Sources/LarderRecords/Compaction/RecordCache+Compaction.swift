@@ -36,7 +36,8 @@ extension RecordCache {
     /// Empties the cache: what was in it is gone as soon as nothing reads it any more, disk space included.
     ///
     /// Observers hear of it as a change of everything. Numbers start anew and so does the epoch: dependencies and
-    /// positions from before tell nothing any more.
+    /// positions from before tell nothing any more. What is known of mutations stays: their optimistic layers must not
+    /// come back, and their answers must not be written once more.
     @discardableResult
     package func clear(deadline: ContinuousClock.Instant? = nil) async throws(RecordError) -> Commit {
         try await clear(deadline: deadline) { _ in }
@@ -46,9 +47,11 @@ extension RecordCache {
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
     ) async throws(RecordError) -> Commit {
         try await betweenWrites(deadline) { cache, deadline in
-            let (_, state) = try cache.supersede(deadline, reached) { (_, draft, _, _) throws in
+            let (_, state) = try cache.supersede(deadline, reached) { (old, draft, transaction, _) throws in
                 let fresh = GenerationState.fresh()
                 try draft.fill { transaction, tables in try cache.folder.store(fresh, &transaction, tables) }
+                var copy = GenerationCopy(of: old, as: fresh)
+                try copy.copyApplied(from: transaction, into: draft)
                 return fresh
             }
             let commit = Commit(generation: state.numbering, changes: .everything, position: state.position)

@@ -11,11 +11,16 @@ internal import LarderLMDB
 /// | `records` | RecordID | a record, see `RecordFormat` |
 /// | `fields` | `SplitFieldKey` | checksum, value word and payload: one field of a split record |
 /// | `changes` | change number | `ChangeSet`, see `SealedText` |
+/// | `applied` | the idempotency key of a mutation, at most `StoredKey.maximumSize` bytes | `AppliedEntry` |
 ///
 /// Every value carries a checksum of itself and of its key. LMDB has none, and the walk of its pages does not look into
 /// values.
+///
+/// `applied` came to the format later. A generation without it gets it when it is next opened for writing.
 struct Tables {
     let meta, names, texts, keys, records, fields, changes: Table
+    /// Nil where the generation was opened read-only and does not have it, and so knows of no mutation.
+    let applied: Table?
 
     static let definitions = [
         TableDefinition(name: "meta", keys: .bytes),
@@ -25,6 +30,7 @@ struct Tables {
         TableDefinition(name: "records", keys: .integers),
         TableDefinition(name: "fields", keys: .bytes),
         TableDefinition(name: "changes", keys: .integers),
+        TableDefinition(name: "applied", keys: .bytes, isOptional: true),
     ]
 
     /// Nil if the environment was opened with other tables.
@@ -36,5 +42,6 @@ struct Tables {
         else { return nil }
         (self.meta, self.names, self.texts, self.keys) = (meta, names, texts, keys)
         (self.records, self.fields, self.changes) = (records, fields, changes)
+        applied = environment.table("applied")
     }
 }

@@ -17,6 +17,12 @@ struct RecordChanges {
     private(set) var newKeys: [(index: Int, id: RecordID)] = []
     var newNames: [ExactText: FieldID] = [:]
     var changes = ChangeSet()
+    /// What becomes known of mutations.
+    var applied: [AppliedEntry] = []
+    /// Idempotency keys of which nothing will be known any more.
+    var forgotten: [String] = []
+    /// What was known of the mutation already, for which the write was to be made.
+    var earlier: AppliedEntry?
 
     /// - Parameter scratch: Memory for what will be stored; nobody else's until the changes have been applied.
     init(_ state: GenerationState, scratch: ByteBuffer = ByteBuffer()) {
@@ -25,7 +31,9 @@ struct RecordChanges {
     }
 
     /// A cache is kept as it is by a write that changes nothing.
-    var isEmpty: Bool { changes.isEmpty && newKeys.isEmpty && newNames.isEmpty }
+    var isEmpty: Bool {
+        changes.isEmpty && newKeys.isEmpty && newNames.isEmpty && applied.isEmpty && forgotten.isEmpty
+    }
 
     /// Prepares for a write that only brings new records.
     mutating func reserveCapacity(records count: Int, keyBytes: Int) {
@@ -105,6 +113,7 @@ struct RecordChanges {
         }
         for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
+        try storeApplied(tables, &transaction)
         if !changes.isEmpty { try log(tables, &transaction) }
         try state.store(&transaction, tables)
     }

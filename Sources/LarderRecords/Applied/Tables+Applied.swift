@@ -1,0 +1,66 @@
+internal import LarderLMDB
+
+extension Tables {
+    /// What is known of a mutation; nil where nothing is.
+    func applied(
+        _ key: String, _ transaction: borrowing some Transaction & ~Copyable
+    ) throws -> AppliedEntry? {
+        guard let applied else { return nil }
+        var key = key
+        return try key.withUTF8 { text throws in
+            try StoredKey.with(UnsafeRawBufferPointer(text)) { stored throws in
+                guard !stored.isEmpty, let value = try transaction.get(stored, in: applied) else { return nil }
+                guard let entry = value.withUnsafeBytes({ AppliedEntry($0, under: stored) }) else {
+                    throw RecordError(.damaged, "the note of a mutation is damaged; remove the cache and fetch again")
+                }
+                return entry
+            }
+        }
+    }
+
+    /// Everything that is known of mutations, in the order of their keys.
+    func allApplied(_ transaction: borrowing some Transaction & ~Copyable) throws -> [AppliedEntry] {
+        guard let applied else { return [] }
+        var found: [AppliedEntry] = []
+        var cursor = try transaction.cursor(in: applied)
+        while let entry = try cursor.next() {
+            let read = entry.value.withUnsafeBytes { value in
+                entry.key.withUnsafeBytes { AppliedEntry(value, under: $0) }
+            }
+            guard let read else {
+                throw RecordError(.damaged, "the note of a mutation is damaged; remove the cache and fetch again")
+            }
+            found.append(read)
+        }
+        return found
+    }
+}
+
+extension RecordChanges {
+    /// Notes something of a mutation, unless something is known of it: then that is kept as `earlier`.
+    ///
+    /// - Returns: Whether it was noted.
+    mutating func note(
+        _ key: AppliedKey, _ kind: AppliedEntry.Kind, _ time: Int64, _ generation: Generation,
+        _ transaction: borrowing WriteTransaction
+    ) throws -> Bool {
+        earlier = try generation.tables.applied(key.text, transaction)
+        guard earlier == nil else { return false }
+        applied.append(AppliedEntry(key: key.text, kind: kind, time: time))
+        return true
+    }
+
+    func storeApplied(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
+        guard !applied.isEmpty || !forgotten.isEmpty else { return }
+        // Whatever is open for writing has the table.
+        guard let table = tables.applied else { throw RecordError.damagedState }
+        for entry in applied {
+            try StoredKey.bytes(Array(entry.key.utf8)).withUnsafeBytes { key throws in
+                try entry.encoded(under: key).withUnsafeBytes { try transaction.put(key, $0, in: table) }
+            }
+        }
+        for key in forgotten where !key.isEmpty {
+            try transaction.delete(StoredKey.bytes(Array(key.utf8)).span.bytes, in: table)
+        }
+    }
+}
