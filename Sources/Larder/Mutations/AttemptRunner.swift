@@ -35,6 +35,7 @@ struct AttemptRunner: Sendable {
                     .outcomeUnknown, message: "the process that sent it ended before the answer", time: core.now())
                 try await end(mutation, .unknown(failure, retryAfter: nil), pausing: false)
             }
+            try await core.pruneApplied(queue)
         } catch { throw LarderError(translating: error) }
     }
 

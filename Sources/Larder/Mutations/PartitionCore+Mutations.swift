@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
@@ -24,11 +25,27 @@ extension PartitionCore {
     ) async throws(LarderError) -> [UInt8]? {
         do throws(RecordError) {
             let parsed = try ParsedResponse.parse(body, along: operation.layout)
-            _ = try await cache.write(parsed, of: operation)
+            // On disk before the queue forgets the answer, and never stored a second time, over what came later.
+            _ = try await cache.write(parsed, of: operation, applying: AppliedKey(key), synchronizing: true)
             let data = try parsed.assembled().json
             return data.count <= Self.resultLimit ? data : nil
         } catch { throw LarderError.parking(error) }
     }
+
+    /// Forgets the keys of mutations that were settled long ago, in whatever process.
+    func pruneApplied(_ queue: MutationQueue) async throws(LarderError) {
+        do {
+            let limit = Int64((now().timeIntervalSince1970 - Self.appliedLifetime) * 1000)
+            let old = try cache.applied().filter { $0.time < limit }
+            guard !old.isEmpty else { return }
+            let unsettled = Set(try queue.list(MutationFilter(partition: name)).map(\.idempotencyKey))
+            _ = try await cache.forgetApplied(
+                old.map(\.key).filter { !unsettled.contains($0) }.compactMap(AppliedKey.init))
+        } catch { throw LarderError(translating: error) }
+    }
+
+    /// For so long another process may still show a mutation that was applied as not applied.
+    private static let appliedLifetime: TimeInterval = 86_400
 
     private static let resultLimit = 64 << 10
 }

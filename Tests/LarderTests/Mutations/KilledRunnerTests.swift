@@ -57,6 +57,31 @@ struct KilledRunnerTests {
         #expect(kills >= Self.rounds)
     }
 
+    @Test("An answer that was stored before the process was killed is not stored again over newer data")
+    func storedOnce() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let (store, ledger, file) = (
+                folder.appending(path: "store"), folder.appending(path: "ledger"), folder.appending(path: "said"))
+            // Until the server is reached at once.
+            let child = try ChildProgram.start(
+                store, ["mutate", ledger.path, "telling", "3", "1", "stored", "1"], output: file)
+            child.waitUntilExit()
+            #expect(child.terminationReason == .uncaughtSignal)
+            let words = try #require(try ChildProgram.lines(of: file).first).split(separator: " ").map(String.init)
+            let fragment = GraphQLFragment("fragment F on Recipe { stars }")
+            let open = try Store.open(at: store, schema: try Schema(parsing: Self.schema))
+            let app = try open.partition(transport: LostServer())
+            let receipt = app.mutation(try #require(MutationID(words[1])))
+            #expect(try receipt.status()?.state == .acknowledged)
+            #expect(try app.read("Recipe:\(words[2])", fragment)["stars"]?.int == 5)
+            try await app.write("Recipe:\(words[2])", fragment, ["stars": 1])
+            try await MutationRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try app.read("Recipe:\(words[2])", fragment)["stars"]?.int == 1)
+            try open.close()
+        }
+    }
+
     private func check(
         _ folder: URL, _ ledger: URL, _ said: [String], _ tellsRepeats: Bool, _ seed: UInt64
     ) throws {
@@ -89,4 +114,11 @@ struct KilledRunnerTests {
         #expect(try database.check().problems.isEmpty, "seed \(seed)")
         try database.close()
     }
+}
+
+/// A server that is never reached.
+private struct LostServer: GraphQLTransport {
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer { throw .away }
 }
