@@ -169,7 +169,8 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "LarderCommandTests", dependencies: ["LarderCommand", "RecipeServer", "LarderTestSupport"],
+            name: "LarderCommandTests",
+            dependencies: ["Larder", "LarderCommand", "RecipeServer", "LarderTestSupport"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

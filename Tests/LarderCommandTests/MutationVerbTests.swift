@@ -1,0 +1,114 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("The mutations that wait, from the command line")
+struct MutationVerbTests {
+    private static let schema = """
+        type Recipe { id: ID! stars: Int! }
+        type Query { recipe(id: ID!): Recipe }
+        type Mutation { rate(recipe: ID!, stars: Int!): Recipe! }
+        """
+
+    /// Refuses every mutation.
+    private struct RefusingServer: GraphQLTransport {
+        func send(
+            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        ) async throws(TransportError) -> GraphQLAnswer {
+            GraphQLAnswer(body: Array(#"{"data":null,"errors":[{"message":"no such\nrecipe"}]}"#.utf8), status: 200)
+        }
+    }
+
+    /// A store with one mutation that was set aside, and two that wait, one of them for it.
+    private func withQueue(
+        _ body: (_ store: String, _ dead: String, _ stalled: String, _ pending: String) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
+            let app = try store.partition(transport: RefusingServer())
+            let operation = GraphQLOperation(
+                "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
+                variables: ["recipe": "9", "stars": 5])
+            let dead = try await app.mutate(operation)
+            try await MutationRunner(app).drain()
+            let stalled = try await app.mutate(operation, queued: QueuedMutation(dependencies: [dead.id]))
+            let pending = try await app.mutate(operation, queued: QueuedMutation(lane: "other"))
+            try store.close()
+            try await body(folder.path, "\(dead.id)", "\(stalled.id)", "\(pending.id)")
+        }
+    }
+
+    @Test("They are listed in their order, with states and failures on a line each")
+    func list() async throws {
+        try await withQueue { (store, dead, stalled, pending) throws in
+            let all = try await LarderProcess.run(["mutations", "--store", store])
+            #expect(all.status == 0)
+            let lines = all.output.split(separator: "\n").map(String.init)
+            #expect(lines == [
+                "deadLetter \(dead) 1 - 1 Rate rejected: no such recipe",
+                "pending (stalled) \(stalled) 2 - 0 Rate", "pending \(pending) 3 other 0 Rate",
+            ])
+            let some = try await LarderProcess.run(
+                ["mutations", "list", "--state", "pending", "--limit", "1", "--json", "--store", store])
+            #expect(some.output.hasPrefix(#"{"larder":1,"command":"mutations list","result":{"mutations":[{"id":"\#(stalled)","#))
+            #expect(some.output.contains(#""hasMore":true"#))
+        }
+    }
+
+    @Test("One is shown whole, edited, replayed and discarded, and each wants --write")
+    func work() async throws {
+        try await withQueue { (store, dead, stalled, _) throws in
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--json", "--store", store])
+            #expect(shown.status == 0)
+            #expect(shown.output.contains(#""variables":{"recipe":"9","stars":5}"#))
+            #expect(shown.output.contains(#""failure":{"kind":"rejected","code":null,"message":"no such\nrecipe""#))
+            let variables = URL(filePath: store).appending(path: "variables.json")
+            try Data(#"{"recipe":"1","stars":4}"#.utf8).write(to: variables)
+            for verb in [["edit", dead, "--variables", variables.path], ["replay", dead], ["discard", dead]] {
+                let refused = try await LarderProcess.run(["mutations"] + verb + ["--store", store])
+                #expect(refused.status == 4)
+            }
+            let edited = try await LarderProcess.run(
+                ["mutations", "edit", dead, "--variables", variables.path, "--write", "--store", store])
+            #expect(edited.status == 0)
+            #expect(try await LarderProcess.run(["mutations", "show", dead, "--store", store])
+                .output.contains(#"variables {"recipe":"1","stars":4}"#))
+            #expect(try await LarderProcess.run(["mutations", "replay", dead, "--write", "--store", store]).status == 0)
+            let again = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--store", store])
+            #expect(again.status == 4)
+            #expect(again.errors.contains("operations.wrongState") || again.errors.contains("state"))
+            #expect(try await LarderProcess.run(["mutations", "--state", "pending", "--store", store])
+                .output.contains("pending \(stalled) 2"))
+        }
+    }
+
+    @Test("A discarded one is known as such, and takes those along that depend on it")
+    func discard() async throws {
+        try await withQueue { (store, dead, stalled, _) throws in
+            let discarded = try await LarderProcess.run(
+                ["mutations", "discard", dead, "--write", "--json", "--store", store])
+            #expect(discarded.output.contains(#""setAside":["\#(stalled)"]"#))
+            let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
+            #expect(shown.output.hasPrefix("discarded \(dead) 1 "))
+            #expect(try await LarderProcess.run(["mutations", "--state", "deadLetter", "--store", store])
+                .output.contains("deadLetter \(stalled) 2 - 0 Rate dependencyDiscarded"))
+        }
+    }
+
+    @Test("What is not there, no id, no store and a damaged file each have their exit status")
+    func failures() async throws {
+        try await withQueue { (store, _, _, _) throws in
+            let id = UUID().uuidString
+            #expect(try await LarderProcess.run(["mutations", "show", id, "--store", store]).status == 3)
+            #expect(try await LarderProcess.run(["mutations", "replay", id, "--write", "--store", store]).status == 3)
+            #expect(try await LarderProcess.run(["mutations", "show", "x", "--store", store]).status == 2)
+            #expect(try await LarderProcess.run(["mutations", "--state", "x", "--store", store]).status == 2)
+            #expect(try await LarderProcess.run(["mutations", "--store", store + "/none"]).status == 1)
+            let file = URL(filePath: store).appending(path: "larder.sqlite")
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+            try Data(repeating: 7, count: 8192).write(to: file)
+            #expect(try await LarderProcess.run(["mutations", "--store", store]).status == 5)
+        }
+    }
+}
