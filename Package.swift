@@ -108,8 +108,10 @@ let package = Package(
         // The tests.
         .target(name: "LarderTestSupport", path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
-        .testTarget(name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
-        .testTarget(name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
