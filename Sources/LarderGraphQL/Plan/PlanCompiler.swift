@@ -232,25 +232,27 @@ struct PlanCompiler {
 
     private func collect(_ sets: [Int], _ applies: Set<SchemaIndex.TypeID>) -> Collected {
         var collected = Collected()
-        for set in sets {
-            var seen: Set<Int> = []
-            collect(set, applies, &seen, &collected)
-        }
+        for set in sets { collect(set, applies, &collected) }
         return collected
     }
 
-    private func collect(
-        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ collected: inout Collected
-    ) {
-        guard seen.insert(set).inserted else { return }
-        for item in graph.sets[set] {
-            switch item {
+    private func collect(_ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ collected: inout Collected) {
+        var seen: Set<Int> = [set]
+        // A stack of its own: chains of fragments are as long as the document.
+        var path = [(set: set, next: 0)]
+        while let (set, next) = path.last {
+            guard next < graph.sets[set].count else {
+                path.removeLast()
+                continue
+            }
+            path[path.count - 1].next += 1
+            switch graph.sets[set][next] {
             case .field(let node):
                 let key = graph.fields[node].field.responseKey
                 if collected.nodes[key] == nil { collected.order.append(key) }
                 collected.nodes[key, default: []].append(node)
             case .fragment(let condition, let inner):
-                if condition.map(applies.contains) ?? true { collect(inner, applies, &seen, &collected) }
+                if condition.map(applies.contains) ?? true, seen.insert(inner).inserted { path.append((inner, 0)) }
             }
         }
     }
