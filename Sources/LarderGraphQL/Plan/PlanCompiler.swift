@@ -140,7 +140,8 @@ struct PlanCompiler {
     private func allowed(_ depth: Int) throws(PlanError) -> Int {
         guard depth <= Plan.greatestDepth else {
             throw PlanError(
-                .tooComplex, "The operation nests objects and lists deeper than \(Plan.greatestDepth), fragments included")
+                .tooComplex,
+                "The operation nests objects and lists deeper than \(Plan.greatestDepth), fragments included")
         }
         return depth
     }
