@@ -128,8 +128,10 @@ let package = Package(
         // The tests.
         .target(name: "LarderTestSupport", path: "Tests/Support", swiftSettings: strict),
         .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
-        .testTarget(name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
-        .testTarget(name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
         .executableTarget(
             name: "larder-operations-crash",
             dependencies: ["LarderOperations"],

@@ -14,7 +14,8 @@ enum Load: String {
     case document
 
     func run(_ folder: URL) async throws {
-        let schema = try Schema(parsing: "type Book { id: ID! title: String! } type Query { books: [Book!]! book(id: ID!): Book }")
+        let schema = try Schema(
+            parsing: "type Book { id: ID! title: String! } type Query { books: [Book!]! book(id: ID!): Book }")
         let store = try Store.open(at: folder, schema: schema)
         let app = try store.partition()
         let before = peak
@@ -27,7 +28,8 @@ enum Load: String {
         case .fields:
             for start in stride(from: 0, to: 100_000, by: 5_000) {
                 let numbers = start..<(start + 5_000)
-                let operation = GraphQLOperation("{" + numbers.map { #"b\#($0):book(id:"\#($0)"){id title}"# }.joined() + "}")
+                let operation = GraphQLOperation(
+                    "{" + numbers.map { #"b\#($0):book(id:"\#($0)"){id title}"# }.joined() + "}")
                 let members = numbers.map { #""b\#($0)":{"id":"\#($0)","title":"t"}"# }
                 try await app.write(operation, json: Array("{\(members.joined(separator: ","))}".utf8))
             }
@@ -41,7 +43,8 @@ enum Load: String {
             say("pages \(try pages(app) - fileBefore)")
         case .aliases:
             let names = (0..<5_000).map { "a\($0)" }
-            let operation = GraphQLOperation("{" + names.map { #"\#($0):book(id:"1"){id title}"# }.joined(separator: " ") + "}")
+            let operation = GraphQLOperation(
+                "{" + names.map { #"\#($0):book(id:"1"){id title}"# }.joined(separator: " ") + "}")
             let data = "{" + names.map { #""\#($0)":{"id":"1","title":"t"}"# }.joined(separator: ",") + "}"
             try await app.write(operation, json: Array(data.utf8))
             let answer = try app.read(operation)

@@ -65,9 +65,13 @@ struct FetchTests {
             isAway.set()
             let cached = try await app.fetch(recipeList, policy: .networkFirst)
             #expect(cached["recipes"]?.count == 2)
-            let error = await #expect(throws: LarderError.self) { try await app.fetch(recipe(9), policy: .networkFirst) }
+            let error = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipe(9), policy: .networkFirst)
+            }
             #expect(error?.code.rawValue == "transport.unreachable")
-            let strict = await #expect(throws: LarderError.self) { try await app.fetch(recipeList, policy: .networkOnly) }
+            let strict = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .networkOnly)
+            }
             #expect(strict?.code.rawValue == "transport.unreachable")
         }
     }
@@ -94,7 +98,9 @@ struct FetchTests {
         let server = ScriptedTransport { $0.operationName == "One" ? broken : recipeListAnswer }
         try await withKitchen(server) { app in
             _ = try await app.fetch(recipeList)
-            let failed = await #expect(throws: LarderError.self) { try await app.fetch(recipe(1), policy: .networkOnly) }
+            let failed = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipe(1), policy: .networkOnly)
+            }
             #expect(failed?.code == .serverErrors)
             #expect(failed?.errors.first?.errorType == "Lookup")
             #expect(failed?.response?["recipe"]?["title"]?.string == "Soup!")
@@ -103,7 +109,8 @@ struct FetchTests {
                 recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .partial))
             #expect(partial["recipe"]?["author"]?.isNull == true)
             #expect(partial.errors.first?.path?.description == "recipe.author")
-            let ignored = try await app.fetch(recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .ignore))
+            let ignored = try await app.fetch(
+                recipe(1), policy: .networkOnly, options: FetchOptions(errorPolicy: .ignore))
             #expect(ignored.errors.isEmpty)
 
             let cached = try app.read(recipe(1))

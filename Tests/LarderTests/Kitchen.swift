@@ -15,7 +15,8 @@ let kitchenSchema = """
     type Step { text: String! minutes: Int }
     type Timing { prepare: Int cook: Int }
     input Rating { recipe: ID! stars: Int! }
-    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"]) @fieldPolicy(forField: "recipesByID", keyArgs: ["ids"]) {
+    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"])
+      @fieldPolicy(forField: "recipesByID", keyArgs: ["ids"]) {
       recipe(id: ID!): Recipe
       recipesByID(ids: [ID!]!): [Recipe]
       recipes(first: Int = 10): [Recipe!]!
@@ -69,7 +70,8 @@ let recipeListAnswer = """
     """
 
 func recipe(_ id: Int) -> GraphQLOperation {
-    GraphQLOperation("query One($id: ID!) { recipe(id: $id) { title author { name } } }", variables: ["id": .int(Int64(id))])
+    GraphQLOperation(
+        "query One($id: ID!) { recipe(id: $id) { title author { name } } }", variables: ["id": .int(Int64(id))])
 }
 
 /// The next element, or an error when none comes in time: a stream that stays silent must not hang the tests.

@@ -34,7 +34,8 @@ struct OtherProcessTests {
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...250)))
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
-                try #require(child.terminationReason == .uncaughtSignal, "seed \(seed), round \(round): it ended by itself")
+                try #require(
+                    child.terminationReason == .uncaughtSignal, "seed \(seed), round \(round): it ended by itself")
                 var (acknowledged, mayBeEmpty) = (before, before == 0)
                 for line in try ChildProgram.lines(of: said) {
                     if line == "clearing" { mayBeEmpty = true }

@@ -16,7 +16,8 @@ struct UpdateTests {
                 root["recipes"] = .list(recipes)
                 data = .object(root)
             }
-            #expect(try app.read(recipeList)["recipes"]?.elements.compactMap { $0["title"]?.string } == ["Bread", "Soup"])
+            #expect(
+                try app.read(recipeList)["recipes"]?.elements.compactMap { $0["title"]?.string } == ["Bread", "Soup"])
         }
     }
 

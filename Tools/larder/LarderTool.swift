@@ -15,8 +15,8 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch, check, mutations list and show only read: they make and change nothing. ingest, fetch, rm, compact \
-            and clear write, and say what they wrote; those that remove much want --write.
+            info, ls, get, query, watch, check, mutations list and mutations show only read: they make no file and change \
+            none but the locks. ingest, fetch, rm, compact and clear write, and say what they wrote; those that remove much want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
             object (watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.

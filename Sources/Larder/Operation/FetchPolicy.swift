@@ -11,38 +11,3 @@ public enum FetchPolicy: String, Sendable, Hashable, CaseIterable {
     /// From the cache if it knows everything, and then from the server.
     case cacheAndNetwork
 }
-
-/// What becomes of an answer that has errors beside its data, or instead of it.
-public enum ErrorPolicy: String, Sendable, Hashable, CaseIterable {
-    /// It is thrown, as `.serverErrors`; the error has the data with it.
-    case fail
-    /// It is returned with its errors. One without data is thrown.
-    case partial
-    /// It is returned without its errors. One without data is thrown.
-    case ignore
-}
-
-/// How a mutation is sent.
-public enum MutationDelivery: Sendable, Hashable {
-    /// Now: it is never kept for later, and fails with an error when the time is over.
-    case immediate(within: Duration)
-}
-
-/// What one fetch is to do.
-public struct FetchOptions: Sendable, Hashable {
-    /// What becomes of an answer that has errors.
-    public var errorPolicy: ErrorPolicy
-    /// How long the server may take, the whole exchange included.
-    public var timeout: Duration
-    /// Headers of this request only.
-    public var headers: [GraphQLRequest.Header]
-
-    /// Thirty seconds, no headers of its own, and errors are thrown, unless said otherwise.
-    public init(
-        errorPolicy: ErrorPolicy = .fail, timeout: Duration = .seconds(30), headers: [GraphQLRequest.Header] = []
-    ) {
-        self.errorPolicy = errorPolicy
-        self.timeout = timeout
-        self.headers = headers
-    }
-}

@@ -114,7 +114,7 @@ extension Partition {
         let answer: GraphQLAnswer
         do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {
             throw error.code == .cancelled
-                ? LarderError(.cancelled, "the fetch was cancelled", cause: error) : LarderError(error)
+                ? LarderError(.cancelled, "the task was cancelled", cause: error) : LarderError(error)
         }
         let parsed: ParsedResponse
         do throws(RecordError) {

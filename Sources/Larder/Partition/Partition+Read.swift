@@ -59,35 +59,11 @@ extension Partition {
     }
 }
 
-/// A read that has been looked up and compiled.
-public struct PreparedRead: Sendable {
-    let partition: Partition
-    let operation: BoundOperation
-    let root: RecordCache.Root
-
-    /// As `Partition.read`.
-    public func read(allowsPartial: Bool = false) throws(LarderError) -> Response {
-        try partition.answer(operation, from: root, allowsPartial: allowsPartial).response
-    }
-}
-
 extension RecordCache.Root {
     var description: String {
         switch self {
         case .query: CacheKey.queryRoot
         case .object(let key): key
         }
-    }
-}
-
-extension LarderError {
-    /// A cache that was closed is a partition that was parked.
-    static func parking(_ error: RecordError) -> LarderError {
-        guard error.code == .closed else { return LarderError(error) }
-        return LarderError(.parked, parked.message, cause: error)
-    }
-
-    static var parked: LarderError {
-        LarderError(.parked, "the partition was parked, or its store closed; open the store again")
     }
 }

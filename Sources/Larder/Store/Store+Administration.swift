@@ -3,7 +3,8 @@ package import LarderRecords
 internal import Logging
 
 extension Store {
-    static let partitionName = "main"
+    /// The name of the only partition that there is yet.
+    package static let partitionName = "main"
 
     /// Where the record cache of a store in a folder is.
     package static func cacheFolder(of folder: URL) -> URL { folder.appending(path: "records/\(partitionName)") }

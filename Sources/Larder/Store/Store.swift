@@ -18,8 +18,8 @@ public final class Store: Sendable {
     public struct Options: Sendable {
         /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
         public var maximumSize = 64 << 30
-        /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each take
-        /// about half of what is given here. A larger one is `records.tooLarge`.
+        /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each
+        /// take about half of what is given here. A larger one is `records.tooLarge`.
         public var maximumAnswerSize = 1 << 30
         /// Whether nothing may be written; the store must exist.
         public var isReadOnly = false
@@ -91,8 +91,8 @@ public final class Store: Sendable {
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
     ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
-    /// - Throws: `.parked` once the store was closed; `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
-    ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
+    /// - Throws: `.parked` once the store was closed; `records.damaged`, `records.futureFormat`, `records.busy`,
+    ///   `records.alreadyOpen`, `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let name = Self.partitionName
         let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
@@ -115,10 +115,11 @@ public final class Store: Sendable {
         return try opened.get()
     }
 
-    /// Closes the store cleanly, so that opening it again, with `open`, is quick. Its partitions throw `.parked` from now
-    /// on, and so does asking for one; their streams end. Closing again does nothing.
+    /// Closes the store cleanly, so that opening it again, with `open`, is quick. Its partitions throw `.parked` from
+    /// now on, and so does asking for one; their streams end. Closing again does nothing.
     ///
-    /// Reads that are under way end as they would have; of the writes that wait, those that had not begun are `.parked`.
+    /// Reads that are under way end as they would have; of the writes that wait, those that had not begun are
+    /// `.parked`.
     public func close() throws(LarderError) {
         let open = partitions.withLock { partitions in
             defer { partitions = Partitions(isClosed: true) }

@@ -22,7 +22,7 @@ public struct TransportError: Error, Sendable {
         public static let status = Code(rawValue: "transport.status")
         /// The answer is not of a type that can hold a GraphQL response, or is larger than allowed.
         public static let unusableAnswer = Code(rawValue: "transport.unusableAnswer")
-        /// The request cannot be sent as it is: a bad URL, a header that HTTP does not allow.
+        /// The request cannot be sent as it is: a bad URL, a header that HTTP does not allow, a subscription.
         public static let unusableRequest = Code(rawValue: "transport.unusableRequest")
     }
 

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Reads again whenever it is marked: one read at a time, and one for however many marks came before it began. Marks that
-/// come before the first `run` wait for it.
+/// Reads again whenever it is marked: one read at a time, and one for however many marks came before it began. Marks
+/// that come before the first `run` wait for it.
 final class MarkedReading: Sendable {
     private struct State {
         /// Whether a read is under way, as the first is from the beginning, and whether it must be followed by another.

@@ -22,6 +22,8 @@ struct NumberedSelections {
     private let schema: SchemaIndex
     private let conditions: [String: Bool]
     private var fragmentSets: [String: Int] = [:]
+    /// Sets of fragments that have their number and are not numbered inside yet.
+    private var waiting: [(set: Int, selections: [Selection])] = []
 
     /// - Parameter conditions: The values of the variables that `@include` and `@skip` name.
     init(_ document: Document, _ schema: SchemaIndex, conditions: [String: Bool]) {
@@ -31,8 +33,15 @@ struct NumberedSelections {
     }
 
     /// Numbers a selection set and all that it leads to; answers its number.
-    // The recursion is as deep as the parser lets documents nest; a fragment is entered once.
     mutating func add(_ selections: [Selection]) throws(PlanError) -> Int {
+        let number = try numbered(selections)
+        // One after the other: chains of fragments are as long as the document.
+        while let next = waiting.popLast() { try fill(next.set, next.selections) }
+        return number
+    }
+
+    // The recursion is as deep as the parser lets documents nest.
+    private mutating func numbered(_ selections: [Selection]) throws(PlanError) -> Int {
         let number = sets.count
         sets.append([])
         try fill(number, selections)
@@ -45,31 +54,31 @@ struct NumberedSelections {
             switch selection {
             case .field(let field):
                 guard isIncluded(field.directives) else { continue }
-                let inner = field.selections.isEmpty ? nil : try add(field.selections)
+                let inner = field.selections.isEmpty ? nil : try numbered(field.selections)
                 items.append(.field(fields.count))
                 fields.append(FieldNode(field: field, selections: inner))
             case .inlineFragment(let fragment):
                 guard isIncluded(fragment.directives) else { continue }
                 let condition = try type(fragment.typeCondition, fragment.location)
-                items.append(.fragment(condition, set: try add(fragment.selections)))
+                items.append(.fragment(condition, set: try numbered(fragment.selections)))
             case .fragmentSpread(let spread):
                 guard isIncluded(spread.directives) else { continue }
                 guard let fragment = document.fragments.first(where: { $0.name == spread.name }) else {
                     throw PlanError(.invalid, "There is no fragment \(spread.name)", location: spread.location)
                 }
                 let condition = try type(fragment.typeCondition, fragment.location)
-                items.append(.fragment(condition, set: try set(of: fragment)))
+                items.append(.fragment(condition, set: set(of: fragment)))
             }
         }
         sets[number] = items
     }
 
-    private mutating func set(of fragment: FragmentDefinition) throws(PlanError) -> Int {
+    private mutating func set(of fragment: FragmentDefinition) -> Int {
         if let known = fragmentSets[fragment.name] { return known }
         let number = sets.count
         sets.append([])
         fragmentSets[fragment.name] = number
-        try fill(number, fragment.selections)
+        waiting.append((number, fragment.selections))
         return number
     }
 

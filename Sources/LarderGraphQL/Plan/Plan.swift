@@ -13,8 +13,11 @@ package final class Plan: Sendable {
     /// The distinct fields with arguments that the plan stores and reads, each once.
     package let keys: [FieldKeyTemplate]
     package let policies: [PolicyTemplate]
-    /// How many objects and lists enclose the deepest leaf.
+    /// How many objects and lists enclose the deepest leaf; at most `greatestDepth`.
     package let depth: Int
+
+    /// As deep as JSON is read. What walks a plan recurses as deep.
+    package static let greatestDepth = 512
 
     init(
         kind: OperationKind, root: Int, selections: [SelectionPlan], cases: [CasePlan], fields: [FieldPlan],

@@ -47,6 +47,9 @@ struct PlanCompiler {
     private var policies: [PolicyTemplate] = []
     /// Selections that were compiled: the same sets asked of the same type.
     private var compiled: [SelectionKey: Int] = [:]
+    /// By selection: how many objects and lists the deepest leaf below it is away.
+    private var heights: [Int] = []
+    /// The depth of the deepest leaf so far below the selection that is being compiled.
     private var levels = 0
 
     private struct SelectionKey: Hashable {
@@ -97,15 +100,21 @@ struct PlanCompiler {
 
     // MARK: Selections
 
-    // The recursion is as deep as the parser lets documents nest.
+    // The recursion ends at `greatestDepth`: fragments that lead to each other nest deeper than any text.
     private mutating func selection(
         _ sets: [Int], of type: SchemaIndex.TypeID, depth: Int
     ) throws(PlanError) -> Int {
-        levels = max(levels, depth)
         let key = SelectionKey(sets: sets, type: type)
-        if let known = compiled[key] { return known }
+        if let known = compiled[key] {
+            // It may stand deeper here than where it was compiled, and so does all that is below it.
+            levels = max(levels, try allowed(depth + heights[known]))
+            return known
+        }
+        let above = levels
+        levels = try allowed(depth)
         let number = selections.count
         selections.append(nil)
+        heights.append(0)
         compiled[key] = number
 
         let conditions = typeConditions(sets)
@@ -123,7 +132,18 @@ struct PlanCompiler {
         selections[number] = SelectionPlan(
             staticType: type, staticTypeName: declared.name, isConcrete: declared.kind == .object, types: types,
             unknownTypeCase: try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers, depth))
+        heights[number] = levels - depth
+        levels = max(levels, above)
         return number
+    }
+
+    private func allowed(_ depth: Int) throws(PlanError) -> Int {
+        guard depth <= Plan.greatestDepth else {
+            throw PlanError(
+                .tooComplex,
+                "The operation nests objects and lists deeper than \(Plan.greatestDepth), fragments included")
+        }
+        return depth
     }
 
     private mutating func caseNumber(
@@ -213,25 +233,27 @@ struct PlanCompiler {
 
     private func collect(_ sets: [Int], _ applies: Set<SchemaIndex.TypeID>) -> Collected {
         var collected = Collected()
-        for set in sets {
-            var seen: Set<Int> = []
-            collect(set, applies, &seen, &collected)
-        }
+        for set in sets { collect(set, applies, &collected) }
         return collected
     }
 
-    private func collect(
-        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ collected: inout Collected
-    ) {
-        guard seen.insert(set).inserted else { return }
-        for item in graph.sets[set] {
-            switch item {
+    private func collect(_ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ collected: inout Collected) {
+        var seen: Set<Int> = [set]
+        // A stack of its own: chains of fragments are as long as the document.
+        var path = [(set: set, next: 0)]
+        while let (set, next) = path.last {
+            guard next < graph.sets[set].count else {
+                path.removeLast()
+                continue
+            }
+            path[path.count - 1].next += 1
+            switch graph.sets[set][next] {
             case .field(let node):
                 let key = graph.fields[node].field.responseKey
                 if collected.nodes[key] == nil { collected.order.append(key) }
                 collected.nodes[key, default: []].append(node)
             case .fragment(let condition, let inner):
-                if condition.map(applies.contains) ?? true { collect(inner, applies, &seen, &collected) }
+                if condition.map(applies.contains) ?? true, seen.insert(inner).inserted { path.append((inner, 0)) }
             }
         }
     }

@@ -66,10 +66,10 @@ struct RequestForm {
         json.append(UInt8(ascii: "{"))
         for part in parts(document) {
             if json.count > 1 { json.append(UInt8(ascii: ",")) }
-            json.append(quoted: part.name)
+            appendJSONString(part.name, to: &json)
             json.append(UInt8(ascii: ":"))
             switch part.value {
-            case .text(let text): json.append(quoted: text)
+            case .text(let text): appendJSONString(text, to: &json)
             case .json(let bytes): json += bytes
             }
         }
@@ -128,22 +128,5 @@ struct RequestForm {
             }
         }
         return String(decoding: text, as: UTF8.self)
-    }
-}
-
-extension [UInt8] {
-    /// Appends `text` as a JSON string (RFC 8259, section 7).
-    fileprivate mutating func append(quoted text: String) {
-        let digits = Array("0123456789abcdef".utf8)
-        append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): self += [UInt8(ascii: "\\"), byte]
-            case UInt8(ascii: "\n"): self += Array("\\n".utf8)
-            case 0..<0x20: self += Array("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            default: append(byte)
-            }
-        }
-        append(UInt8(ascii: "\""))
     }
 }

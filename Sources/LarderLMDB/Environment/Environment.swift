@@ -106,7 +106,8 @@ package final class Environment: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Takes a snapshot. Never waits, unless `UnregisteredReading` must: `.readersFull` at once where no reader is left.
+    /// Takes a snapshot. Never waits, unless `UnregisteredReading` must; `.readersFull` at once where no reader is
+    /// left.
     package func beginRead() throws(LMDBError) -> ReadTransaction {
         guard let unregistered else { return try takeSnapshot() }
         try unregistered.enter()

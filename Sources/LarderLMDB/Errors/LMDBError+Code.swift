@@ -16,7 +16,6 @@ extension LMDBError {
         package static let damaged = Code(rawValue: "lmdb.damaged")
         package static let truncated = Code(rawValue: "lmdb.truncated")
         package static let foreign = Code(rawValue: "lmdb.foreign")
-        package static let unsupported = Code(rawValue: "lmdb.unsupported")
         package static let futureVersion = Code(rawValue: "lmdb.futureVersion")
         package static let missing = Code(rawValue: "lmdb.missing")
         package static let tableMissing = Code(rawValue: "lmdb.tableMissing")

@@ -35,7 +35,7 @@ package enum PageWalk {
 
     /// Walks the data file at a path.
     package static func run(path: String) throws(LMDBError) -> Summary {
-        let descriptor = try FileSystem.open(path, O_RDONLY | O_NONBLOCK)
+        let descriptor = try FileSystem.open(path, O_RDONLY)
         defer { close(descriptor) }
         let status = try FileSystem.status(descriptor, path: path)
         guard status.isRegularFile else {

@@ -42,11 +42,11 @@ final class TreeWalk {
             throw damaged("its free tree has flags \(meta.freeTree.flags)", metaPage)
         }
         _ = try walk(meta.freeTree, as: .free, isInteger: true, namedOn: metaPage)
-        guard meta.mainTree.flags == 0 else { throw unsupported("The main table has other flags.", metaPage) }
+        guard meta.mainTree.flags == 0 else { throw foreign("The main table has other flags.", metaPage) }
         let tables = try walk(meta.mainTree, as: .main, isInteger: false, namedOn: metaPage)
         for table in tables {
             guard table.record.flags & ~TreeRecord.integerKeys == 0 else {
-                throw unsupported("Table \"\(table.name)\" has duplicate or reversed keys.", table.page)
+                throw foreign("Table \"\(table.name)\" has duplicate or reversed keys.", table.page)
             }
             let isInteger = table.record.flags == TreeRecord.integerKeys
             _ = try walk(table.record, as: .table, isInteger: isInteger, namedOn: table.page)
@@ -275,7 +275,7 @@ final class TreeWalk {
         .damagedPage("page \(page): \(what)", path: file.path, page: page)
     }
 
-    private func unsupported(_ what: String, _ page: UInt64) -> LMDBError {
+    private func foreign(_ what: String, _ page: UInt64) -> LMDBError {
         let advice = "The file is LMDB's but no environment of this library; check the folder."
         return LMDBError(.foreign, "\(what) \(advice)", path: file.path, page: page)
     }

@@ -26,8 +26,8 @@ extension RecordCache {
 
     /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.
     ///
-    /// If `body` throws, nothing is changed. It runs on the writer's thread and must not wait for another write, which is
-    /// `.busy` at its deadline; it may run again where the transaction has to be made again.
+    /// If `body` throws, nothing is changed. It runs on the writer's thread and must not wait for another write, which
+    /// is `.busy` at its deadline; it may run again where the transaction has to be made again.
     ///
     /// - Parameter body: Answers the new data, or nil to leave everything as it is.
     package func update(

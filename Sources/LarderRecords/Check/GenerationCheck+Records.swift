@@ -110,7 +110,7 @@ extension GenerationCheck {
         }
     }
 
-    // The recursion ends where no field's type goes.
+    // The recursion ends at `greatestListDepth`.
     private mutating func checkValue(
         _ word: ValueWord, _ payload: PayloadView, _ record: RecordID, _ field: FieldID,
         _ budget: inout ListBudget, depth: Int
@@ -127,7 +127,7 @@ extension GenerationCheck {
             }
             try checkText(TextHeap.text(at: place, in: segment))
         case .list:
-            guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+            guard depth < RecordFormat.greatestListDepth else { throw .listsTooDeep }
             let elements = try payload.list(word)
             try budget.take(elements)
             lists.append(elements.range)

@@ -8,8 +8,8 @@ internal import Musl
 
 /// Bytes that are appended one after the other, in memory that is kept when they are forgotten.
 ///
-/// A commit encodes as much as it changes, and the memory for that is the greater part of the work when it has to be got
-/// from the system each time: so one buffer goes from commit to commit.
+/// A commit encodes as much as it changes, and the memory for that is the greater part of the work when it has to be
+/// got from the system each time: so one buffer goes from commit to commit.
 final class ByteBuffer {
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0

@@ -160,7 +160,7 @@ struct RecordEncoder {
         }
     }
 
-    // The recursion ends where `RecordView` does: a list inside itself is found by its depth.
+    // The recursion ends at `greatestListDepth`: a list inside itself is found by its depth.
     private mutating func copy(_ word: ValueWord, _ payload: PayloadView, depth: Int = 0) throws -> ValueWord {
         switch word.tag {
         case .null, .no, .yes, .smallInt, .reference, .part: return word
@@ -174,7 +174,7 @@ struct RecordEncoder {
         case .farString: return try farText(.farString, inline: .string, payload.place(word))
         case .farJSON: return try farText(.farJSON, inline: .json, payload.place(word))
         case .list:
-            guard depth < 32 else { throw DamagedRecord("its lists are nested too deep") }
+            guard depth < RecordFormat.greatestListDepth else { throw DamagedRecord.listsTooDeep }
             let elements = try payload.list(word)
             let (copied, table) = beginList(elements.count)
             for index in 0..<elements.count {

@@ -32,7 +32,7 @@ extension RecordError.Code {
     fileprivate init(_ code: LMDBError.Code) {
         self = switch code {
         case .mapFull, .diskFull, .transactionFull: .full
-        case .damaged, .truncated, .foreign, .unsupported, .tableMismatch: .damaged
+        case .damaged, .truncated, .foreign, .tableMismatch: .damaged
         case .futureVersion: .futureFormat
         case .readOnly, .permissionDenied: .notWritable
         case .lockTimedOut: .busy

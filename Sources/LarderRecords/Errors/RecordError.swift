@@ -12,9 +12,9 @@ public struct RecordError: Error, Sendable {
         public static let responseMalformed = Code(rawValue: "records.responseMalformed")
         /// The response is one, but not to this operation.
         public static let responseMismatch = Code(rawValue: "records.responseMismatch")
-        /// The response shows that the schema is not the server's.
+        /// The schema is not the server's, or not the one that the cache was written with.
         public static let schemaMismatch = Code(rawValue: "records.schemaMismatch")
-        /// A response, record or list is larger than the format can hold.
+        /// A response or record is larger or deeper than the format holds, or an answer takes more memory than it may.
         public static let tooLarge = Code(rawValue: "records.tooLarge")
         /// The cache's files are damaged; what was cached must be fetched again.
         public static let damaged = Code(rawValue: "records.damaged")
@@ -24,13 +24,13 @@ public struct RecordError: Error, Sendable {
         public static let full = Code(rawValue: "records.full")
         /// The cache cannot be written: read-only, or without permission.
         public static let notWritable = Code(rawValue: "records.notWritable")
-        /// Another writer kept the cache past the deadline.
+        /// Another process, or an update's closure in this one, kept the cache past the deadline.
         public static let busy = Code(rawValue: "records.busy")
         /// The cache was closed.
         public static let closed = Code(rawValue: "records.closed")
         /// The cache is open already in this process.
         public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
-        /// Nothing is there to be opened.
+        /// Nothing is there to be opened, or it belongs to something else.
         public static let missing = Code(rawValue: "records.missing")
         /// The layer below failed otherwise.
         public static let storage = Code(rawValue: "records.storage")

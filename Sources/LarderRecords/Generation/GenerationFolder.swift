@@ -26,8 +26,8 @@ struct GenerationFolder: Sendable {
     ///
     /// - Parameter superseded: The number of a generation that is known not to be current, and may still be open.
     func openCurrent(above superseded: Int = 0) throws -> Generation {
-        // Another process may supersede and remove a generation while it is being opened here, or take an unfinished one
-        // that is being made here for a leftover.
+        // Another process may supersede and remove a generation while it is being opened here, or take an unfinished
+        // one that is being made here for a leftover.
         var failure: (any Error)?
         for _ in 0..<8 {
             let numbers = numbers().filter { $0 > superseded }
@@ -56,7 +56,8 @@ struct GenerationFolder: Sendable {
     private func requireReadable() throws(RecordError) {
         guard access(path, R_OK | X_OK) != 0, errno == EACCES else { return }
         throw RecordError(
-            .notWritable, "the record cache at \(path) may not be read; give this user access to the folder and its files")
+            .notWritable,
+            "the record cache at \(path) may not be read; give this user access to the folder and its files")
     }
 
     func open(_ number: Int) throws -> Generation {

@@ -110,7 +110,7 @@ struct InspectionReader {
         return found
     }
 
-    // The recursion ends where no field's type goes.
+    // `requireSeparateLists` refuses what is nested deeper than `greatestListDepth`.
     private mutating func value(
         _ word: ValueWord, _ payload: PayloadView, _ path: String,
         _ transaction: borrowing some Transaction & ~Copyable
@@ -134,7 +134,6 @@ struct InspectionReader {
         case .reference, .wideReference: return .reference(try key(of: payload.record(word), transaction))
         case .part, .widePart: return .part(path)
         case .list:
-            // Nested no deeper than this allows.
             try payload.requireSeparateLists(in: word)
             let elements = try payload.list(word)
             return .list(try (0..<elements.count).map { index in

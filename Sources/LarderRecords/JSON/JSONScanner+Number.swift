@@ -93,9 +93,10 @@ struct DecimalDigits: Equatable {
             if !(significand.isEmpty && byte == UInt8(ascii: "0")) { significand.append(byte) }
         }
         if !bytes.isEmpty { exponent = exponent &+ (Int(Substring(bytes.dropFirst())) ?? .max / 2) }
+        // An exponent at the end of `Int` wraps: it stays far from that of any double, and is never equal to one.
         while significand.last == UInt8(ascii: "0") {
             significand.removeLast()
-            exponent += 1
+            exponent &+= 1
         }
         if significand.isEmpty { exponent = 0 }
     }

@@ -3,7 +3,8 @@
 /// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads nothing
 /// outside `start..<end`, and every rule of JSON and of UTF-8 that it passes over is checked.
 struct JSONScanner {
-    /// How deep objects and lists may be nested, in values whose shape the caller does not know.
+    /// How deep objects and lists may be nested, in values whose shape the caller does not know. `Value.fault` holds what
+    /// programs make to the same.
     static let maximumDepth = 512
 
     let start: UnsafePointer<UInt8>
@@ -122,6 +123,7 @@ struct JSONScanner {
 
 /// Whether each open level of a JSON value is an object or a list, up to the greatest depth.
 struct NestingStack {
+    // A bit for each level: as many as `JSONScanner.maximumDepth`, which `push` does not exceed.
     private var bits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
     private(set) var depth = 0
 

@@ -5,7 +5,7 @@ extension ParsedResponse {
     /// - Complexity: O(n) in the response's size.
     package func assembled() throws(RecordError) -> Response {
         guard let root else { return Response(buffer: nil, errors: errors) }
-        // The text of the answer cannot be longer than the response's own.
+        // Room for the cells, and as much again for text; a wrong guess costs a move.
         var builder = ResponseBuilder(capacity: fields.count * ResponseCell.size * 2)
         do throws(ResponseTooLarge) {
             builder.store(try append(ParsedCell(.object, payload: UInt64(root)), to: &builder), at: 0)

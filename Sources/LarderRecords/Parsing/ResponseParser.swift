@@ -21,10 +21,12 @@ extension ParsedResponse {
     ) throws(RecordError) -> ParsedResponse {
         let result = body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
             guard source.count < 1 << 31 else {
-                return .failure(RecordError(.tooLarge, "a response of \(source.count) bytes is more than 2 GiB"))
+                return .failure(RecordError(.tooLarge, "a response of \(source.count) bytes is too large; ask for less than 2 GiB at a time"))
             }
             var parser = ResponseParser(source, layout)
-            do { return .success(isData ? try parser.dataAlone() : try parser.response()) } catch { return .failure(parser.explain(error)) }
+            do {
+                return .success(isData ? try parser.dataAlone() : try parser.response())
+            } catch { return .failure(parser.explain(error)) }
         }
         return try result.get()
     }
@@ -264,6 +266,12 @@ struct ResponseParser: ~Copyable {
         return (Int32(layout.typeNames.count + known), selection.unknownTypeCase)
     }
 
+    /// The name of a type by its number, as `ParsedResponse.typeName` says it.
+    private func typeName(_ number: Int32) -> String {
+        let known = layout.typeNames.count
+        return Int(number) < known ? layout.typeNames[Int(number)] : unknownTypes[Int(number) - known]
+    }
+
     /// Looks ahead for the `__typename` of the object whose brace has been passed.
     private mutating func typename() throws -> ScannedString? {
         let here = scanner.position
@@ -289,9 +297,7 @@ struct ResponseParser: ~Copyable {
 
     /// An alias of `__typename`, or a type that can only be one, must tell the same as was found.
     private func checkTypename(_ cell: ParsedCell, _ type: (number: Int32, caseIndex: Int32)) throws {
-        let known = layout.typeNames.count
-        let name = Int(type.number) < known
-            ? layout.typeNames[Int(type.number)] : unknownTypes[Int(type.number) - known]
+        let name = typeName(type.number)
         let isSame = cell.kind == .string && Int(cell.count) == name.utf8.count
             && name.utf8.elementsEqual(UnsafeBufferPointer(start: text + cell.offset, count: Int(cell.count)))
         guard isSame else { throw ParseFailure.schemaMismatch("the object is not of the type \(name)") }
@@ -305,12 +311,7 @@ struct ResponseParser: ~Copyable {
     ) throws -> (start: Int32, count: Int32) {
         guard planned.keyCount > 0 else { return (0, 0) }
         let start = keys.count
-        let known = layout.typeNames.count
-        if Int(type.number) < known {
-            keys.append(contentsOf: layout.typeNames[Int(type.number)].utf8)
-        } else {
-            keys.append(contentsOf: unknownTypes[Int(type.number) - known].utf8)
-        }
+        keys.append(contentsOf: typeName(type.number).utf8)
         keys.append(UInt8(ascii: ":"))
         if planned.keyCount > 1 { keys.append(UInt8(ascii: "{")) }
         for position in 0..<planned.keyCount {
@@ -330,6 +331,10 @@ struct ResponseParser: ~Copyable {
             }
         }
         if planned.keyCount > 1 { keys.append(UInt8(ascii: "}")) }
+        // Names of types come to what the response has itself: it may be short enough where its keys are not.
+        guard keys.count < 1 << 31 else {
+            throw RecordError(.tooLarge, "the cache keys of the response take 2 GiB or more; ask for less at a time")
+        }
         return (Int32(start), Int32(keys.count - start))
     }
 

@@ -1,8 +1,3 @@
-#if canImport(Darwin)
-import Darwin
-#else
-import Glibc
-#endif
 internal import LarderGraphQL
 
 /// The fields of one object, in the order in which they are answered. Names are told apart by their bytes.

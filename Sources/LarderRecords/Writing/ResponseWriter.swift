@@ -82,7 +82,8 @@ struct ResponseWriter: ~Copyable {
         _ root: Root, _ transaction: borrowing some Transaction & ~Copyable
     ) throws -> RecordChanges {
         guard let rootObject = parsed.root else { return changes }
-        let rootKey: UnsafeBufferPointer<UInt8> = if case .record(let key) = root { copied(Array(key.utf8)) } else { copied([]) }
+        let rootKey: UnsafeBufferPointer<UInt8> =
+            if case .record(let key) = root { copied(Array(key.utf8)) } else { copied([]) }
         defer { rootKey.deallocate() }
         mayHaveKeys = try transaction.entryCount(of: generation.tables.keys) > 0
         if !mayHaveKeys { changes.reserveCapacity(records: parsed.objects.count, keyBytes: parsed.keys.count) }

@@ -201,7 +201,8 @@ struct CheckTests {
                     seal(&bytes, at: 0) { key.checksum(of: $0) }
                     try transaction.put(key.bytes.span.bytes, bytes.span.bytes, in: tables.fields)
                 case 2:
-                    let number = Bool.random(using: &random) ? TextHeap.firstSegment : .random(in: 0...40, using: &random)
+                    let number =
+                        Bool.random(using: &random) ? TextHeap.firstSegment : .random(in: 0...40, using: &random)
                     var bytes = try transaction.get(number, in: tables.texts)?.withUnsafeBytes { Array($0) } ?? []
                     mangle(&bytes, &random)
                     try transaction.put(number, bytes.span.bytes, in: tables.texts)

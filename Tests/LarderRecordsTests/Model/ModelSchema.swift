@@ -14,7 +14,9 @@ enum ModelSchema {
     }
 
     static let text = """
-        type Query { a(x: Int): A  as: [A!]  n: N  ns: [N]  u: U  us: [[U]]  p: P  ps: [P]  s(x: Int): String  l: [Int] }
+        type Query {
+          a(x: Int): A  as: [A!]  n: N  ns: [N]  u: U  us: [[U]]  p: P  ps: [P]  s(x: Int): String  l: [Int]
+        }
         interface N { id: ID!  s: String  a: A }
         type A implements N {
           id: ID!  s: String  i: Int  a: A  n: N  p: P  ps(x: Int): [P!]  us: [U]  need: B!
@@ -58,7 +60,9 @@ enum ModelSchema {
         ],
     ]
 
-    static let possibleTypes = ["Query": ["Query"], "N": ["A", "B"], "U": ["A", "P"], "A": ["A"], "B": ["B"], "P": ["P"]]
+    static let possibleTypes = [
+        "Query": ["Query"], "N": ["A", "B"], "U": ["A", "P"], "A": ["A"], "B": ["B"], "P": ["P"],
+    ]
 
     static func isEntity(_ type: String) -> Bool { type == "A" || type == "B" }
 }
@@ -101,7 +105,8 @@ struct ModelSelection {
             let key = "f\(next)"
             return ModelSelection(
                 key: key, field: field,
-                argument: field.takesArgument && Bool.random(using: &random) ? Int.random(in: 0...1, using: &random) : nil,
+                argument: field.takesArgument && Bool.random(using: &random)
+                    ? Int.random(in: 0...1, using: &random) : nil,
                 condition: condition,
                 selections: ModelSchema.possibleTypes[field.type] == nil
                     ? [] : ModelSelection.random(of: field.type, depth: depth - 1, &next, &random))

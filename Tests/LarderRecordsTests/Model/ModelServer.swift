@@ -44,7 +44,8 @@ struct ModelServer {
     mutating func response(to selections: [ModelSelection]) -> String {
         let data = object("Query", identity: "QUERY_ROOT", selections, path: "").json
         let errors = errorPaths.isEmpty
-            ? "" : ",\"errors\":[" + errorPaths.map { "{\"message\":\"no\",\"path\":[\($0)]}" }.joined(separator: ",") + "]"
+            ? ""
+            : ",\"errors\":[" + errorPaths.map { "{\"message\":\"no\",\"path\":[\($0)]}" }.joined(separator: ",") + "]"
         return "{\"data\":\(data)\(errors)}"
     }
 
@@ -69,7 +70,8 @@ struct ModelServer {
                 members.append("\"\(selection.key)\":\(String(decoding: value.json, as: UTF8.self))")
                 continue
             }
-            var random = SeededNumbers(seed: seed, "\(identity)/\(selection.fieldKey)" + (isContradictory ? "\(visits)" : ""))
+            var random = SeededNumbers(
+                seed: seed, "\(identity)/\(selection.fieldKey)" + (isContradictory ? "\(visits)" : ""))
             var isErroneous = false
             let said = value(
                 selection, level: 0, identity: "\(identity)/\(selection.fieldKey)", path: place, &isErroneous, &random)
@@ -104,7 +106,8 @@ struct ModelServer {
             var said: [Said] = []
             for index in 0..<Int.random(in: 0...3, using: &random) {
                 let element = value(
-                    selection, level: level + 1, identity: "\(identity).\(index)", path: "\(path),\(index)", &isErroneous,
+                    selection, level: level + 1, identity: "\(identity).\(index)", path: "\(path),\(index)",
+                    &isErroneous,
                     &random)
                 json.append(element.json)
                 said.append(element.said)

@@ -39,7 +39,8 @@ struct ModelTests {
                 guard let current = asked.randomElement(using: &random) else { continue }
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0:
-                    let key = "\(["A", "B"][Int.random(in: 0...1, using: &random)]):\(Int.random(in: 1...4, using: &random))"
+                    let key =
+                        "\(["A", "B"][Int.random(in: 0...1, using: &random)]):\(Int.random(in: 1...4, using: &random))"
                     let removal: RecordCache.Removal = Bool.random(using: &random) ? .deleted : .evicted
                     try await sample.changing { try await $0.remove(keys: [key, "C:1", key], as: removal) }
                     model.remove(key, leavingTombstone: removal == .deleted)

@@ -48,11 +48,16 @@ struct JSONScannerTests {
         ("0.12345678901234567", .number("0.12345678901234567")),
         ("0.12345678901234567890", .number("0.12345678901234567890")),
         ("0.1000000000000000055511151231257827", .number("0.1000000000000000055511151231257827")),
-        ("1.7976931348623157e308", .float(.greatestFiniteMagnitude)), ("1.7976931348623159e308", .number("1.7976931348623159e308")),
-        ("5e-324", .float(.leastNonzeroMagnitude)), ("4e-324", .number("4e-324")), ("1E+2", .float(100)), ("1e2", .float(100)),
+        ("1.7976931348623157e308", .float(.greatestFiniteMagnitude)),
+        ("1.7976931348623159e308", .number("1.7976931348623159e308")),
+        ("5e-324", .float(.leastNonzeroMagnitude)), ("4e-324", .number("4e-324")), ("1E+2", .float(100)),
+        ("1e2", .float(100)),
         ("150e-2", .float(1.5)), ("1e99999999999999999999", .number("1e99999999999999999999")),
         ("0e99999999999999999999", .float(0)), ("1e-99999999999999999999", .number("1e-99999999999999999999")),
         ("100000000000000000000", .float(1e20)),
+        ("10.0e-9223372036854775808", .number("10.0e-9223372036854775808")),
+        ("0.01e-9223372036854775808", .number("0.01e-9223372036854775808")),
+        ("100e9223372036854775807", .number("100e9223372036854775807")),
     ])
     func numbers(text: String, expected: Value) {
         #expect(value(text) == expected)
@@ -61,7 +66,11 @@ struct JSONScannerTests {
     @Test("Minus zero keeps its sign")
     func minusZero() {
         for text in ["-0", "-0.0", "-0e0"] {
-            if case .float(let number)? = value(text) { #expect(number.sign == .minus) } else { Issue.record("\(text)") }
+            if case .float(let number)? = value(text) {
+                #expect(number.sign == .minus)
+            } else {
+                Issue.record("\(text)")
+            }
         }
     }
 
@@ -108,9 +117,11 @@ struct JSONScannerTests {
     }
 
     @Test("Invalid UTF-8 of every class is refused", arguments: [
-        [0x80], [0xBF], [0xC0, 0x80], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xE0, 0x9F, 0xBF], [0xE1, 0x80],
+        [0x80], [0xBF], [0xC0, 0x80], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xE0, 0x9F, 0xBF],
+        [0xE1, 0x80],
         [0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF], [0xEF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF0, 0x8F, 0xBF, 0xBF],
-        [0xF1, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFE], [0xFF],
+        [0xF1, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
+        [0xFE], [0xFF],
         [0xE2, 0x28, 0xA1], [0xF0, 0x28, 0x8C, 0xBC], [0xF0, 0x90, 0x28, 0xBC], [0xF0, 0x90, 0x8C, 0x28],
     ] as [[UInt8]])
     func invalidUTF8(bytes: [UInt8]) {
@@ -124,7 +135,8 @@ struct JSONScannerTests {
 
     @Test("Every scalar value at the edges of UTF-8 is taken")
     func validUTF8() {
-        for scalar in [0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF, 0x10000, 0x3FFFF, 0x40000,
+        for scalar in [
+            0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF, 0x10000, 0x3FFFF, 0x40000,
             0xFFFFF, 0x100000, 0x10FFFF]
         {
             let text = Unicode.Scalar(UInt32(scalar)).map { String(Character($0)) } ?? ""
@@ -134,7 +146,9 @@ struct JSONScannerTests {
 
     @Test("A text cut off at any byte is refused, and nothing is read past its end")
     func truncation() {
-        let text = Array(#" {"a\u00e9\ud83d\ude00é😀": [1, -2.5e+10, true, false, null, "x\n", {}, [], {"b": {"c": []}}], "d": "" } "#.utf8)
+        let text = Array(
+            #" {"a\u00e9\ud83d\ude00é😀": [1, -2.5e+10, true, false, null, "x\n", {}, [], {"b": {"c": []}}], "d": "" } "#
+                .utf8)
         #expect(fault(text) == nil)
         for count in 0..<(text.count - 2) {
             #expect(fault(Array(text[..<count])) != nil)
@@ -178,7 +192,8 @@ struct JSONScannerTests {
     }
 
     @Test("What follows a value is refused, and so is what JSON does not know", arguments: [
-        "1 2", "{} {}", "", " ", "[1,]", "{\"a\":1,}", "[,1]", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "tru", "nul", "True",
+        "1 2", "{} {}", "", " ", "[1,]", "{\"a\":1,}", "[,1]", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "tru", "nul",
+        "True",
         "'a'", "[1]]", "//", "\u{FEFF}1", "{\"a\":}", "[", "}",
     ])
     func notJSON(text: String) {
@@ -208,14 +223,20 @@ struct JSONScannerTests {
             }
             return "{" + members.joined(separator: ",") + space + "}"
         case 1:
-            let elements = (0..<Int.random(in: 0...4, using: &random)).map { _ in randomJSON(depth: depth - 1, &random) }
+            let elements = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+                randomJSON(depth: depth - 1, &random)
+            }
             return "[" + space + elements.joined(separator: ",") + "]" + space
         case 2: return ["true", "false", "null"].randomElement(using: &random) ?? "null"
         case 3: return String(Int64.random(in: -1_000_000_000_000...1_000_000_000_000, using: &random))
         case 4: return (Double.random(in: -1e6...1e6, using: &random) + 0.5).description
         default:
-            let pieces = ["a", "é", "😀", "\\n", "\\u20ac", "\\ud83d\\ude00", "long enough for a word", "\\\\", "\\\"", "/"]
-            let text = (0..<Int.random(in: 0...6, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }
+            let pieces = [
+                "a", "é", "😀", "\\n", "\\u20ac", "\\ud83d\\ude00", "long enough for a word", "\\\\", "\\\"", "/",
+            ]
+            let text = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }
             return "\"" + text.joined() + "\""
         }
     }

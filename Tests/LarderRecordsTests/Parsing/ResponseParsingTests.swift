@@ -82,7 +82,8 @@ struct ResponseParsingTests {
 
     @Test("A text that is no GraphQL response is refused", arguments: [
         "", "null", "[]", "1", "\"x\"", "{}", #"{"errors":[]}"#, #"{"data":1}"#, #"{"data":{}"#, #"{"data":{}} x"#,
-        #"{"data":null,"data":null}"#, #"{"data":{"count":1},}"#, #"{"extensions":{}}"#, #"{"errors":[{"message":"a","message":"b"}]}"#,
+        #"{"data":null,"data":null}"#, #"{"data":{"count":1},}"#, #"{"extensions":{}}"#,
+        #"{"errors":[{"message":"a","message":"b"}]}"#,
     ])
     func notResponses(text: String) throws {
         let operation = try operation("{ count }")
@@ -126,7 +127,8 @@ struct ResponseParsingTests {
     }
 
     @Test("Nesting 10,000 deep is refused wherever it stands", arguments: [
-        #"{"data":{"count":@}}"#, #"{"data":{"count":1,"other":@}}"#, #"{"data":{"raw":@,"count":1}}"#, #"{"extensions":{"a":@}}"#,
+        #"{"data":{"count":@}}"#, #"{"data":{"count":1,"other":@}}"#, #"{"data":{"raw":@,"count":1}}"#,
+        #"{"extensions":{"a":@}}"#,
         #"{"errors":[@]}"#, #"{"other":@,"data":{"count":1}}"#,
     ])
     func deepNesting(text: String) throws {
@@ -138,14 +140,16 @@ struct ResponseParsingTests {
     @Test("Keys may be escaped, and fields that were not asked for are passed over")
     func escapedAndUnknownKeys() throws {
         let operation = try operation("{ movie(id: 1) { title } count }")
-        let text = #"{"data":{"extra":{"a":[1,{"b":"}"}]},"co\u0075nt":4,"movie":{"id":"1","x":[],"titl\u0065":"T","__typename":"Movie"}}}"#
+        let text = #"{"data":{"extra":{"a":[1,{"b":"}"}]},"co\u0075nt":4,"#
+            + #""movie":{"id":"1","x":[],"titl\u0065":"T","__typename":"Movie"}}}"#
         let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
         #expect(try parsed.assembled().data?.json == Array(#"{"movie":{"title":"T"},"count":4}"#.utf8))
     }
 
     @Test("__typename may come last, at every level, and its key may be escaped where only one type is possible")
     func lateTypename() throws {
-        let operation = try operation("{ search { ... on Movie { title } ... on User { best { name } } } movie(id: 1) { id } }")
+        let operation = try operation(
+            "{ search { ... on Movie { title } ... on User { best { name } } } movie(id: 1) { id } }")
         let text = #"""
             {"data":{"search":[{"title":"a\n\u00e9","id":"1","__typename":"Movie"},{"best":{"name":"{\"","id":"3",
             "__typename":"User"},"id":"2","__typename":"User"}],"movie":{"id":"4","__type\u006eame":"Movie"}}}
@@ -159,7 +163,8 @@ struct ResponseParsingTests {
     func unknownTypes() async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = "{ node(id: 9) { __typename id } search { __typename ... on Movie { title } } }"
-            let data = #"{"node":{"__typename":"Robot","id":"9"},"search":[{"__typename":"Ghost"},{"__typename":"Ghost"}]}"#
+            let data =
+                #"{"node":{"__typename":"Robot","id":"9"},"search":[{"__typename":"Ghost"},{"__typename":"Ghost"}]}"#
             try await sample.write(query, data: data)
             #expect(try sample.json(query) == data)
             #expect(try CacheDump(sample.cache).records.values.contains { $0.key == "Robot:9" })
@@ -182,7 +187,8 @@ struct ResponseParsingTests {
     func conditions(wanted: Bool) async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = """
-                query($w: Boolean!) { movie(id: 1) { id @skip(if: $w) title @include(if: $w) ... @include(if: $w) { year }
+                query($w: Boolean!) { movie(id: 1) {
+                  id @skip(if: $w) title @include(if: $w) ... @include(if: $w) { year }
                   director @skip(if: $w) { name } done @include(if: false) } }
                 """
             let yes = #"{"movie":{"title":"A","year":1,"__typename":"Movie","id":"1"}}"#
@@ -206,7 +212,8 @@ struct ResponseParsingTests {
     }
 
     @Test("Values of custom scalars come back as the server wrote them", arguments: [
-        #"{"b":[1, 2.50,"x\u00e9"],"a":{}}"#, "[]", #""text""#, "12", "1.5", "true", "null", "1e400", "12345678901234567890",
+        #"{"b":[1, 2.50,"x\u00e9"],"a":{}}"#, "[]", #""text""#, "12", "1.5", "true", "null", "1e400",
+        "12345678901234567890",
     ])
     func customScalars(text: String) async throws {
         try await withSampleCache(movieSchema) { sample in

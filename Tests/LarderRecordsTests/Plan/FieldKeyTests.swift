@@ -34,22 +34,34 @@ struct FieldKeyTests {
         ("{ movies(filter: {genre: DRAMA}) { id } }", "query($f: Filter) { movies(filter: $f) { id } }",
             ["f": .object(["genre": .string("DRAMA")])]),
         ("{ movies(genres: [DRAMA]) { id } }", "{ movies(genres: DRAMA) { id } }", [:]),
-        ("{ movies(genres: [DRAMA]) { id } }", "query($g: [Genre]) { movies(genres: $g) { id } }", ["g": .string("DRAMA")]),
+        (
+            "{ movies(genres: [DRAMA]) { id } }", "query($g: [Genre]) { movies(genres: $g) { id } }",
+            ["g": .string("DRAMA")]
+        ),
         ("{ movies(filter: {years: [1]}) { id } }", "{ movies(filter: {years: 1}) { id } }", [:]),
         ("{ movie(id: 1) { id } }", "{ movie(id: \"1\") { id } }", [:]),
         ("{ movie(id: 1) { id } }", "query($i: ID) { movie(id: $i) { id } }", ["i": .int(1)]),
         ("{ movie(id: 1) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", [:]),
         ("{ movie { id } }", "query($i: ID) { movie(id: $i) { id } }", [:]),
         ("{ movie(id: null) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", ["i": .null]),
-        ("{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }", ["i": .string("7")]),
+        (
+            "{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }",
+            ["i": .string("7")]
+        ),
         ("{ search(ratio: 1) { __typename } }", "{ search(ratio: 1.0) { __typename } }", [:]),
-        ("{ search(ratio: 1) { __typename } }", "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .int(1)]),
+        (
+            "{ search(ratio: 1) { __typename } }", "query($r: Float) { search(ratio: $r) { __typename } }",
+            ["r": .int(1)]
+        ),
         ("{ search(ratio: 100000000000000000000) { __typename } }",
             "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .float(1e20)]),
         ("{ search(ratio: 0.1000000000000000055511151231257827) { __typename } }",
             "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .number("0.10000000000000000555")]),
         ("{ search(tags: [[\"a\"]]) { __typename } }", "{ search(tags: \"a\") { __typename } }", [:]),
-        ("{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }", "{ search(tags: [[\"a\"], \"b\"]) { __typename } }", [:]),
+        (
+            "{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }",
+            "{ search(tags: [[\"a\"], \"b\"]) { __typename } }", [:]
+        ),
         ("{ search(raw: {a: 1, b: [true]}) { __typename } }", "query($r: JSON) { search(raw: $r) { __typename } }",
             ["r": .object(["b": .list([.boolean(true)]), "a": .int(1)])]),
         ("{ note(text: \"a\\nb\") }", "{ note(text: \"\"\"\na\nb\n\"\"\") }", [:]),
@@ -113,7 +125,8 @@ struct FieldKeyTests {
             for (key, title) in [(long, "long"), (stored, "stored")] {
                 let id = String(decoding: Value.string(String(key.dropFirst(6))).json, as: UTF8.self)
                 try await sample.write(
-                    query, ["i": .string(key)], data: #"{"movie":{"__typename":"Movie","id":\#(id),"title":"\#(title)"}}"#)
+                    query, ["i": .string(key)],
+                    data: #"{"movie":{"__typename":"Movie","id":\#(id),"title":"\#(title)"}}"#)
             }
             #expect(try sample.json(query, ["i": .string(long)]) == #"{"movie":{"title":"long"}}"#)
             #expect(try sample.json(query, ["i": .string(stored)]) == #"{"movie":{"title":"stored"}}"#)

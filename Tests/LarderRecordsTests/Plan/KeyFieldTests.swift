@@ -50,7 +50,8 @@ struct KeyFieldTests {
                     data: #"{"shelf":{"__typename":"Shelf","label":"L","row":\#(row),"column":\#(column)}}"#)
             }
             #expect(try keys(sample) == [
-                #"Shelf:{"row":"","column":"2"}"#, #"Shelf:{"row":"a","column":"1"}"#, #"Shelf:{"row":"a\",\"b","column":"1"}"#,
+                #"Shelf:{"row":"","column":"2"}"#, #"Shelf:{"row":"a","column":"1"}"#,
+                #"Shelf:{"row":"a\",\"b","column":"1"}"#,
             ])
         }
     }
@@ -59,7 +60,8 @@ struct KeyFieldTests {
     func sharedIDs() async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = "{ search { ... on Movie { id title } ... on User { id name } } }"
-            let data = #"{"search":[{"__typename":"Movie","id":1,"title":"M"},{"__typename":"User","id":"1","name":"U"}]}"#
+            let data =
+                #"{"search":[{"__typename":"Movie","id":1,"title":"M"},{"__typename":"User","id":"1","name":"U"}]}"#
             try await sample.write(query, data: data)
             #expect(try keys(sample) == ["Movie:1", "User:1"])
             #expect(try sample.json(query) == #"{"search":[{"id":1,"title":"M"},{"id":"1","name":"U"}]}"#)
@@ -87,7 +89,8 @@ struct KeyFieldTests {
     func sentDocument() throws {
         let schema = try SchemaIndex(parsing: movieSchema)
         let text = """
-            query Q($w: Boolean!) { movie(id: 1) { title related { ...M } } shelf { label } search { ... on Movie { year } }
+            query Q($w: Boolean!) { movie(id: 1) { title related { ...M } } shelf { label }
+              search { ... on Movie { year } }
               node(id: 1) { ... on User { name } } animals { home { x } } box { x } viewer { id @include(if: $w) } }
             fragment M on Movie { title director { ...U } } fragment U on User { name }
             """
@@ -135,7 +138,8 @@ struct KeyFieldTests {
 
     @Test("getMovie(id:) is answered although the movie is in the cache from a list only", arguments: [
         ("{ movie(id: \"1\") { title } }", [:]), ("query($i: ID = 1) { movie(id: $i) { title } }", [:]),
-        ("query($i: ID) { movie(id: $i) { title } }", ["i": .int(1)]), ("query($i: ID) { movie(id: $i) { title } }", [:]),
+        ("query($i: ID) { movie(id: $i) { title } }", ["i": .int(1)]),
+        ("query($i: ID) { movie(id: $i) { title } }", [:]),
         ("{ movie: nested(by: {deep: {id: 1}}) { title } }", [:]), ("query($b: By) { movie: nested(by: $b) { title } }",
             ["b": .object(["deep": .object(["id": .string("1")])])]),
         ("{ movie: any(id: 1) { ... on Movie { title } } }", [:]),
@@ -156,7 +160,9 @@ struct KeyFieldTests {
                 {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
                 """#)
             let query = "query($ids: [ID!]) { many(ids: $ids) { title } }"
-            #expect(try sample.json(query, ["ids": .list([.int(2), .string("1")])]) == #"{"many":[{"title":"B"},{"title":"A"}]}"#)
+            #expect(
+                try sample.json(query, ["ids": .list([.int(2), .string("1")])])
+                    == #"{"many":[{"title":"B"},{"title":"A"}]}"#)
             #expect(try sample.json(query, ["ids": .list([])]) == #"{"many":[]}"#)
             #expect(try sample.missing(query, ["ids": .list([.int(2), .int(3)])]) == ["many"])
             #expect(try sample.cache.read(sample.operation(query, ["ids": .list([.int(3)])])).absentKeys == ["Movie:3"])
@@ -180,7 +186,8 @@ struct KeyFieldTests {
         let schema = try SchemaIndex(parsing: movieSchema)
         var text = "{ viewer { ...F0 } }"
         for level in 0..<24 {
-            text += " fragment F\(level) on User { a\(level): best { ...F\(level + 1) } b\(level): best { ...F\(level + 1) } }"
+            text += " fragment F\(level) on User { a\(level): best { ...F\(level + 1) }"
+                + " b\(level): best { ...F\(level + 1) } }"
         }
         text += " fragment F24 on User { name }"
         let document = try Document(parsing: text)
@@ -191,8 +198,10 @@ struct KeyFieldTests {
     }
 
     @Test("What cannot be one field is refused when it is compiled", arguments: [
-        "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }", "{ movie(id: 1) { title { x } } }",
-        "{ movie(id: 1) }", "{ movie(id: 1) { nothing } }", "{ movie(id: 1) { ... on Point { x } } }", "{ movie(id: 1) { ...F } }",
+        "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }",
+        "{ movie(id: 1) { title { x } } }",
+        "{ movie(id: 1) }", "{ movie(id: 1) { nothing } }", "{ movie(id: 1) { ... on Point { x } } }",
+        "{ movie(id: 1) { ...F } }",
         "{ search { __typename: __typename ... on Movie { x: title } ... on User { x: id } } movie(id: {}) { id } }",
         "query($a: Int!) { movie(id: 1) { title @include(if: $a) } }", "{ count: note } { count }",
         "{ movie(id: 1) { __typename: title } }",

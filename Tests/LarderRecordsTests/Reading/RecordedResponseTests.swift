@@ -46,7 +46,8 @@ struct RecordedResponseTests {
     @Test("Every Star Wars query is answered by a made-up server, written, reopened and read back equal")
     func starWars() async throws {
         let folder = SharedData.folder.appending(path: "starwars")
-        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".graphql") }.sorted()
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.hasSuffix(".graphql") }.sorted()
         let document = try Document(parsing: names.map { try text("starwars/\($0)") }.joined(separator: "\n"))
         let schema = try SchemaIndex(parsing: text("starwars/schema.graphqls"))
         for operation in document.operations where operation.kind == .query {

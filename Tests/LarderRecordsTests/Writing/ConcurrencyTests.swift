@@ -24,7 +24,8 @@ struct ConcurrencyTests {
                     group.addTask {
                         do {
                             let text = #"""
-                                {"data":{"movie":{"__typename":"Movie","id":"\#(number)","title":"T\#(number)","place":{"x":\#(number)}},
+                                {"data":{"movie":{"__typename":"Movie","id":"\#(number)","title":"T\#(number)",
+                                "place":{"x":\#(number)}},
                                 "a":"N\#(number)"}}
                                 """#
                             let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
@@ -68,7 +69,8 @@ struct ConcurrencyTests {
                     group.addTask {
                         _ = try? await cache.update(operation) { answer in
                             let count = (answer.response["count"]?.int ?? 0) + 1
-                            return try ParsedResponse.parse(Array("{\"data\":{\"count\":\(count)}}".utf8), along: operation.layout)
+                            return try ParsedResponse.parse(
+                                Array("{\"data\":{\"count\":\(count)}}".utf8), along: operation.layout)
                         }
                     }
                 }

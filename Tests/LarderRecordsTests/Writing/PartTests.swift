@@ -32,7 +32,8 @@ struct PartTests {
         (#"[{"x":1},{"x":2}]"#, #"[{"y":3},{"y":4}]"#, ["points[0].x", "points[1].x"]),
         (#"[{"x":1},{"x":2}]"#, #"[{"y":3}]"#, ["points[0].x"]),
         (#"[{"x":1}]"#, #"[{"y":3},{"y":4},null]"#, ["points[0].x", "points[1].x"]),
-        (#"[{"x":1},null]"#, #"[null,{"y":4}]"#, ["points[1].x"]), (#"[{"x":1}]"#, "[]", []), ("null", "[{\"y\":1}]", ["points[0].x"]),
+        (#"[{"x":1},null]"#, #"[null,{"y":4}]"#, ["points[1].x"]), (#"[{"x":1}]"#, "[]", []),
+        ("null", "[{\"y\":1}]", ["points[0].x"]),
     ] as [(String, String, [String])])
     func listsReplace(first: String, second: String, missing: [String]) async throws {
         try await withSampleCache(movieSchema) { sample in
@@ -50,8 +51,8 @@ struct PartTests {
         try await withSampleCache(movieSchema) { sample in
             let selection = "points { x next { y inner { x } } inner { x next { y } } } matrix { x }"
             _ = try await write(sample, selection, #"""
-                "points":[{"x":1,"next":{"y":1,"inner":[{"x":1},{"x":2}]},"inner":[{"x":5,"next":{"y":6}}]},{"x":2,"next":null,
-                "inner":null}],"matrix":[[{"x":1},{"x":2}],[{"x":3}]]
+                "points":[{"x":1,"next":{"y":1,"inner":[{"x":1},{"x":2}]},"inner":[{"x":5,"next":{"y":6}}]},
+                {"x":2,"next":null,"inner":null}],"matrix":[[{"x":1},{"x":2}],[{"x":3}]]
                 """#)
             _ = try await write(sample, selection, #"""
                 "points":[{"x":1,"next":null,"inner":[{"x":6,"next":null},{"x":7,"next":{"y":1}}]}],
@@ -67,7 +68,8 @@ struct PartTests {
     @Test("A part becomes an entity and a part again, alone and in a list")
     func partBecomesEntity() async throws {
         try await withSampleCache(movieSchema) { sample in
-            let selection = "spot { ... on Point { x } ... on Place { name } } spots { ... on Point { x } ... on Place { name } }"
+            let selection =
+                "spot { ... on Point { x } ... on Place { name } } spots { ... on Point { x } ... on Place { name } }"
             let point = #"{"__typename":"Point","x":1}"#
             let place = #"{"__typename":"Place","id":"9","name":"N"}"#
             for value in [point, place, "null", place, point] {
@@ -80,7 +82,8 @@ struct PartTests {
     @Test("An entity that is removed takes its parts with it", arguments: [RecordCache.Removal.deleted, .evicted])
     func removalTakesParts(removal: RecordCache.Removal) async throws {
         try await withSampleCache(movieSchema) { sample in
-            _ = try await write(sample, "place { x next { x } } points { x }", #""place":{"x":1,"next":{"x":2}},"points":[{"x":3}]"#)
+            _ = try await write(
+                sample, "place { x next { x } } points { x }", #""place":{"x":1,"next":{"x":2}},"points":[{"x":3}]"#)
             try await sample.changing { try await $0.remove(keys: ["Movie:1"], as: removal) }
             #expect(try CacheDump(sample.cache).records.count == (removal == .deleted ? 2 : 1))
         }
@@ -101,7 +104,8 @@ struct PartTests {
             let operation = try sample.operation("{ movie(id: 1) { \(all) } }")
             let commit = try await sample.write(
                 operation,
-                response: #"{"data":{"movie":{\#(Self.movie),\#(changed)}},"errors":[{"message":"no","path":\#(path)}]}"#)
+                response:
+                    #"{"data":{"movie":{\#(Self.movie),\#(changed)}},"errors":[{"message":"no","path":\#(path)}]}"#)
             #expect(commit.changes.isEmpty)
             #expect(try read(sample, all) == "{\(before)}")
         }

@@ -7,7 +7,8 @@ import Testing
 @Suite("What was deleted and what was evicted")
 struct RemovalTests {
     private static let query = """
-        { top { id } movie(id: 1) { director { name } } strict { id } node(id: 5) { ... on Movie { required { name } } } }
+        { top { id } movie(id: 1) { director { name } } strict { id }
+          node(id: 5) { ... on Movie { required { name } } } }
         """
     private static let data = #"""
         {"top":[{"__typename":"Movie","id":"2"},null,{"__typename":"Movie","id":"3"}],
@@ -33,7 +34,8 @@ struct RemovalTests {
             #expect(try sample.json(Self.query)
                 == #"{"top":[null,{"id":"3"}],"movie":{"director":null},"strict":[],"node":null}"#)
             #expect(try sample.missing(Self.query) == [])
-            let answer = try sample.cache.read(sample.fragment("fragment F on Movie { id }"), from: .object(key: "Movie:2"))
+            let answer = try sample.cache.read(
+                sample.fragment("fragment F on Movie { id }"), from: .object(key: "Movie:2"))
             #expect(answer.isDeleted && answer.response.data?.isNull == true)
         }
     }
@@ -41,7 +43,8 @@ struct RemovalTests {
     @Test("The evicted are missing until they come back")
     func evicted() async throws {
         try await withRemoved(.evicted, ["Movie:2", "User:7"]) { sample in
-            #expect(try sample.missing(Self.query).sorted() == ["movie.director", "node.required", "strict[0]", "top[0]"])
+            #expect(
+                try sample.missing(Self.query).sorted() == ["movie.director", "node.required", "strict[0]", "top[0]"])
             try await sample.write(Self.query, data: Self.data)
             #expect(try sample.missing(Self.query) == [])
         }
@@ -50,7 +53,8 @@ struct RemovalTests {
     @Test("What was deleted lives again when the server says so, and is reported as created")
     func resurrection() async throws {
         try await withRemoved(.deleted, ["Movie:2"]) { sample in
-            let commit = try await sample.write("{ movie(id: 2) { id } }", data: #"{"movie":{"__typename":"Movie","id":"2"}}"#)
+            let commit = try await sample.write(
+                "{ movie(id: 2) { id } }", data: #"{"movie":{"__typename":"Movie","id":"2"}}"#)
             #expect(Array(commit.changes.createdKeys) == ["Movie:2"])
             #expect(try sample.json("{ top { id } }") == #"{"top":[{"id":"2"},null,{"id":"3"}]}"#)
         }
@@ -59,7 +63,9 @@ struct RemovalTests {
     @Test("Deleting twice changes nothing, evicting what was deleted does, and unknown keys are passed over")
     func twice() async throws {
         try await withRemoved(.deleted, ["Movie:2"]) { sample in
-            let again = try await sample.changing { try await $0.remove(keys: ["Movie:2", "Movie:99", ""], as: .deleted) }
+            let again = try await sample.changing {
+                try await $0.remove(keys: ["Movie:2", "Movie:99", ""], as: .deleted)
+            }
             #expect(again.changes.isEmpty)
             try await sample.changing { try await $0.remove(keys: ["Movie:2", "Movie:2"], as: .evicted) }
             #expect(try sample.missing("{ top { id } }") == ["top[0]"])
@@ -71,7 +77,8 @@ struct RemovalTests {
         let sdl = "type Query { all: [Any] } union Any = Movie | MovieX type Movie { id: ID } type MovieX { id: ID }"
         try await withSampleCache(sdl) { sample in
             try await sample.write("{ all { __typename } }", data: #"""
-                {"all":[{"__typename":"Movie","id":"1"},{"__typename":"MovieX","id":"1"},{"__typename":"Movie","id":""}]}
+                {"all":[{"__typename":"Movie","id":"1"},{"__typename":"MovieX","id":"1"},
+                {"__typename":"Movie","id":""}]}
                 """#)
             try await sample.changing { try await $0.remove(type: "Movie", as: .evicted) }
             #expect(try CacheDump(sample.cache).records.values.compactMap(\.key).sorted() == ["MovieX:1", "QUERY_ROOT"])
@@ -94,7 +101,8 @@ struct RemovalTests {
     @Test("The same entity many times in one response has the fields of all")
     func manyTimes() async throws {
         try await withSampleCache(movieSchema) { sample in
-            let query = "{ a: movie(id: 1) { id title } b: movie(id: 2) { id year } top { id done } node(id: 1) { id } }"
+            let query =
+                "{ a: movie(id: 1) { id title } b: movie(id: 2) { id year } top { id done } node(id: 1) { id } }"
             try await sample.write(query, data: #"""
                 {"a":{"__typename":"Movie","id":"1","title":"T"},"b":{"__typename":"Movie","id":1,"year":2},
                 "top":[{"__typename":"Movie","id":"1","done":true},{"__typename":"Movie","id":"1","done":true}],

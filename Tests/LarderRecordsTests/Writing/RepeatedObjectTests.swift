@@ -9,7 +9,8 @@ struct RepeatedObjectTests {
     @Test("The root of a fragment that is met again below itself is one record")
     func rootMetAgain() async throws {
         try await withSampleCache(movieSchema) { sample in
-            let fragment = try sample.fragment("fragment F on User { id name friends { id name friends { id login } } }")
+            let fragment = try sample.fragment(
+                "fragment F on User { id name friends { id name friends { id login } } }")
             try await sample.write(
                 fragment,
                 response: """
@@ -96,7 +97,8 @@ struct RepeatedObjectTests {
                     fragment, response: "{\"data\":{\"__typename\":\"User\",\"id\":\"1\",\"friends\":[\(object(0))]}}",
                     to: .object(key: "User:1"))
                 #expect(
-                    try sample.json(try sample.fragment("fragment F on User { name login }"), from: .object(key: "User:2"))
+                    try sample.json(
+                        try sample.fragment("fragment F on User { name login }"), from: .object(key: "User:2"))
                         == #"{"name":"B","login":"b"}"#)
             }
         }
@@ -113,12 +115,14 @@ struct RepeatedObjectTests {
             try await sample.write(
                 fragment,
                 response: """
-                    {"data":{"__typename":"User","id":"1","friends":[{"__typename":"User","id":"2","name":"A","login":"a"},
+                    {"data":{"__typename":"User","id":"1","friends":[
+                    {"__typename":"User","id":"2","name":"A","login":"a"},
                     {"__typename":"User","id":"3","name":"C","login":"c"},
                     {"__typename":"User","id":"2","name":"B","login":"b"}]}}
                     """, to: .object(key: "User:1"))
             #expect(
-                try sample.json(try sample.fragment("fragment F on User { friends { name login } }"), from: .object(key: "User:1"))
+                try sample.json(
+                    try sample.fragment("fragment F on User { friends { name login } }"), from: .object(key: "User:1"))
                     == #"{"friends":[{"name":"B","login":"b"},{"name":"C","login":"c"},{"name":"B","login":"b"}]}"#)
         }
     }

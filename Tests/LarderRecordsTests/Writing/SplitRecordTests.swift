@@ -7,7 +7,8 @@ import Testing
 @Suite("Records of many fields")
 struct SplitRecordTests {
     private func query(_ numbers: some Sequence<Int>) -> String {
-        "{ " + numbers.map { "n\($0): note(text: \"\($0)\") p\($0): movie(id: \($0)) { title }" }.joined(separator: " ") + " }"
+        "{ " + numbers.map { "n\($0): note(text: \"\($0)\") p\($0): movie(id: \($0)) { title }" }.joined(separator: " ")
+            + " }"
     }
 
     private func data(_ numbers: some Sequence<Int>, _ text: String) -> String {
@@ -30,7 +31,10 @@ struct SplitRecordTests {
             #expect(try sample.cache.read(sample.operation(query([3]))).response["n3"]?.string == "a3")
             #expect(try sample.missing("{ note(text: \"60\") }") == ["note"])
             let change = try await sample.write(query([7]), data: data([7], "b"))
-            #expect(try CacheDump(sample.cache).named(change.changes) == ["Movie:7.title", "QUERY_ROOT.note({\"text\":\"7\"})"])
+            #expect(
+                try CacheDump(sample.cache).named(change.changes) == [
+                    "Movie:7.title", "QUERY_ROOT.note({\"text\":\"7\"})",
+                ])
         }
     }
 
@@ -54,7 +58,8 @@ struct SplitRecordTests {
     @Test("A part of many fields is split, and replaced whole in a list")
     func splitPart() async throws {
         let fields = (0..<70).map { "f\($0): Int" }.joined(separator: " ")
-        try await withSampleCache("type Query { wide: Wide wides: [Wide] } type Wide { \(fields) inner: Wide }") { sample in
+        let schema = "type Query { wide: Wide wides: [Wide] } type Wide { \(fields) inner: Wide }"
+        try await withSampleCache(schema) { sample in
             let all = (0..<70).map { "f\($0)" }.joined(separator: " ")
             let values = (0..<70).map { "\"f\($0)\":\($0)" }.joined(separator: ",")
             try await sample.write(
@@ -62,7 +67,8 @@ struct SplitRecordTests {
                 data: "{\"wide\":{\(values),\"inner\":{\(values)}},\"wides\":[{\(values),\"inner\":{\"f1\":2}}]}")
             #expect(try CacheDump(sample.cache).splitRecords.count == 3)
             try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":{"f3":9},"wides":[{"f3":9}]}"#)
-            #expect(try sample.json("{ wide { f2 f3 inner { f69 } } }") == #"{"wide":{"f2":2,"f3":9,"inner":{"f69":69}}}"#)
+            #expect(
+                try sample.json("{ wide { f2 f3 inner { f69 } } }") == #"{"wide":{"f2":2,"f3":9,"inner":{"f69":69}}}"#)
             #expect(try sample.missing("{ wides { f2 f3 } }") == ["wides[0].f2"])
             try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":null,"wides":null}"#)
             #expect(try CacheDump(sample.cache).records.count == 1)

@@ -35,8 +35,14 @@ final class RawItems {
     }
 }
 
-/// The puts that a change of one field needs: the record, the change, the counters.
+/// The puts that a change of one field needs: the record, the change, the counters; each of the size that it has in the
+/// cache.
 final class RawChange {
+    private static let recordSize = 256
+    /// A checksum, two bytes of header, the record's number in two and the field's in one.
+    private static let changeSize = 9
+    private static let countersSize = 60
+
     private let raw: RawEnvironment
     private let records, changes, meta: MDB_dbi
     private var number: UInt64 = 0
@@ -48,7 +54,7 @@ final class RawChange {
         meta = try raw.table("meta")
         for name in ["names", "texts", "keys", "fields"] { _ = try raw.table(name) }
         try raw.write { transaction in
-            for record in 0..<recordCount { try put(transaction, records, UInt64(record), size: 256) }
+            for record in 0..<recordCount { try put(transaction, records, UInt64(record), size: Self.recordSize) }
         }
         try change(0)
     }
@@ -56,10 +62,11 @@ final class RawChange {
     func change(_ record: Int) throws {
         number += 1
         try raw.write { transaction in
-            try put(transaction, records, UInt64(record), size: 256)
-            try put(transaction, changes, number, size: 6)
+            try put(transaction, records, UInt64(record), size: Self.recordSize)
+            try put(transaction, changes, number, size: Self.changeSize)
             try RawEnvironment.put(
-                transaction, meta, Array("state".utf8), Array(repeating: UInt8(truncatingIfNeeded: number), count: 48))
+                transaction, meta, Array("state".utf8),
+                Array(repeating: UInt8(truncatingIfNeeded: number), count: Self.countersSize))
         }
     }
 

@@ -33,7 +33,8 @@ struct ItemShop {
 
     static func item(_ number: Int) -> String {
         #"{"__typename":"Item","id":"\#(number)","title":"Item number \#(number)","#
-            + #""summary":"What is to be said about item \#(number) in one sentence of some length","kind":"kind-\#(number % 17)","price":\#(number % 100).25,"#
+            + #""summary":"What is to be said about item \#(number) in one sentence of some length","#
+            + #""kind":"kind-\#(number % 17)","price":\#(number % 100).25,"#
             + #""stock":\#(number % 1000),"weight":1.5,"available":\#(number % 3 != 0),"#
             + #""updated":"2026-11-21T09:51:46Z","rating":\#(number % 5 == 0 ? "null" : "4")}"#
     }

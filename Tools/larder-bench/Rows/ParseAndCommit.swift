@@ -20,8 +20,8 @@ extension Bench {
             floorName: "JSONSerialization", reach: .ratio(0.35))]
     }
 
-    /// As in a program, what is committed has been made just before: the response is parsed, and the floor's entries are
-    /// copied, in each round and outside of the time.
+    /// As in a program, what is committed has been made just before: the response is parsed, and the floor's entries
+    /// are copied, in each round and outside of the time.
     func commit() async throws -> [BenchRow] {
         let (before, after) = try await committedContents()
         let times = try await Measurement.times(rounds: rounds, [

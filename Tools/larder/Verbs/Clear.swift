@@ -24,7 +24,3 @@ struct Clear: Verb {
         try output.result(.object([("written", written.json)]), text: written.text)
     }
 }
-
-extension CacheStatistics {
-    func entries(of table: String) -> Int { tables.first { $0.name == table }?.entries ?? 0 }
-}

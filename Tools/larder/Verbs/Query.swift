@@ -25,27 +25,3 @@ struct Query: Verb {
         try output.result(response.result, response: response.envelope)
     }
 }
-
-extension Response {
-    /// What `query`, `fetch` and `watch` tell of an answer under `--json`.
-    var result: JSONText {
-        .object([
-            ("data", .raw(json)), ("isComplete", .boolean(isComplete)),
-            ("missing", .array(missing.map(JSONText.init))), ("errors", .array(errors.map(JSONText.init))),
-        ])
-    }
-
-    /// The answer as a server would give it.
-    var envelope: JSONText {
-        var members: [(name: String, value: JSONText)] = [("data", .raw(json))]
-        if !errors.isEmpty { members.append(("errors", .array(errors.map(JSONText.init)))) }
-        return .object(members)
-    }
-}
-
-extension Output {
-    func noteMissing(_ response: Response) {
-        guard !response.isComplete else { return }
-        note("the store does not know \(response.missing.map(\.description).joined(separator: ", "))")
-    }
-}
