@@ -3,7 +3,7 @@ internal import LarderLMDB
 extension Tables {
     /// What is known of a mutation; nil where nothing is.
     func applied(
-        _ key: String, _ transaction: borrowing some Transaction & ~Copyable
+        _ key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> AppliedEntry? {
         guard let applied else { return nil }
         var key = key
@@ -19,7 +19,7 @@ extension Tables {
     }
 
     /// Everything that is known of mutations, in the order of their keys.
-    func allApplied(_ transaction: borrowing some Transaction & ~Copyable) throws -> [AppliedEntry] {
+    func allApplied(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> [AppliedEntry] {
         guard let applied else { return [] }
         var found: [AppliedEntry] = []
         var cursor = try transaction.cursor(in: applied)

@@ -13,15 +13,11 @@ extension RecordCache {
     /// What is known of the object of a cache key, and what an answer that says so depends on.
     package func presence(of key: String) throws(RecordError) -> (presence: Presence, dependencies: Dependencies) {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
-                guard let id = try generation.tables.record(of: key, transaction) else {
-                    return (.absent, Dependencies(generation: generation.identity, fields: [], absentKeys: [key]))
-                }
-                let whole = RecordField(record: id, field: RecordField.any)
-                let dependencies = Dependencies(generation: generation.identity, fields: [whole], absentKeys: [key])
-                guard let record = try generation.record(id, transaction) else { return (.absent, dependencies) }
-                return (record.isTombstone ? .deleted : .present, dependencies)
+            // Before the snapshot, as in `read`.
+            if let layers = layers.current {
+                return try withLayers(layers) { generation, snapshot in try generation.presence(of: key, snapshot) }
             }
+            return try withSnapshot { generation, transaction in try generation.presence(of: key, transaction) }
         }
     }
 
@@ -34,5 +30,19 @@ extension RecordCache {
                 }
             }
         }
+    }
+}
+
+extension Generation {
+    fileprivate func presence(
+        of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> (presence: RecordCache.Presence, dependencies: Dependencies) {
+        guard let id = try tables.record(of: key, transaction) else {
+            return (.absent, Dependencies(generation: identity, fields: [], absentKeys: [key]))
+        }
+        let whole = RecordField(record: id, field: RecordField.any)
+        let dependencies = Dependencies(generation: identity, fields: [whole], absentKeys: [key])
+        guard let record = try record(id, transaction) else { return (.absent, dependencies) }
+        return (record.isTombstone ? .deleted : .present, dependencies)
     }
 }

@@ -10,13 +10,23 @@ extension RecordCache {
     ///   - root: What the response's root is; for mutations and subscriptions it is not stored.
     ///   - key: Of the mutation that this is the answer to. It is noted in the same transaction; where it is known
     ///     already, nothing is changed and `Commit.earlier` says what is known.
+    ///   - edits: What becomes of lists, after the response is stored; not where the key is known already.
     ///   - synchronizing: Makes the commit survive power loss, whatever the cache's durability. A failure to do so is
     ///     thrown, and leaves it committed: writing the same answer again does no harm.
     package func write(
         _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root = .query,
-        applying key: AppliedKey? = nil, synchronizing: Bool = false, deadline: ContinuousClock.Instant? = nil
+        applying key: AppliedKey? = nil, edits: [ListEdit] = [], synchronizing: Bool = false,
+        deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline, synchronizing: synchronizing) { (generation, transaction, changes) throws in
+        let steps: [WriteWork] = edits.map { edit in
+            { (generation, transaction, changes) throws in
+                var changes = changes
+                try changes.edit(edit, generation, transaction)
+                return changes
+            }
+        }
+        return try await write(deadline: deadline, synchronizing: synchronizing, then: steps) {
+            (generation, transaction, changes) throws in
             var changes = changes
             if let key, try !changes.note(key, .applied, self.options.now(), generation, transaction) { return changes }
             let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
@@ -107,7 +117,7 @@ extension ResponseWriter.Root {
 extension Generation {
     /// The entities of a type that are in the cache: their keys all begin with the type's name.
     func records(
-        ofType type: String, _ transaction: borrowing some Transaction & ~Copyable
+        ofType type: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [RecordID] {
         let prefix = Array("\(type):".utf8)
         var found: [RecordID] = []

@@ -12,6 +12,7 @@ package final class RecordCache: Sendable {
     private let current: Mutex<Generation>
     let writer: RecordWriterQueue
     let programCode = ProgramCode()
+    let layers = LayerStack()
     private let isClosed = Atomic<Bool>(false)
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.
@@ -49,18 +50,32 @@ package final class RecordCache: Sendable {
         }
     }
 
-    /// Answers an operation from one snapshot.
+    /// Answers an operation from one snapshot and the optimistic layers over it.
     package func read(_ operation: BoundOperation, from root: Root = .query) throws(RecordError) -> CacheAnswer {
         try translated {
-            try withSnapshot { generation, transaction in
+            // Before the snapshot: a layer that is gone by now is gone because what is read then knows of its mutation.
+            if let layers = layers.current {
+                return try withLayers(layers) { generation, snapshot in
+                    try generation.answer(operation, from: root, snapshot)
+                }
+            }
+            return try withSnapshot { generation, transaction in
                 try generation.answer(operation, from: root, transaction)
             }
         }
     }
 
     /// Runs `body` with a snapshot of the current generation.
+    @inline(__always)
     func withSnapshot<Result>(
         _ body: (Generation, borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        try takingSnapshot { generation, transaction in try body(generation, transaction) }
+    }
+
+    /// Runs `body` with a snapshot of the current generation, and makes it a present of it.
+    func takingSnapshot<Result>(
+        _ body: (Generation, consuming ReadTransaction) throws -> Result
     ) throws -> Result {
         while true {
             let generation = self.generation
@@ -116,9 +131,11 @@ package final class RecordCache: Sendable {
     ///
     /// - Parameters:
     ///   - deadline: For the wait for other writers; the options' own where nil.
+    ///   - steps: What is worked out from what `work`, and the steps before, have done to the transaction.
     ///   - synchronizing: Makes it survive power loss too. A failure to do so is thrown, and leaves it committed.
     func write(
-        deadline: ContinuousClock.Instant?, synchronizing: Bool = false, _ work: @escaping WriteWork
+        deadline: ContinuousClock.Instant?, synchronizing: Bool = false, then steps: [WriteWork] = [],
+        _ work: @escaping WriteWork
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await takingTurn(until: deadline) { turn in
@@ -126,7 +143,8 @@ package final class RecordCache: Sendable {
                 try turn.begin()
                 return try work(generation, transaction, changes)
             }
-            let job = WriteJob(deadline: deadline, synchronizes: synchronizing, work: begun) { turn.end($0) }
+            let job = WriteJob(
+                deadline: deadline, synchronizes: synchronizing, steps: [begun] + steps, completion: { turn.end($0) })
             writer.enqueue(job, for: self)
         }
     }
@@ -150,7 +168,8 @@ package final class RecordCache: Sendable {
         return try result.get()
     }
 
-    /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread.
+    /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread; and
+    /// with what optimistic layers make different, which is no commit.
     package func observe(_ observer: @escaping @Sendable (Commit) -> Void) { writer.observe(observer) }
 }
 

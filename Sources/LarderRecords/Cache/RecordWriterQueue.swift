@@ -16,13 +16,17 @@ package struct Commit: Sendable {
     package let position: ChangePosition
     /// What was known of the mutation already, where the write was made for one; then it changed nothing.
     package var earlier: AppliedEntry?
+    /// Whether nothing was committed: what optimistic layers do to the answers is different. The position is the last
+    /// commit's.
+    package var isOfLayers = false
 }
 
 struct WriteJob: Sendable {
     let deadline: ContinuousClock.Instant
     /// Whether the commit must survive power loss, whatever the cache's durability.
     var synchronizes = false
-    let work: WriteWork
+    /// The first, and those that see what the ones before have done.
+    let steps: [WriteWork]
     let completion: @Sendable (Result<Commit, RecordError>) -> Void
 }
 
@@ -69,12 +73,15 @@ final class RecordWriterQueue: Sendable {
     private func run(_ jobs: [WriteJob], _ cache: RecordCache) {
         // Why a shared commit failed, each job then finds out for itself.
         if jobs.count > 1, let outcomes = try? commit(jobs, cache) {
+            tellLayers(of: cache)
             for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
             return
         }
         for job in jobs {
             do {
-                for outcome in try commit([job], cache) { job.completion(outcome) }
+                let outcomes = try commit([job], cache)
+                tellLayers(of: cache)
+                for outcome in outcomes { job.completion(outcome) }
             } catch {
                 job.completion(.failure(RecordError.translated(error)))
             }
@@ -159,8 +166,18 @@ final class RecordWriterQueue: Sendable {
         _ job: WriteJob, _ generation: Generation, _ transaction: inout WriteTransaction, _ state: GenerationState
     ) throws -> RecordChanges {
         defer { scratch.removeAll(keeping: Self.scratchLimit) }
-        var changes = try job.work(generation, transaction, RecordChanges(state, scratch: scratch))
-        try changes.apply(generation, &transaction)
+        var changes = RecordChanges(state, scratch: scratch)
+        for (index, step) in job.steps.enumerated() {
+            if index == 0 {
+                changes = try step(generation, transaction, changes)
+                try changes.store(generation, &transaction)
+            } else if changes.earlier == nil {
+                var later = try step(generation, transaction, RecordChanges(changes.state, scratch: scratch))
+                try later.store(generation, &transaction)
+                changes.join(later)
+            }
+        }
+        try changes.finish(generation.tables, &transaction)
         return changes
     }
 
@@ -200,6 +217,22 @@ final class RecordWriterQueue: Sendable {
         tell(Commit(generation: numbering, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
     }
 
+    /// Tells the observers if the layers do something else to the answers than when they were told last: others are
+    /// set, the mutation of one has become known, or what they were laid over has changed. On the writer's thread.
+    func tellLayers(of cache: RecordCache) {
+        do {
+            if let commit = try cache.layers.untold(of: cache) { tell(commit) }
+        } catch let error as RecordError where error.code == .closed {
+            return
+        } catch {
+            // They may be different in any way. Whoever reads now finds out what keeps from reading.
+            tell(
+                Commit(
+                    generation: cache.generation.identity, changes: .everything,
+                    position: ChangePosition(epoch: 0, number: 0), isOfLayers: true))
+        }
+    }
+
     private func tell(_ commit: Commit) {
         for observer in observers.withLock({ $0 }) { observer(commit) }
     }
@@ -209,6 +242,7 @@ final class RecordWriterQueue: Sendable {
         perform {
             do throws(RecordError) {
                 for commit in try self.others.look(cache) { self.tell(commit) }
+                self.tellLayers(of: cache)
                 completion(.success(()))
             } catch { completion(.failure(error)) }
         }

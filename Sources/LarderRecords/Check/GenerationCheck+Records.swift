@@ -1,7 +1,7 @@
 internal import LarderLMDB
 
 extension GenerationCheck {
-    mutating func checkRecords(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    mutating func checkRecords(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.records)
         while let entry = try cursor.next() {
             let id = entry.integerKey
@@ -19,7 +19,7 @@ extension GenerationCheck {
     }
 
     private mutating func check(
-        _ record: RecordView, _ id: RecordID, _ transaction: borrowing some Transaction & ~Copyable
+        _ record: RecordView, _ id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         if record.isTombstone {
             report.counts.tombstones += 1
@@ -64,7 +64,7 @@ extension GenerationCheck {
         checkLists(id)
     }
 
-    mutating func checkSplitFields(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    mutating func checkSplitFields(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.fields)
         while let entry = try cursor.next() {
             report.counts.splitFields += 1

@@ -31,7 +31,7 @@ struct GenerationCheck {
         self.level = level
     }
 
-    mutating func run(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    mutating func run(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         checkState(transaction)
         try checkTexts(transaction)
         try checkNames(transaction)
@@ -43,7 +43,7 @@ struct GenerationCheck {
         try checkApplied(transaction)
     }
 
-    private mutating func checkState(_ transaction: borrowing some Transaction & ~Copyable) {
+    private mutating func checkState(_ transaction: borrowing some RecordSnapshot & ~Copyable) {
         do {
             state = try GenerationState.read(transaction, tables)
             if state == nil { report.add(.state, "there are none") }
@@ -54,7 +54,7 @@ struct GenerationCheck {
 
     // MARK: Names
 
-    private mutating func checkTexts(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    private mutating func checkTexts(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.texts)
         while let entry = try cursor.next() {
             let number = entry.integerKey
@@ -83,7 +83,7 @@ struct GenerationCheck {
         }
     }
 
-    private mutating func checkNames(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    private mutating func checkNames(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.names)
         while let entry = try cursor.next() {
             let key = entry.key.withUnsafeBytes(Array.init)
@@ -107,7 +107,7 @@ struct GenerationCheck {
 
     // MARK: Keys
 
-    private mutating func checkKeys(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    private mutating func checkKeys(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.keys)
         while let entry = try cursor.next() {
             report.counts.keys += 1
@@ -143,7 +143,7 @@ struct GenerationCheck {
 
     // MARK: Changes
 
-    private mutating func checkChanges(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    private mutating func checkChanges(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.changes)
         var expected = state?.firstChange
         while let entry = try cursor.next() {
@@ -169,7 +169,7 @@ struct GenerationCheck {
 
     // MARK: Mutations
 
-    private mutating func checkApplied(_ transaction: borrowing some Transaction & ~Copyable) throws(LMDBError) {
+    private mutating func checkApplied(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         guard let applied = tables.applied else { return }
         var cursor = try transaction.cursor(in: applied)
         while let entry = try cursor.next() {

@@ -38,7 +38,7 @@ extension RecordCache {
 
 extension Generation {
     func check(
-        _ level: CheckReport.Level, _ transaction: borrowing some Transaction & ~Copyable
+        _ level: CheckReport.Level, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws(LMDBError) -> CheckReport {
         var check = GenerationCheck(self, level)
         if level == .everything {

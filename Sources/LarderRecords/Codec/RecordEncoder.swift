@@ -30,6 +30,8 @@ struct RecordEncoder {
         case parsed(ParsedCell)
         /// A value of the record as it was, which is copied.
         case stored(ValueWord, PayloadView)
+        /// A list of references, with nil for null.
+        case references([RecordID?])
     }
 
     enum Identity {
@@ -51,6 +53,7 @@ struct RecordEncoder {
                 guard let values else { throw DamagedRecord("a value has no source") }
                 try append(entry.field, cell, values)
             case .stored(let word, let payload): append(entry.field, try copy(word, payload))
+            case .references(let records): append(entry.field, list(of: records))
             }
         }
         return try end(id)
@@ -111,6 +114,7 @@ struct RecordEncoder {
             guard let values else { throw DamagedRecord("a value has no source") }
             word = try encode(cell, values)
         case .stored(let stored, let payload): word = try copy(stored, payload)
+        case .references(let records): word = list(of: records)
         }
         store(word.bits, at: start + 4)
         guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
@@ -126,11 +130,16 @@ struct RecordEncoder {
     mutating func encodeReferences(_ records: [RecordID]) {
         start = buffer.count
         append(UInt64(0))
+        store(list(of: records).bits, at: start + 4)
+    }
+
+    private mutating func list(of records: [RecordID?]) -> ValueWord {
         let (word, table) = beginList(records.count)
         for (index, record) in records.enumerated() {
-            store(reference(record, isPart: false).bits, at: table + index * 4)
+            let element = record.map { reference($0, isPart: false) } ?? ValueWord(.null)
+            store(element.bits, at: table + index * 4)
         }
-        store(word.bits, at: start + 4)
+        return word
     }
 
     // The recursion is as deep as the field's type has lists.

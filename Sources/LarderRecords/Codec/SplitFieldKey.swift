@@ -3,7 +3,7 @@
 ///
 /// The value is a checksum of the rest and of the key, a value word, and the word's payload; offsets count from the
 /// checksum's first byte.
-struct SplitFieldKey: Equatable {
+struct SplitFieldKey: Hashable {
     static let size = 12
     /// The bytes of a value before its payload.
     static let header = 8

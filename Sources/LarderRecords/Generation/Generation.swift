@@ -43,21 +43,30 @@ package final class Generation: Sendable {
     func answer(
         _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing ReadTransaction
     ) throws -> CacheAnswer {
-        try answer(operation, from: root, transaction, isCommitted: true)
+        let plan = try operation.resolved(in: self, transaction, isCommitted: true)
+        return try answer(operation, from: root, transaction, plan, isCommitted: true)
+    }
+
+    /// Answers an operation from one snapshot and the layers over it.
+    func answer(
+        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing LayeredSnapshot
+    ) throws -> CacheAnswer {
+        let plan = try operation.resolved(under: transaction.layers, transaction)
+        return try answer(operation, from: root, transaction, plan, isCommitted: true)
     }
 
     /// Answers an operation from what a write transaction sees.
     func answer(
         _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing WriteTransaction
     ) throws -> CacheAnswer {
-        try answer(operation, from: root, transaction, isCommitted: false)
+        let plan = try operation.resolved(in: self, transaction, isCommitted: false)
+        return try answer(operation, from: root, transaction, plan, isCommitted: false)
     }
 
     private func answer(
-        _ operation: BoundOperation, from root: RecordCache.Root, _ transaction: borrowing some Transaction & ~Copyable,
-        isCommitted: Bool
+        _ operation: BoundOperation, from root: RecordCache.Root,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable, _ plan: ResolvedPlan, isCommitted: Bool
     ) throws -> CacheAnswer {
-        let plan = try operation.resolved(in: self, transaction, isCommitted: isCommitted)
         let record = try tables.record(of: root.key, transaction)
         let depth = 2 * operation.layout.plan.depth + 2
         return try withUnsafeTemporaryAllocation(of: PathEntry.self, capacity: depth) { path in
@@ -69,22 +78,43 @@ package final class Generation: Sendable {
 
     /// The stored record; nil if there is none. Valid until the transaction changes or ends.
     func record(
-        _ id: RecordID, _ transaction: borrowing some Transaction & ~Copyable
+        _ id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordView? {
+        if let laid = transaction.overlay?.record(id) { return try laid.bytes.map { try RecordView($0) } }
         guard let stored = try transaction.get(id, in: tables.records) else { return nil }
         return try RecordView(unsafe stored.withUnsafeBytes { $0 })
     }
 
-    func greatestRecord(_ transaction: borrowing some Transaction & ~Copyable) throws -> RecordID? {
+    /// The stored field of a split record; nil if there is none. Valid until the transaction changes or ends.
+    func splitField(
+        _ key: SplitFieldKey, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> PayloadView? {
+        if let laid = transaction.overlay?.splitField(key) { return laid.bytes.map { PayloadView(bytes: $0) } }
+        return try key.withBytes { bytes in
+            try transaction.get(bytes, in: tables.fields)?.withUnsafeBytes { PayloadView(bytes: $0) }
+        }
+    }
+
+    func greatestRecord(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {
         var cursor = try transaction.cursor(in: tables.records)
         return try cursor.last()?.integerKey
     }
 
     /// Calls `body` with each field of a split record, in ascending order.
     func forEachSplitField(
-        of record: RecordID, _ transaction: borrowing some Transaction & ~Copyable,
+        of record: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable,
         _ body: (FieldID, PayloadView) throws -> Void
     ) throws {
+        var laid = transaction.overlay?.splitFields(of: record)[...] ?? []
+        /// Hands over what is laid over the snapshot, up to a field; true if that field is among it.
+        func takeLaid(upTo field: FieldID) throws -> Bool {
+            while let next = laid.first, next.field <= field {
+                laid.removeFirst()
+                if let bytes = next.value.bytes { try body(next.field, PayloadView(bytes: bytes)) }
+                if next.field == field { return true }
+            }
+            return false
+        }
         var cursor = try transaction.cursor(in: tables.fields)
         let first = SplitFieldKey(record: record, field: 0).bytes
         var entry = try cursor.seek(atLeast: first.span.bytes)
@@ -92,31 +122,38 @@ package final class Generation: Sendable {
             guard let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }) else {
                 throw DamagedRecord("the key of a field is damaged")
             }
-            guard key.record == record else { return }
+            guard key.record == record else { break }
             // The bytes stay where they are until the transaction changes, which it cannot while a cursor exists.
-            try body(key.field, PayloadView(bytes: unsafe found.value.withUnsafeBytes { $0 }))
+            if try !takeLaid(upTo: key.field) {
+                try body(key.field, PayloadView(bytes: unsafe found.value.withUnsafeBytes { $0 }))
+            }
             entry = try cursor.next()
         }
+        _ = try takeLaid(upTo: .max)
     }
 }
 
 extension Tables {
     /// The number of a cache key; nil if the snapshot has none.
-    func record(of key: String, _ transaction: borrowing some Transaction & ~Copyable) throws -> RecordID? {
+    func record(of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {
         var key = key
         return try key.withUTF8 { try record(of: UnsafeRawBufferPointer($0), transaction) }
     }
 
-    func record(of key: [UInt8], _ transaction: borrowing some Transaction & ~Copyable) throws -> RecordID? {
+    func record(of key: [UInt8], _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {
         try key.withUnsafeBytes { try record(of: $0, transaction) }
     }
 
     func record(
-        of key: UnsafeRawBufferPointer, _ transaction: borrowing some Transaction & ~Copyable
+        of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
         guard !key.isEmpty else { return nil }
+        if let laid = transaction.overlay?.record(ofKey: key) { return laid }
         return try StoredKey.with(key) { stored throws in
-            guard let number = try transaction.get(stored, in: keys) else { return nil }
+            guard let number = try transaction.get(stored, in: keys) else {
+                transaction.overlay?.missed(key)
+                return nil
+            }
             guard let id = number.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "a number in the cache's index is damaged")
             }

@@ -83,7 +83,7 @@ struct GenerationState: Equatable {
 
     /// The counters of a generation; nil if it has none.
     static func read(
-        _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> GenerationState? {
         guard let stored = try transaction.get(key.span.bytes, in: tables.meta) else { return nil }
         return try stored.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
@@ -91,7 +91,7 @@ struct GenerationState: Equatable {
 
     /// The counters of a generation, which has some unless it is damaged.
     static func stored(
-        _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> GenerationState {
         guard let state = try read(transaction, tables) else { throw RecordError.damagedState }
         return state

@@ -18,9 +18,10 @@ final class NameTable: Sendable {
 
     /// The name's number, or nil where the snapshot does not have it.
     func number(
-        of name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        of name: String, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
         let exact = ExactText(name)
+        if let number = transaction.overlay?.field(of: exact) { return number }
         if let number = known.withLock({ $0.numbers[exact] }) { return number }
         let number = try lookUp(name, transaction, tables)
         if let number { learn([exact: number]) }
@@ -29,11 +30,17 @@ final class NameTable: Sendable {
 
     /// As `number(of:)`, but for a write transaction, which may see what will never be committed.
     func lookUp(
-        _ name: String, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        _ name: String, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> FieldID? {
-        if let number = known.withLock({ $0.numbers[ExactText(name)] }) { return number }
+        let exact = ExactText(name)
+        // First: the snapshot may be older than what is known, and its layers have a number of their own.
+        if let number = transaction.overlay?.field(of: exact) { return number }
+        if let number = known.withLock({ $0.numbers[exact] }) { return number }
         let key = StoredKey.bytes(Array(name.utf8))
-        guard let stored = try transaction.get(key.span.bytes, in: tables.names) else { return nil }
+        guard let stored = try transaction.get(key.span.bytes, in: tables.names) else {
+            transaction.overlay?.missed(exact)
+            return nil
+        }
         guard let number = stored.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:)) else {
             throw RecordError(.damaged, "the number of the field \(name.prefix(80)) is damaged")
         }
@@ -42,18 +49,19 @@ final class NameTable: Sendable {
 
     /// The name of a number, or nil where the snapshot does not have it.
     func lookUpName(
-        of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        of number: FieldID, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> String? {
+        if number >= OverlayNumbers.firstField { return transaction.overlay?.name(of: number) }
         if let name = known.withLock({ $0.names[number] }) { return name }
         guard let stored = try transaction.get(UInt64(number), in: tables.texts) else { return nil }
         return stored.withUnsafeBytes { SealedText.text($0).map { String(decoding: $0, as: UTF8.self) } }
     }
 
     func name(
-        of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        of number: FieldID, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> String? {
         let name = try lookUpName(of: number, transaction, tables)
-        if let name { learn([ExactText(name): number]) }
+        if let name, number < OverlayNumbers.firstField { learn([ExactText(name): number]) }
         return name
     }
 

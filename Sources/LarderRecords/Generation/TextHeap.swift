@@ -22,7 +22,7 @@ struct TextHeap {
     /// A far text. Valid as long as the transaction.
     @inline(__always)
     mutating func text(
-        at place: TextPlace, _ transaction: borrowing some Transaction & ~Copyable, _ tables: Tables
+        at place: TextPlace, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> UnsafeRawBufferPointer {
         if number != place.segment {
             guard let stored = try transaction.get(Self.firstSegment + UInt64(place.segment), in: tables.texts) else {

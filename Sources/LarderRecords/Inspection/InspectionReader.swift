@@ -10,7 +10,7 @@ struct InspectionReader {
 
     mutating func keys(
         type: String?, prefix: [UInt8], limit: Int, _ includingTombstones: Bool,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [String] {
         var wanted: FieldID?
         if let type {
@@ -39,7 +39,7 @@ struct InspectionReader {
     }
 
     mutating func types(
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [CacheStatistics.TypeCount] {
         var counts: [FieldID: CacheStatistics.TypeCount] = [:]
         var types: [RecordID: FieldID] = [:]
@@ -72,7 +72,7 @@ struct InspectionReader {
     // MARK: One record
 
     mutating func record(
-        key: String, _ transaction: borrowing some Transaction & ~Copyable
+        key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> StoredRecord? {
         if let id = try generation.tables.record(of: key, transaction) {
             return try record(id, path: key, transaction)
@@ -82,7 +82,7 @@ struct InspectionReader {
     }
 
     private mutating func record(
-        _ id: RecordID, path: String, _ transaction: borrowing some Transaction & ~Copyable
+        _ id: RecordID, path: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> StoredRecord? {
         guard let record = try generation.record(id, transaction) else { return nil }
         var fields: [StoredRecord.Field] = []
@@ -99,7 +99,7 @@ struct InspectionReader {
     }
 
     private func fieldsOf(
-        _ record: RecordView, _ id: RecordID, _ transaction: borrowing some Transaction & ~Copyable
+        _ record: RecordView, _ id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [(FieldID, PayloadView, ValueWord)] {
         var found = (0..<record.count).map { (record.field($0), record.payload, record.value($0)) }
         if record.isSplit {
@@ -113,7 +113,7 @@ struct InspectionReader {
     // `requireSeparateLists` refuses what is nested deeper than `greatestListDepth`.
     private mutating func value(
         _ word: ValueWord, _ payload: PayloadView, _ path: String,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> StoredValue {
         func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
         switch word.tag {
@@ -143,12 +143,12 @@ struct InspectionReader {
     }
 
     /// The key of an entity that is referred to. Of one that was evicted only its number is at hand.
-    private func key(of id: RecordID, _ transaction: borrowing some Transaction & ~Copyable) throws -> String {
+    private func key(of id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> String {
         guard let record = try generation.record(id, transaction), record.isEntity else { return "#\(id)" }
         return String(decoding: try record.key, as: UTF8.self)
     }
 
-    private func name(of number: FieldID, _ transaction: borrowing some Transaction & ~Copyable) throws -> String {
+    private func name(of number: FieldID, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> String {
         try generation.names.name(of: number, transaction, generation.tables) ?? "#\(number)"
     }
 
@@ -158,7 +158,7 @@ struct InspectionReader {
     ///
     /// Keys and field keys may hold dots and brackets, so that every reading of them is tried that the records allow.
     private func part(
-        at path: String, _ transaction: borrowing some Transaction & ~Copyable
+        at path: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> (RecordID, String)? {
         let bytes = Array(path.utf8)
         for dot in bytes.indices.reversed() where bytes[dot] == UInt8(ascii: ".") {
@@ -173,7 +173,7 @@ struct InspectionReader {
 
     // The recursion is as deep as the path has fields, and every step consumes some of it.
     private func part(
-        of id: RecordID, _ rest: ArraySlice<UInt8>, _ transaction: borrowing some Transaction & ~Copyable, depth: Int
+        of id: RecordID, _ rest: ArraySlice<UInt8>, _ transaction: borrowing some RecordSnapshot & ~Copyable, depth: Int
     ) throws -> RecordID? {
         guard depth < 256, let record = try generation.record(id, transaction) else { return nil }
         for (field, payload, word) in try fieldsOf(record, id, transaction) {

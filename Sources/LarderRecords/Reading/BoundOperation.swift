@@ -9,6 +9,8 @@ package final class BoundOperation: Sendable {
     package let layout: PlanLayout
     package let binding: OperationBinding
     private let resolved = Mutex<ResolvedPlan?>(nil)
+    /// The plan with the numbers of one overlay, and of the snapshot under it.
+    private let resolvedUnder = Mutex<(overlay: Overlay, plan: ResolvedPlan)?>(nil)
     /// The bytes of the last answer, which is a good guess for the next.
     let expectedSize = Atomic<Int>(0)
 
@@ -22,7 +24,7 @@ package final class BoundOperation: Sendable {
     /// - Parameter isCommitted: False for a write transaction. Names that it sees may never be committed, and its own
     ///   number stands for a commit that will hold more: nothing of it is kept.
     func resolved(
-        in generation: Generation, _ transaction: borrowing some Transaction & ~Copyable, isCommitted: Bool
+        in generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable, isCommitted: Bool
     ) throws -> ResolvedPlan {
         let id = transaction.id
         let kept = resolved.withLock { $0 }
@@ -37,6 +39,27 @@ package final class BoundOperation: Sendable {
                 return try generation.names.lookUp(name, transaction, generation.tables)
             })
         if isCommitted { resolved.withLock { $0 = fresh } }
+        return fresh
+    }
+
+    /// The plan with the numbers of a generation and of the layers over it, which nobody but their readers may see.
+    func resolved(under overlay: Overlay, _ transaction: borrowing LayeredSnapshot) throws -> ResolvedPlan {
+        let generation = overlay.generation
+        if !overlay.hasNames, let kept = resolved.withLock({ $0 }), kept.generation === generation, kept.isComplete {
+            return kept
+        }
+        let id = transaction.id
+        if let kept = resolvedUnder.withLock({ $0 }), kept.overlay === overlay, kept.plan.resolvedAt == id {
+            return kept.plan
+        }
+        let fresh = try ResolvedPlan(
+            layout: layout, fieldKeys: binding.fieldKeys, in: generation, resolvedAt: id,
+            lookUp: { (name) throws in try generation.names.number(of: name, transaction, generation.tables) })
+        if !overlay.hasNames, fresh.isComplete {
+            resolved.withLock { $0 = fresh }
+        } else {
+            resolvedUnder.withLock { $0 = (overlay, fresh) }
+        }
         return fresh
     }
 }

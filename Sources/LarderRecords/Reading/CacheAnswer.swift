@@ -6,6 +6,11 @@ package struct CacheAnswer: Sendable {
     package let absentKeys: [String]
     /// True if the root itself is known to be no more.
     package let isDeleted: Bool
+    /// The layers under which it was read.
+    let overlay: Overlay?
+    /// Whether the answer, or what it lacks, is what optimistic layers make of it: true as soon as they have a record
+    /// that was looked for, or have removed it.
+    package let isOptimistic: Bool
 
     /// The records that the answer was made of, and how each was read. Two answers of the same footprint have the same
     /// dependencies, which take longer to work out.
@@ -22,7 +27,10 @@ package struct CacheAnswer: Sendable {
     /// - Complexity: O(n) in the fields of the answer.
     package var dependencies: Dependencies {
         var fields: Set<RecordField> = []
+        var keys = Set(absentKeys)
         response.buffer?.forEachVisit { visit in
+            // What is in layers alone may come into being as what the server says, under another number.
+            if visit.record >= OverlayNumbers.firstRecord, let key = overlay?.key(of: visit.record) { keys.insert(key) }
             guard visit.caseIndex != Visit.anyField else {
                 fields.insert(RecordField(record: visit.record, field: RecordField.any))
                 return
@@ -30,10 +38,13 @@ package struct CacheAnswer: Sendable {
             let reads = plan.cases[Int(visit.caseIndex)]
             for index in Int(reads.start)..<Int(reads.start + reads.count) {
                 // A field whose key has no number yet is 0, which is any field: it can only be waited for that way.
-                fields.insert(RecordField(record: visit.record, field: plan.reads[index].id))
+                // So can one whose name only layers know: the store will give it another number.
+                let id = plan.reads[index].id
+                let isOfLayers = id >= OverlayNumbers.firstField && id != FieldRead.typename
+                fields.insert(RecordField(record: visit.record, field: isOfLayers ? RecordField.any : id))
             }
         }
-        return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: Set(absentKeys))
+        return Dependencies(generation: plan.generation.identity, fields: fields, absentKeys: keys)
     }
 }
 

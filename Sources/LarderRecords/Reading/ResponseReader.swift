@@ -22,6 +22,8 @@ struct ResponseReader: ~Copyable {
     /// The bytes that the answer may take.
     private let limit: Int
     private var absentKeys: [String] = []
+    /// Whether something was looked for that optimistic layers have, or have removed.
+    private var isOptimistic = false
     private var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
     private let path: UnsafeMutablePointer<PathEntry>
@@ -56,7 +58,7 @@ struct ResponseReader: ~Copyable {
     /// - Parameters:
     ///   - root: Nil if the cache does not have the record.
     ///   - key: The root's cache key.
-    consuming func read<Snapshot: Transaction & ~Copyable>(
+    consuming func read<Snapshot: RecordSnapshot & ~Copyable>(
         _ root: RecordID?, key: String, _ transaction: borrowing Snapshot
     ) throws -> CacheAnswer {
         if root == nil { absentKeys.append(key) }
@@ -64,7 +66,7 @@ struct ResponseReader: ~Copyable {
         var cursor = try transaction.cursor(in: tables.records)
         let outcome: Outcome
         if let root {
-            if key == CacheKey.queryRoot, try cursor.value(at: root) == nil {
+            if key == CacheKey.queryRoot, try stored(root, &cursor, transaction) == nil {
                 try builder.appendVisit(root, caseIndex: Visit.anyField)
                 outcome = try emptyRoot(&cursor, transaction)
             } else {
@@ -82,21 +84,32 @@ struct ResponseReader: ~Copyable {
         operation.expectedSize.store(buffer.count, ordering: .relaxed)
         return CacheAnswer(
             response: Response(buffer: buffer, missing: missing), plan: plan, absentKeys: absentKeys,
-            isDeleted: outcome == .deleted)
+            isDeleted: outcome == .deleted, overlay: transaction.overlay, isOptimistic: isOptimistic)
+    }
+
+    /// The bytes of a record, which stay where they are until the transaction ends; that outlives this call.
+    @inline(__always)
+    private mutating func stored<Snapshot: RecordSnapshot & ~Copyable>(
+        _ id: RecordID, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+    ) throws -> UnsafeRawBufferPointer? {
+        if let laid = transaction.overlay?.record(id) {
+            isOptimistic = true
+            return laid.bytes
+        }
+        return unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
     }
 
     // MARK: Objects
 
     // The recursion is as deep as the plan.
-    private mutating func object<Snapshot: Transaction & ~Copyable>(
+    private mutating func object<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        guard let stored = try cursor.value(at: id) else {
+        guard let stored = try stored(id, &cursor, transaction) else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
-        // The bytes stay where they are until the transaction ends, which outlives this call.
-        let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+        let record = try RecordView(stored)
         if record.isTombstone {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
@@ -151,7 +164,7 @@ struct ResponseReader: ~Copyable {
     }
 
     /// The root of all queries before anything was stored in it: it lacks every field, and policies may know some.
-    private mutating func emptyRoot<Snapshot: Transaction & ~Copyable>(
+    private mutating func emptyRoot<Snapshot: RecordSnapshot & ~Copyable>(
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let type = layout.types[Int(layout.selections[layout.plan.root].typeStart)]
@@ -211,7 +224,7 @@ struct ResponseReader: ~Copyable {
     }
 
     @inline(__always)
-    private func caseIndex<Snapshot: Transaction & ~Copyable>(
+    private func caseIndex<Snapshot: RecordSnapshot & ~Copyable>(
         of record: RecordView, _ selection: Int, _ transaction: borrowing Snapshot
     ) throws -> Int {
         let selection = layout.selections[selection]
@@ -229,7 +242,7 @@ struct ResponseReader: ~Copyable {
         return Int(selection.unknownTypeCase)
     }
 
-    private mutating func typenameCell<Snapshot: Transaction & ~Copyable>(
+    private mutating func typenameCell<Snapshot: RecordSnapshot & ~Copyable>(
         _ type: FieldID, _ transaction: borrowing Snapshot
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
@@ -254,35 +267,36 @@ struct ResponseReader: ~Copyable {
     // MARK: Fields
 
     /// A field of a record whose fields are entries of their own.
-    private mutating func splitField<Snapshot: Transaction & ~Copyable>(
+    private mutating func splitField<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, _ read: FieldRead, _ field: FieldOp, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let key = SplitFieldKey(record: id, field: read.id)
-        let stored = try key.withBytes { bytes in
-            try transaction.get(bytes, in: plan.generation.tables.fields)?.withUnsafeBytes { $0 }
+        if transaction.overlay?.splitField(key) != nil { isOptimistic = true }
+        guard read.id != 0, let payload = try plan.generation.splitField(key, transaction) else {
+            return try absentField(field, into: place, &cursor, transaction)
         }
-        guard read.id != 0, let stored else { return try absentField(field, into: place, &cursor, transaction) }
-        guard stored.count >= SplitFieldKey.header else { throw DamagedRecord("one of its fields is too short") }
-        let payload = PayloadView(bytes: stored)
+        guard payload.bytes.count >= SplitFieldKey.header else {
+            throw DamagedRecord("one of its fields is too short")
+        }
         return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
     }
 
     /// A field that the record does not have may still be answered: a field policy says which object it would be.
-    private mutating func absentField<Snapshot: Transaction & ~Copyable>(
+    private mutating func absentField<Snapshot: RecordSnapshot & ~Copyable>(
         _ field: FieldOp, into place: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard field.policy >= 0 else { return try noteMissing() }
         switch operation.binding.policyTargets[Int(field.policy)] {
         case .none: return try noteMissing()
         case .object(let candidates):
-            guard let record = try existing(candidates, transaction) else { return try noteMissing() }
+            guard let record = try existing(candidates, &cursor, transaction) else { return try noteMissing() }
             return try object(record, selection: Int(field.selection), into: place, &cursor, transaction)
         case .list(let elements):
             // All or nothing: of a list that is known in part nobody knows how long it is.
             var records: [RecordID] = []
             for candidates in elements {
-                guard let record = try existing(candidates, transaction) else { return try noteMissing() }
+                guard let record = try existing(candidates, &cursor, transaction) else { return try noteMissing() }
                 records.append(record)
             }
             // As if the list had been stored.
@@ -297,14 +311,14 @@ struct ResponseReader: ~Copyable {
 
     /// The one record among the candidates that exists; nil where there is none, or where it cannot be told which of
     /// several types is meant.
-    private mutating func existing<Snapshot: Transaction & ~Copyable>(
-        _ candidates: [String], _ transaction: borrowing Snapshot
+    private mutating func existing<Snapshot: RecordSnapshot & ~Copyable>(
+        _ candidates: [String], _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> RecordID? {
         let tables = plan.generation.tables
         var found: RecordID?
         for key in candidates {
             guard let record = try tables.record(of: key, transaction),
-                try transaction.get(record, in: tables.records) != nil
+                try stored(record, &cursor, transaction) != nil
             else {
                 absentKeys.append(key)
                 continue
@@ -318,7 +332,7 @@ struct ResponseReader: ~Copyable {
     // MARK: Values
 
     // The recursion is as deep as the field's type has lists, and then as `object`.
-    private mutating func value<Snapshot: Transaction & ~Copyable>(
+    private mutating func value<Snapshot: RecordSnapshot & ~Copyable>(
         _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
@@ -338,7 +352,7 @@ struct ResponseReader: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func leaf<Snapshot: Transaction & ~Copyable>(
+    private mutating func leaf<Snapshot: RecordSnapshot & ~Copyable>(
         _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         let cell: ResponseCell
@@ -384,7 +398,7 @@ struct ResponseReader: ~Copyable {
         return try builder.appendText(kind, start, count: text.count)
     }
 
-    private mutating func list<Snapshot: Transaction & ~Copyable>(
+    private mutating func list<Snapshot: RecordSnapshot & ~Copyable>(
         _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
         _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {

@@ -3,7 +3,7 @@ internal import LarderLMDB
 extension RecordChanges {
     /// Removes parts that nothing holds any more, and the parts of those.
     mutating func removeParts(
-        _ parts: [RecordID], _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+        _ parts: [RecordID], _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         var rest = parts
         var seen: Set<RecordID> = []
@@ -19,7 +19,7 @@ extension RecordChanges {
     /// Removes the fields of a split record, and answers the parts that any record's fields hold.
     private mutating func removeFields(
         of record: RecordView, _ id: RecordID, _ generation: Generation,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> [RecordID] {
         var parts: [RecordID] = []
         for index in 0..<record.count { parts += try record.payload.parts(in: record.value(index)) }
@@ -37,7 +37,7 @@ extension RecordChanges {
     /// - Returns: Whether there was anything to remove.
     mutating func removeEntity(
         _ id: RecordID, leavingTombstone: Bool, _ generation: Generation,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Bool {
         guard let record = try generation.record(id, transaction) else { return false }
         if record.isTombstone, leavingTombstone { return false }
@@ -60,7 +60,7 @@ extension RecordChanges {
     /// - Returns: How many fields were removed.
     mutating func removeFields(
         of id: RecordID, where fits: (String) -> Bool, _ generation: Generation,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
         guard let record = try generation.record(id, transaction), !record.isTombstone else { return 0 }
         var parts: [RecordID] = []
@@ -88,16 +88,7 @@ extension RecordChanges {
                     kept.append(.init(field: field, source: .stored(word, record.payload)))
                 }
             }
-            if removed > 0 {
-                let identity: RecordEncoder.Identity = if let owner = record.owner {
-                    .part(owner: owner.record, field: owner.field)
-                } else {
-                    .entity(key: try record.key)
-                }
-                let range = try encoder.encode(
-                    id, record.flags, type: record.type, identity: identity, entries: kept, nil)
-                records.append((id, range))
-            }
+            if removed > 0 { try rewrite(record, id, kept) }
         }
         try removeParts(parts, generation, transaction)
         return removed

@@ -15,6 +15,10 @@ struct RecordChanges {
     var removedSplitFields: [SplitFieldKey] = []
     /// Keys that are given a number, by their indices in `changes.createdKeys`.
     private(set) var newKeys: [(index: Int, id: RecordID)] = []
+    /// Keys of entities that have a number and come into being again; kept for overlays.
+    private(set) var comingBack: [(index: Int, id: RecordID)] = []
+    /// Where numbers come from that are not the store's.
+    var numbers: OverlayNumbers?
     var newNames: [ExactText: FieldID] = [:]
     var changes = ChangeSet()
     /// What becomes known of mutations.
@@ -43,25 +47,39 @@ struct RecordChanges {
         changes.createdKeys.reserveCapacity(count, byteCount: keyBytes)
     }
 
-    /// Takes in the key of an entity that was never stored.
-    mutating func created(_ key: UnsafeRawBufferPointer, as id: RecordID) {
+    /// Takes in the key of an entity that was never stored, and gives it a number.
+    mutating func created(_ key: UnsafeRawBufferPointer) -> RecordID {
+        let id = numbers?.record(of: key) ?? newRecordID()
         newKeys.append((changes.createdKeys.count, id))
+        changes.createdKeys.append(key)
+        return id
+    }
+
+    /// Takes in the key of an entity that has a number and comes into being again.
+    mutating func cameBack(_ key: UnsafeRawBufferPointer, as id: RecordID) {
+        if numbers != nil { comingBack.append((changes.createdKeys.count, id)) }
         changes.createdKeys.append(key)
     }
 
     mutating func newRecordID() -> RecordID {
+        if let numbers { return numbers.newRecord() }
         defer { state.nextRecord += 1 }
         return state.nextRecord
     }
 
     /// The number of a name, which is given one if it has none yet.
     mutating func fieldID(
-        _ name: String, _ generation: Generation, _ transaction: borrowing some Transaction & ~Copyable
+        _ name: String, _ generation: Generation, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> FieldID {
         let exact = ExactText(name)
         if let number = newNames[exact] { return number }
         if let number = try generation.names.lookUp(name, transaction, generation.tables) { return number }
-        guard state.nextField < FieldID.max - 1 else {
+        if let numbers {
+            let number = try numbers.field(exact)
+            newNames[exact] = number
+            return number
+        }
+        guard state.nextField < OverlayNumbers.firstField else {
             throw RecordError(.full, "the cache has no numbers left for fields; clear it")
         }
         defer { state.nextField += 1 }
@@ -76,8 +94,8 @@ struct RecordChanges {
     /// How many changes the log holds before it forgets the oldest.
     static let logLength: UInt64 = 1024
 
-    /// Makes the changes in a transaction.
-    mutating func apply(_ generation: Generation, _ transaction: inout WriteTransaction) throws {
+    /// Makes the changes in a transaction, except that the log does not tell of them yet.
+    mutating func store(_ generation: Generation, _ transaction: inout WriteTransaction) throws {
         guard !isEmpty else { return }
         let tables = generation.tables
         for (name, number) in newNames {
@@ -114,6 +132,22 @@ struct RecordChanges {
         for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
         try storeApplied(tables, &transaction)
+    }
+
+    /// Takes in what was worked out, and stored, after this in the same write.
+    mutating func join(_ later: RecordChanges) {
+        state = later.state
+        newKeys += later.newKeys
+        newNames.merge(later.newNames) { $1 }
+        changes.fields += later.changes.fields
+        for key in later.changes.createdKeys.indices {
+            later.changes.createdKeys.withKey(key) { changes.createdKeys.append($0) }
+        }
+    }
+
+    /// Ends the changes of one write: the log and the counters tell of them.
+    mutating func finish(_ tables: Tables, _ transaction: inout WriteTransaction) throws {
+        guard !isEmpty else { return }
         if !changes.isEmpty { try log(tables, &transaction) }
         try state.store(&transaction, tables)
     }

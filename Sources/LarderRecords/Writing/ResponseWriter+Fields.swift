@@ -8,7 +8,7 @@ extension ResponseWriter {
     /// Takes in the fields of an object. As long as one object has all fields of its record, which is so of nearly all,
     /// they stay where they were parsed; others are brought together in `fields`.
     mutating func stageFields(
-        of object: Int, in record: Int, _ transaction: borrowing some Transaction & ~Copyable
+        of object: Int, in record: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         guard staged[record].object == object else {
             if replaces(object, in: record) { return staged[record].source = object }
@@ -32,7 +32,7 @@ extension ResponseWriter {
     /// Takes in the fields of an object whose record has fields already, or that has a field twice: what comes later
     /// replaces what came earlier.
     private mutating func joinFields(
-        of object: Int, in record: Int, _ transaction: borrowing some Transaction & ~Copyable
+        of object: Int, in record: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         meetAgain(record)
         for index in parsed.objects[object].fields where isStored(index) {
@@ -96,7 +96,7 @@ extension ResponseWriter {
     /// same of two.
     @inline(__always)
     private mutating func fieldID(
-        _ key: Int, _ transaction: borrowing some Transaction & ~Copyable
+        _ key: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> (id: FieldID, first: Int32) {
         if keyIDs[key].id == 0 {
             let id = try changes.fieldID(operation.binding.fieldKeys[key], generation, transaction)

@@ -4,7 +4,7 @@ internal import LarderLMDB
 extension ResponseWriter {
     mutating func stageRoot(
         _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
         let own = parsed.key(of: object)
         guard own.isEmpty || hasSameBytes(own, key) else {
@@ -18,7 +18,7 @@ extension ResponseWriter {
 
     /// The index of the object's record in `staged`; nil where it is not stored.
     mutating func stage(
-        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some Transaction & ~Copyable
+        _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
         let key = parsed.key(of: object)
         if !key.isEmpty {
@@ -43,27 +43,28 @@ extension ResponseWriter {
 
     private mutating func stageEntity(
         _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
         guard mayHaveKeys, let id = try generation.tables.record(of: key, transaction) else {
-            let id = changes.newRecordID()
-            changes.created(key, as: id)
-            return append(StagedRecord(id: id, object: object))
+            return append(StagedRecord(id: changes.created(key), object: object))
         }
         let record = try append(id, object, owner: nil, isReplaced: false, &cursor, transaction)
-        if staged[record].existing == nil { changes.changes.createdKeys.append(key) }
+        if staged[record].existing == nil { changes.cameBack(key, as: id) }
         return record
     }
 
     /// Stages a record whose number is known; one of another type is replaced.
     private mutating func append(
         _ id: RecordID, _ object: Int, owner: RecordField?, isReplaced: Bool, _ cursor: inout Cursor,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
         var record = StagedRecord(id: id, object: object, isReplaced: isReplaced, owner: owner)
-        if let stored = try cursor.value(at: id) {
-            // Nothing is written before all is worked out, so the bytes stay where they are.
-            let view = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+        // Nothing is written before all is worked out, so the bytes stay where they are.
+        let stored = if let laid = transaction.overlay?.record(id) { laid.bytes } else {
+            unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
+        }
+        if let stored {
+            let view = try RecordView(stored)
             let type = try typeID(of: object, transaction)
             if !view.isTombstone { record.existing = view }
             if !view.isTombstone, view.type != type { record.isReplaced = true }

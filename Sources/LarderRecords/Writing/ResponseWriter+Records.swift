@@ -4,23 +4,15 @@ internal import LarderLMDB
 extension ResponseWriter {
     /// The value of a field as it is stored.
     func storedValue(
-        of field: FieldID, in record: StagedRecord, _ transaction: borrowing some Transaction & ~Copyable
+        of field: FieldID, in record: StagedRecord, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> (word: ValueWord, payload: PayloadView)? {
         guard let existing = record.existing else { return nil }
-        guard existing.isSplit else { return existing.value(of: field).map { ($0, existing.payload) } }
-        let key = SplitFieldKey(record: record.id, field: field)
-        return try key.withBytes { bytes in
-            // As in `existing`: the bytes stay where they are.
-            try transaction.get(bytes, in: generation.tables.fields)?.withUnsafeBytes { bytes in
-                let payload = PayloadView(bytes: bytes)
-                return (payload.word, payload)
-            }
-        }
+        return try generation.value(of: field, in: existing, record.id, transaction)
     }
 
     /// Compares a record with what is stored, and encodes it if it is different.
     mutating func finish(
-        _ index: Int, _ values: ParsedValues, _ transaction: borrowing some Transaction & ~Copyable
+        _ index: Int, _ values: ParsedValues, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         let record = staged[index]
         let count = fields.count
@@ -74,7 +66,7 @@ extension ResponseWriter {
     @inline(__always)
     private mutating func equals(
         _ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView, _ values: ParsedValues,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Bool {
         var heap = heap
         defer { self.heap = heap }
@@ -122,7 +114,7 @@ extension ResponseWriter {
     /// others must go.
     private mutating func finishSplit(
         _ record: StagedRecord, _ existing: RecordView, _ came: Range<Int>, type: FieldID, _ values: ParsedValues,
-        _ transaction: borrowing some Transaction & ~Copyable
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         if record.isReplaced {
             let staying = Set(fields[came].map(\.id))

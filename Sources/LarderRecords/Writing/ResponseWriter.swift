@@ -79,13 +79,13 @@ struct ResponseWriter: ~Copyable {
     }
 
     consuming func run(
-        _ root: Root, _ transaction: borrowing some Transaction & ~Copyable
+        _ root: Root, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordChanges {
         guard let rootObject = parsed.root else { return changes }
         let rootKey: UnsafeBufferPointer<UInt8> =
             if case .record(let key) = root { copied(Array(key.utf8)) } else { copied([]) }
         defer { rootKey.deallocate() }
-        mayHaveKeys = try transaction.entryCount(of: generation.tables.keys) > 0
+        mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0
         if !mayHaveKeys { changes.reserveCapacity(records: parsed.objects.count, keyBytes: parsed.keys.count) }
         var cursor = try transaction.cursor(in: generation.tables.records)
         for object in parsed.objects.indices {
@@ -119,7 +119,7 @@ struct ResponseWriter: ~Copyable {
     }
 
     mutating func typeID(
-        of object: Int, _ transaction: borrowing some Transaction & ~Copyable
+        of object: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> FieldID {
         let number = Int(parsed.objects[object].type)
         if typeIDs[number] == 0 {

@@ -1,0 +1,146 @@
+internal import LarderGraphQL
+internal import LarderLMDB
+internal import Synchronization
+
+/// The layers of a cache as they were set at one time, the first mutation's first.
+final class LayerSet: Sendable {
+    let layers: [OptimisticLayer]
+    /// Greater than that of every set before.
+    let version: UInt64
+
+    init(_ layers: [OptimisticLayer], version: UInt64) {
+        self.layers = layers
+        self.version = version
+    }
+}
+
+/// The optimistic layers of a cache, and what they come to over the newest snapshot that was read.
+final class LayerStack: Sendable {
+    /// An overlay, and the newest snapshot that it is known to be right for.
+    private struct Kept {
+        var version: UInt64
+        var overlay: Overlay
+        var snapshot: UInt64
+        var state: GenerationState
+    }
+
+    private struct State {
+        var version: UInt64 = 0
+        var set: LayerSet?
+        var kept: Kept?
+    }
+
+    /// Whether there are layers: all that a read without them looks at.
+    private let isActive = Atomic<Bool>(false)
+    private let state = Mutex(State())
+    /// Of which the observers know. Used on the writer's thread; the lock is for the compiler.
+    private let told = Mutex<Overlay?>(nil)
+    let numbers = OverlayNumbers()
+
+    /// Nil where there are no layers.
+    @inline(__always)
+    var current: LayerSet? {
+        guard isActive.load(ordering: .acquiring) else { return nil }
+        return state.withLock { $0.set }
+    }
+
+    func replace(with layers: [OptimisticLayer]) {
+        state.withLock { state in
+            state.version += 1
+            state.set = layers.isEmpty ? nil : LayerSet(layers, version: state.version)
+            if layers.isEmpty {
+                state.kept = nil
+                numbers.forget()
+            }
+            isActive.store(!layers.isEmpty, ordering: .releasing)
+        }
+    }
+
+    /// The snapshot under the layers. What they come to is worked out here if nobody has done so yet.
+    func layered(
+        _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation
+    ) throws -> LayeredSnapshot {
+        let id = transaction.id
+        let kept = state.withLock { $0.kept }
+        if let kept, kept.version == set.version, kept.overlay.generation === generation {
+            if kept.snapshot == id { return LayeredSnapshot(transaction, under: kept.overlay) }
+            if let state = try kept.overlay.isRight(for: transaction, after: kept.state, set.layers) {
+                keep(Kept(version: set.version, overlay: kept.overlay, snapshot: id, state: state))
+                return LayeredSnapshot(transaction, under: kept.overlay)
+            }
+        }
+        let snapshot = try OverlayBuilder(generation: generation, numbers: numbers)
+            .layered(transaction, under: set.layers)
+        let overlay = snapshot.layers
+        keep(Kept(version: set.version, overlay: overlay, snapshot: id, state: overlay.basis.state))
+        return snapshot
+    }
+
+    private func keep(_ new: Kept) {
+        state.withLock { state in
+            guard state.set?.version == new.version else { return }
+            if let kept = state.kept, kept.version == new.version,
+                (kept.overlay.generation.number, kept.snapshot) > (new.overlay.generation.number, new.snapshot)
+            {
+                return
+            }
+            state.kept = new
+        }
+    }
+
+    /// What observers have not been told of; nil if that is nothing.
+    func untold(of cache: RecordCache) throws -> Commit? {
+        let old = told.withLock { $0 }
+        let set = current
+        if old == nil, set == nil { return nil }
+        return try cache.takingSnapshot { generation, transaction in
+            let position = try GenerationState.stored(transaction, generation.tables).position
+            var new: Overlay?
+            if let set { new = try layered(transaction, under: set, generation).layers }
+            told.withLock { $0 = new }
+            if old === new { return nil }
+            // In another generation's numbers nobody knows what was told.
+            let isSame = old?.generation.identity == generation.identity
+            let changes = Overlay.difference(isSame ? old : nil, new)
+            if changes.isEmpty { return nil }
+            return Commit(generation: generation.identity, changes: changes, position: position, isOfLayers: true)
+        }
+    }
+}
+
+extension RecordCache {
+    /// Runs `body` with a snapshot of the current generation and the layers over it.
+    ///
+    /// - Parameter set: Loaded before.
+    func withLayers<Result>(
+        _ set: LayerSet, _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
+    ) throws -> Result {
+        try takingSnapshot { generation, transaction in
+            try body(generation, try layers.layered(transaction, under: set, generation))
+        }
+    }
+
+    /// Puts these layers over whatever is read from now on, in the place of those that were set before. In order: each
+    /// sees what those before it do.
+    ///
+    /// Nothing is stored, in any process. Observers are told what became different by a `Commit` that is `isOfLayers`.
+    /// A layer stays out of sight in every snapshot that knows of its mutation, so that its answer and the layer are
+    /// never seen together; take it out some time after the answer is stored.
+    ///
+    /// - Returns: The layers that cannot be worked out, and so are left out.
+    /// - Throws: What keeps the cache from being read. The layers are set nevertheless.
+    /// - Complexity: O(n) in what the layers hold; once for them, and again whenever something is committed that they
+    ///   read.
+    @discardableResult
+    package func setLayers(_ layers: [OptimisticLayer]) throws(RecordError) -> [LayerFailure] {
+        self.layers.replace(with: layers)
+        writer.perform { self.writer.tellLayers(of: self) }
+        return try layerFailures()
+    }
+
+    /// The layers that cannot be worked out over what the cache holds now, and so are left out.
+    package func layerFailures() throws(RecordError) -> [LayerFailure] {
+        guard let set = layers.current else { return [] }
+        return try translated { try withLayers(set) { _, snapshot in snapshot.layers.failures } }
+    }
+}

@@ -1,0 +1,46 @@
+internal import LarderLMDB
+
+/// What records are read from: a snapshot of a generation, and what optimistic layers lay over it.
+protocol RecordSnapshot: Transaction, ~Copyable {
+    /// Nil for what is stored alone. Where it is known at compile time to be nil, looking into it costs nothing.
+    var overlay: Overlay? { get }
+}
+
+extension ReadTransaction: RecordSnapshot {
+    @inline(__always)
+    var overlay: Overlay? { nil }
+}
+
+extension WriteTransaction: RecordSnapshot {
+    /// Layers are never written.
+    @inline(__always)
+    var overlay: Overlay? { nil }
+}
+
+/// A snapshot with the layers that are over it. Its tables are those of the snapshot alone: whoever reads records, keys
+/// or names looks into the overlay first.
+struct LayeredSnapshot: ~Copyable, RecordSnapshot {
+    private let base: ReadTransaction
+    var layers: Overlay
+
+    init(_ base: consuming ReadTransaction, under layers: Overlay) {
+        self.base = base
+        self.layers = layers
+    }
+
+    @inline(__always)
+    var overlay: Overlay? { layers }
+
+    var id: UInt64 { base.id }
+
+    @_lifetime(borrow self)
+    borrowing func get(_ key: UInt64, in table: Table) throws(LMDBError) -> RawSpan? { try base.get(key, in: table) }
+
+    @_lifetime(borrow self)
+    borrowing func get(_ key: RawSpan, in table: Table) throws(LMDBError) -> RawSpan? { try base.get(key, in: table) }
+
+    @_lifetime(borrow self)
+    borrowing func cursor(in table: Table) throws(LMDBError) -> Cursor { try base.cursor(in: table) }
+
+    borrowing func entryCount(of table: Table) throws(LMDBError) -> Int { try base.entryCount(of: table) }
+}

@@ -1,0 +1,252 @@
+import Foundation
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("Optimistic layers")
+struct LayerTests {
+    @Test("An optimistic change is seen, is not written into the base data, and is gone when the server says no")
+    func rejected() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            try sample.cache.environmentIsSynchronized()
+            let before = try sample.fileBytes()
+            let dump = try CacheDump(sample.cache)
+            try sample.cache.setLayers([sample.titleLayer("k", movie: "1", "New")])
+            #expect(try sample.title("1") == #"{"title":"New"}"#)
+            #expect(try sample.cache.read(sample.movieFragment(), from: .object(key: "Movie:1")).isOptimistic)
+            #expect(try CacheDump(sample.cache).difference(from: dump) == [])
+            #expect(try sample.fileBytes() == before)
+            try await sample.cache.noteRejected(try #require(AppliedKey("k")))
+            #expect(try sample.title("1") == #"{"title":"Old"}"#)
+            try sample.cache.setLayers([])
+            #expect(try sample.title("1") == #"{"title":"Old"}"#)
+            #expect(try !sample.cache.read(sample.movieFragment(), from: .object(key: "Movie:1")).isOptimistic)
+            #expect(try CacheDump(sample.cache).difference(from: dump) == [])
+            #expect(try sample.cache.check().problems == [])
+        }
+    }
+
+    @Test("A layer works on an empty cache, with types, fields and objects that the cache has never seen")
+    func emptyCache() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = #"{ movie(id: 7) { id title place { x } director { name } } }"#
+            let layer = try sample.layer(
+                "k", query, data: #"""
+                    {"movie":{"__typename":"Movie","id":"7","title":"T","place":{"x":3},
+                    "director":{"__typename":"User","id":"tmp-1","name":"N"}}}
+                    """#)
+            #expect(try sample.cache.setLayers([layer]).isEmpty)
+            #expect(try sample.json(query) == #"""
+                {"movie":{"id":"7","title":"T","place":{"x":3},"director":{"name":"N"}}}
+                """#)
+            #expect(try sample.cache.presence(of: "User:tmp-1").presence == .present)
+            // What layers alone know has not become known to reads without them.
+            try sample.cache.setLayers([])
+            #expect(try sample.missing(query) == ["movie"])
+            #expect(try CacheDump(sample.cache).records.isEmpty)
+            // And the store gives its own numbers to the same names.
+            try await sample.write(query, data: #"""
+                {"movie":{"__typename":"Movie","id":"7","title":"S","place":{"x":4},
+                "director":{"__typename":"User","id":"1","name":"M"}}}
+                """#)
+            #expect(try sample.json(query) == #"""
+                {"movie":{"id":"7","title":"S","place":{"x":4},"director":{"name":"M"}}}
+                """#)
+            #expect(try sample.cache.check().problems == [])
+        }
+    }
+
+    @Test("Names that only a layer knew, and that a commit gives numbers to, are read as one")
+    func namesFromBelow() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ movie(id: 1) { id } }", data: #"{"movie":{"__typename":"Movie","id":"1"}}"#)
+            try sample.cache.setLayers([sample.titleLayer("k", movie: "1", "New")])
+            let both = "{ a: movie(id: 1) { title } b: movie(id: 2) { title year } }"
+            #expect(try sample.missing(both) == ["b"])
+            // `title` gets its number here, and `year` as well.
+            try await sample.write(
+                "{ movie(id: 2) { id title year } }",
+                data: #"{"movie":{"__typename":"Movie","id":"2","title":"Two","year":2}}"#)
+            #expect(try sample.json(both) == #"{"a":{"title":"New"},"b":{"title":"Two","year":2}}"#)
+        }
+    }
+
+    @Test("Layers are laid one over the other, and one that goes leaves what the others do")
+    func order() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "0")
+            let layers = try (1...3).map { try sample.titleLayer("k\($0)", movie: "1", "\($0)") }
+            let year = try sample.layer(
+                "y", "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":9}}"#)
+            try sample.cache.setLayers([layers[0], year, layers[1], layers[2]])
+            #expect(try sample.json("{ movie(id: 1) { title year } }") == #"{"movie":{"title":"3","year":9}}"#)
+            try await sample.cache.noteRejected(layers[2].key)
+            #expect(try sample.json("{ movie(id: 1) { title year } }") == #"{"movie":{"title":"2","year":9}}"#)
+            try sample.cache.setLayers([layers[0], year])
+            #expect(try sample.json("{ movie(id: 1) { title year } }") == #"{"movie":{"title":"1","year":9}}"#)
+            try sample.cache.setLayers([layers[1], layers[0]])
+            #expect(try sample.title("1") == #"{"title":"1"}"#)
+            #expect(try sample.missing("{ movie(id: 1) { title year } }") == ["movie.year"])
+        }
+    }
+
+    @Test("The server's answer takes the layer's place in one step, however often the answer comes")
+    func answered() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let layer = try sample.titleLayer("k", movie: "1", "Mine")
+            try sample.cache.setLayers([layer])
+            let operation = try sample.operation("{ movie(id: 1) { id title } }")
+            let text = #"{"data":{"movie":{"__typename":"Movie","id":"1","title":"Server's"}}}"#
+            let answer = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            _ = try await sample.cache.write(answer, of: operation, applying: layer.key, synchronizing: true)
+            #expect(try sample.title("1") == #"{"title":"Server's"}"#)
+            try await sample.writeMovie("1", title: "Newer")
+            _ = try await sample.cache.write(answer, of: operation, applying: layer.key, synchronizing: true)
+            #expect(try sample.title("1") == #"{"title":"Newer"}"#)
+            try await sample.cache.compact()
+            #expect(try sample.title("1") == #"{"title":"Newer"}"#)
+            try await sample.cache.clear()
+            #expect(try sample.cache.presence(of: "Movie:1").presence == .absent)
+        }
+    }
+
+    @Test("A layer removes objects, and they come back with the next layer that has them")
+    func removal() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let list = "{ movies { id title } }"
+            try await sample.write(list, data: #"""
+                {"movies":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                """#)
+            let gone = OptimisticLayer(
+                key: try #require(AppliedKey("k")), removals: ["Movie:1", "Movie:unknown", "QUERY_ROOT"])
+            try sample.cache.setLayers([gone])
+            #expect(try sample.json(list) == #"{"movies":[{"id":"2","title":"B"}]}"#)
+            #expect(try sample.cache.presence(of: "Movie:1").presence == .deleted)
+            try sample.cache.setLayers([gone, sample.titleLayer("l", movie: "1", "Again")])
+            #expect(try sample.json(list) == #"{"movies":[{"id":"1","title":"Again"},{"id":"2","title":"B"}]}"#)
+            try sample.cache.setLayers([])
+            #expect(try sample.json(list) == #"{"movies":[{"id":"1","title":"A"},{"id":"2","title":"B"}]}"#)
+        }
+    }
+
+    @Test("Objects without identity are changed, replaced and removed in layers")
+    func parts() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ box { x y } movie(id: 1) { id place { x y } points { x } } }"
+            try await sample.write(query, data: #"""
+                {"box":{"x":1,"y":2},"movie":{"__typename":"Movie","id":"1","place":{"x":1,"y":1},
+                "points":[{"x":1},{"x":2}]}}
+                """#)
+            try sample.cache.setLayers([
+                sample.layer("a", "{ box { x } }", data: #"{"box":{"x":5}}"#),
+                sample.layer(
+                    "b", "{ movie(id: 1) { id place { y } points { x } } }",
+                    data: #"{"movie":{"__typename":"Movie","id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}"#),
+            ])
+            #expect(try sample.json(query) == #"""
+                {"box":{"x":5,"y":2},"movie":{"id":"1","place":{"x":1,"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
+                """#)
+            try sample.cache.setLayers([
+                sample.layer("a", "{ box { x } }", data: #"{"box":null}"#),
+                OptimisticLayer(key: try #require(AppliedKey("b")), removals: ["Movie:1"]),
+            ])
+            #expect(try sample.json(query) == #"{"box":null,"movie":null}"#)
+        }
+    }
+
+    @Test("Records of very many fields are changed and removed in layers")
+    func splitRecords() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            for number in 0..<80 {
+                try await sample.write("{ note(text: \"\(number)\") }", data: "{\"note\":\"\(number)\"}")
+            }
+            try sample.cache.setLayers([
+                sample.layer("a", "{ note(text: \"5\") }", data: #"{"note":"five"}"#),
+                sample.layer("b", "{ note(text: \"new\") }", data: #"{"note":"new"}"#),
+            ])
+            let query = #"{ a: note(text: "5") b: note(text: "6") c: note(text: "new") }"#
+            #expect(try sample.json(query) == #"{"a":"five","b":"6","c":"new"}"#)
+            #expect(try !sample.cache.read(sample.operation(#"{ a: movie(id: 3) { id } }"#)).isOptimistic)
+        }
+    }
+
+    @Test("A layer that does not fit is left out and reported, and reads go on")
+    func failing() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let operation = try sample.fragment("fragment F on Movie { id title }")
+            let text = #"{"data":{"__typename":"Movie","id":"2","title":"No"}}"#
+            let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            let bad = OptimisticLayer(
+                key: try #require(AppliedKey("bad")), response: .init(parsed, of: operation, to: .object(key: "Movie:1")))
+            let failures = try sample.cache.setLayers([
+                sample.titleLayer("a", movie: "1", "A"), bad,
+                sample.layer("c", "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":1}}"#),
+            ])
+            #expect(failures.map(\.key.text) == ["bad"])
+            #expect(failures.first?.error.code == .responseMismatch)
+            #expect(try sample.json("{ movie(id: 1) { title year } }") == #"{"movie":{"title":"A","year":1}}"#)
+            #expect(try sample.cache.layerFailures().count == 1)
+        }
+    }
+
+    @Test("Layers stay over what others write, and an update reads and writes what is stored")
+    func baseMoves() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { id title year } }"
+            try sample.cache.setLayers([sample.titleLayer("k", movie: "1", "Mine")])
+            try await sample.write(query, data: #"{"movie":{"__typename":"Movie","id":"1","title":"S","year":1}}"#)
+            #expect(try sample.json(query) == #"{"movie":{"id":"1","title":"Mine","year":1}}"#)
+            let operation = try sample.operation(query)
+            try await sample.changing {
+                try await $0.update(operation) { answer in
+                    #expect(String(decoding: answer.response.json, as: UTF8.self).contains("\"S\""))
+                    #expect(!answer.isOptimistic)
+                    let text = #"{"data":{"movie":{"__typename":"Movie","id":"1","title":"S","year":2}}}"#
+                    return try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+                }
+            }
+            #expect(try sample.json(query) == #"{"movie":{"id":"1","title":"Mine","year":2}}"#)
+            try sample.cache.setLayers([])
+            #expect(try sample.json(query) == #"{"movie":{"id":"1","title":"S","year":2}}"#)
+        }
+    }
+}
+
+extension SampleCache {
+    func layer(_ key: String, _ text: String, data: String, edits: [ListEdit] = []) throws -> OptimisticLayer {
+        let operation = try operation(text)
+        let parsed = try ParsedResponse.parse(Array("{\"data\":\(data)}".utf8), along: operation.layout)
+        return OptimisticLayer(
+            key: try #require(AppliedKey(key)), response: .init(parsed, of: operation), edits: edits)
+    }
+
+    func titleLayer(_ key: String, movie: String, _ title: String) throws -> OptimisticLayer {
+        try layer(
+            key, "{ movie(id: \(movie)) { id title } }",
+            data: #"{"movie":{"__typename":"Movie","id":"\#(movie)","title":"\#(title)"}}"#)
+    }
+
+    func writeMovie(_ id: String, title: String) async throws {
+        try await write(
+            "{ movie(id: \(id)) { id title } }",
+            data: #"{"movie":{"__typename":"Movie","id":"\#(id)","title":"\#(title)"}}"#)
+    }
+
+    func movieFragment() throws -> BoundOperation { try fragment("fragment F on Movie { title }") }
+
+    func title(_ id: String) throws -> String { try json(movieFragment(), from: .object(key: "Movie:\(id)")) }
+
+    func fileBytes() throws -> Data {
+        try Data(contentsOf: URL(filePath: "\(path)/\(cache.generation.number)/data.mdb"))
+    }
+}
+
+extension RecordCache {
+    fileprivate func environmentIsSynchronized() throws { try generation.environment.synchronize() }
+}
