@@ -78,7 +78,7 @@ struct AttemptRunner: Sendable {
     }
 
     private func request(for mutation: Mutation) throws(LarderError) -> (GraphQLRequest, PlanLayout) {
-        let operation = try core.operation(of: mutation)
+        let operation = try PartitionCore.operation(of: mutation)
         var variables = operation.variables
         var headers = options.headers
         switch transport.idempotency {
@@ -125,6 +125,7 @@ struct AttemptRunner: Sendable {
 
     private func setAside(_ mutation: Mutation, _ failure: MutationFailure) async throws {
         try await queue.setAside(mutation.id, expecting: .inFlight, failure, now: core.now())
+        try core.layers.remove([mutation.id])
     }
 
     // MARK: Answers
@@ -145,7 +146,7 @@ struct AttemptRunner: Sendable {
         // Empty where it is known to have taken effect, and the answer is not.
         if !body.isEmpty {
             do throws(LarderError) {
-                let operation = try core.operation(of: mutation)
+                let operation = try PartitionCore.operation(of: mutation)
                 let bound = try core.operations.bound(operation)
                 result = try await core.store(body, of: bound, key: mutation.idempotencyKey)
             } catch {
@@ -159,6 +160,8 @@ struct AttemptRunner: Sendable {
         options.afterStep(.stored)
         try await queue.settle(mutation.id, result: result, now: core.now())
         options.afterStep(.settled)
+        // Others' temporary ids may have become real ones.
+        if mutation.temporaryIDs.isEmpty { try core.layers.remove([mutation.id]) } else { try core.layers.reload(queue) }
     }
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema.
@@ -171,7 +174,7 @@ struct AttemptRunner: Sendable {
 
     private func question(_ mutation: Mutation, _ failure: MutationFailure) throws(LarderError) -> MutationInQuestion {
         MutationInQuestion(
-            id: MutationID(mutation.id), operation: try core.operation(of: mutation),
+            id: MutationID(mutation.id), operation: try PartitionCore.operation(of: mutation),
             idempotencyKey: mutation.idempotencyKey, serverErrors: failure.details)
     }
 
@@ -193,10 +196,12 @@ struct AttemptRunner: Sendable {
         case .keepServers:
             try await setAside(mutation, failure)
             _ = try await queue.discard(mutation.id, dependents: .release, now: core.now())
+            try core.layers.reload(queue)
         case .retry(let variables):
             let revision = Revision(
                 variables: try Value.object(variables).checkedJSON, idempotencyKey: UUID().uuidString.lowercased())
             try await queue.retryLater(mutation.attempt, at: nil, failure, revision: revision, now: core.now())
+            try core.layers.reload(queue)
         }
     }
 

@@ -77,7 +77,7 @@ extension MutationRunner: Service {
                 set(.running)
                 let runnable = try queue.runnable(in: core.name, now: now)
                 if runnable.mustExpire {
-                    try await queue.expire(in: core.name, now: now)
+                    try core.layers.remove(try await queue.expire(in: core.name, now: now))
                     core.intent.bell.ring()
                     continue
                 }

@@ -19,6 +19,8 @@ extension Partition {
         let mutation: Mutation
         let queue = try core.intent.database().mutations
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
+        try core.layers.put(mutation)
+        core.followOthers()
         core.intent.bell.ring()
         return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)
     }
@@ -87,6 +89,7 @@ extension Partition {
     ) async throws(LarderError) {
         let queue = try core.intent.database().mutations
         do { try await body(queue) } catch { throw LarderError(error) }
+        try core.layers.reload(queue)
         core.intent.bell.ring()
     }
 

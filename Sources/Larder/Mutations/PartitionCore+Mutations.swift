@@ -5,7 +5,7 @@ internal import LarderRecords
 
 extension PartitionCore {
     /// What a stored mutation says, as it stands now.
-    func operation(of mutation: Mutation) throws(LarderError) -> GraphQLOperation {
+    static func operation(of mutation: Mutation) throws(LarderError) -> GraphQLOperation {
         let variables: Value
         do { variables = try Value(json: mutation.content.variables) } catch {
             throw LarderError(.variables, "the variables of mutation \(mutation.id) are no JSON", cause: error)

@@ -1,7 +1,9 @@
 internal import Foundation
 internal import LarderGraphQL
+internal import LarderOperations
 internal import LarderRecords
 internal import Logging
+internal import Synchronization
 
 /// Where a program works: the cache of one backend and user, and the way to its server.
 ///
@@ -41,7 +43,10 @@ final class PartitionCore: Sendable {
     /// The time of day, which moves as it likes.
     let now: @Sendable () -> Date
     let operations: OperationCache
+    let layers: LayerBook
     let watchers: WatcherIndex
+    /// Looks for what other processes have queued, once there is a queue.
+    private let following = Mutex<Task<Void, Never>?>(nil)
     let logger: Logger
 
     init(
@@ -55,12 +60,49 @@ final class PartitionCore: Sendable {
         self.now = now
         self.logger = logger
         operations = OperationCache(schema)
+        layers = LayerBook(name: name, cache: cache, operations: operations, logger: logger)
         let watchers = WatcherIndex()
         self.watchers = watchers
         cache.observe { watchers.publish($0) }
     }
 
+    /// Shows what is queued already, by whatever process, if anything ever was.
+    func open() throws(LarderError) {
+        guard let database = try intent.database(making: false) else { return }
+        try layers.reload(database.mutations)
+        followOthers()
+    }
+
+    /// Shows from now on what other processes queue, and no more what they have carried out.
+    func followOthers() {
+        following.withLock { following in
+            guard following == nil else { return }
+            following = Task { [cache, intent, layers, logger, weak watchers] in
+                while !Task.isCancelled, watchers != nil {
+                    do {
+                        try await Task.sleep(for: Self.followingPause)
+                        guard let database = try intent.database(making: false) else { continue }
+                        if try database.hasChanged() {
+                            try layers.reload(database.mutations)
+                            intent.bell.ring()
+                        }
+                        try await cache.noticeOtherProcesses()
+                    } catch is CancellationError { return } catch {
+                        if let error = error as? LarderError, error.code == .parked { return }
+                        if let error = error as? OperationsError, error.code == .closed { return }
+                        if let error = error as? RecordError, error.code == .closed { return }
+                        logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
+                    }
+                }
+            }
+        }
+    }
+
+    /// Others' changes are seen within about a tenth of a second.
+    private static let followingPause = Duration.milliseconds(80)
+
     func close() throws(LarderError) {
+        following.withLock { $0 }?.cancel()
         watchers.close()
         do { try cache.close() } catch { throw LarderError(error) }
     }

@@ -108,6 +108,11 @@ public final class Store: Sendable {
                 let partition = Partition(
                     name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: transport,
                     logger: self.options.logger, now: self.options.now)
+                do throws(LarderError) { try partition.core.open() } catch {
+                    // What failed first is what is told.
+                    try? partition.close()
+                    return .failure(error)
+                }
                 partitions.open[name] = partition
                 return .success(partition)
             } catch { return .failure(LarderError(error)) }

@@ -14,7 +14,7 @@ public struct WatchState: Sendable {
     public var isDeleted: Bool
     /// Whether the response is older than it may be. Nothing expires yet.
     public var isStale: Bool
-    /// Whether the response shows changes that the server has not confirmed. There are none yet.
+    /// Whether the response shows changes that the server has not confirmed.
     public var isOptimistic: Bool
 
     init(
@@ -45,6 +45,6 @@ public struct WatchState: Sendable {
     /// Whether a reader would see no difference: errors are compared by code and message.
     func isSame(as other: WatchState) -> Bool {
         response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
-            && error?.code == other.error?.code && error?.message == other.error?.message
+            && isOptimistic == other.isOptimistic && error?.code == other.error?.code && error?.message == other.error?.message
     }
 }

@@ -108,6 +108,7 @@ final class Watcher: Sendable {
             deliver { state in
                 state.response = answer.isDeleted ? nil : answer.response
                 state.isDeleted = answer.isDeleted
+                state.isOptimistic = answer.isOptimistic
                 if state.isErrorOfRead { state.setError(nil, ofRead: false) }
                 state.endFetch(fetchEnd)
             }

@@ -1,0 +1,85 @@
+internal import Foundation
+internal import LarderOperations
+internal import LarderRecords
+internal import Logging
+internal import Synchronization
+
+/// What a partition's queued mutations show before the server has answered: one optimistic layer for each, in the order
+/// of the queue, over whatever is read.
+final class LayerBook: Sendable {
+    private struct Page {
+        var sequence: Int64
+        var layer: OptimisticLayer
+    }
+
+    private let cache: RecordCache
+    private let operations: OperationCache
+    private let logger: Logger
+    private let name: String
+    /// Held while layers are handed to the cache, so that they come in order.
+    private let pages = Mutex<[UUID: Page]>([:])
+
+    init(name: String, cache: RecordCache, operations: OperationCache, logger: Logger) {
+        self.name = name
+        self.cache = cache
+        self.operations = operations
+        self.logger = logger
+    }
+
+    /// Shows what a mutation is expected to do, if it says so.
+    func put(_ mutation: Mutation) throws(LarderError) {
+        guard let page = page(of: mutation) else { return }
+        try change { $0[mutation.id] = page }
+    }
+
+    /// Shows no more what mutations were expected to do: their answers are stored, or there will be none.
+    func remove(_ ids: [UUID]) throws(LarderError) {
+        try change { pages in for id in ids { pages[id] = nil } }
+    }
+
+    /// Shows what the queue holds now, and nothing else.
+    func reload(_ queue: MutationQueue) throws(LarderError) {
+        let unsettled: [Mutation]
+        do {
+            unsettled = try queue.list(
+                MutationFilter(partition: name, states: [.pending, .inFlight, .acknowledged]))
+        } catch { throw LarderError(error) }
+        let new = unsettled.compactMap { mutation in page(of: mutation).map { (mutation.id, $0) } }
+        try change { $0 = Dictionary(new, uniquingKeysWith: { first, _ in first }) }
+    }
+
+    private func change(_ body: (inout [UUID: Page]) -> Void) throws(LarderError) {
+        let failures = pages.withLock { pages -> Result<[LayerFailure], RecordError> in
+            let had = !pages.isEmpty
+            body(&pages)
+            guard had || !pages.isEmpty else { return .success([]) }
+            let layers = pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)
+            do throws(RecordError) { return .success(try cache.setLayers(layers)) } catch { return .failure(error) }
+        }
+        do throws(RecordError) {
+            for failure in try failures.get() {
+                logger.warning("what a mutation is expected to do cannot be shown", metadata: [
+                    "key": "\(failure.key)", "error": "\(failure.error)",
+                ])
+            }
+        } catch { throw LarderError.parking(error) }
+    }
+
+    /// Nil where nothing is expected, or where it no longer fits the schema: the mutation goes its way unseen.
+    private func page(of mutation: Mutation) -> Page? {
+        guard let response = mutation.content.optimisticResponse, let key = AppliedKey(mutation.idempotencyKey) else {
+            return nil
+        }
+        do {
+            let bound = try operations.bound(PartitionCore.operation(of: mutation), exposesAdded: true)
+            let parsed = try ParsedResponse.parse(data: response, along: bound.layout)
+            return Page(
+                sequence: mutation.sequence, layer: OptimisticLayer(key: key, response: .init(parsed, of: bound)))
+        } catch {
+            logger.warning("an optimistic response no longer fits its operation", metadata: [
+                "mutation": "\(mutation.id)", "error": "\(error)",
+            ])
+            return nil
+        }
+    }
+}

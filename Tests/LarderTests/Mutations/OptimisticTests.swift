@@ -1,0 +1,169 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+private let schema = """
+    type Recipe { id: ID! title: String! stars: Int }
+    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"]) { recipe(id: ID!): Recipe }
+    type Mutation { add(title: String!): Recipe! rate(recipe: ID!, stars: Int!): Recipe! }
+    """
+private let card = GraphQLFragment("fragment F on Recipe { title stars }")
+
+private func add(_ title: String) -> GraphQLOperation {
+    GraphQLOperation(
+        "mutation Add($title: String!) { add(title: $title) { id title stars } }", variables: ["title": .string(title)])
+}
+
+private func rate(_ recipe: Value, _ stars: Int64) -> GraphQLOperation {
+    GraphQLOperation(
+        "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
+        variables: ["recipe": recipe, "stars": .int(stars)])
+}
+
+private func rated(_ recipe: Value, _ stars: Int64) -> Value {
+    ["rate": ["__typename": "Recipe", "id": recipe, "stars": .int(stars)]]
+}
+
+/// Adds recipes under ids of its own and rates those it knows.
+private final class Cookbook: GraphQLTransport {
+    let idempotency: Idempotency? = .header(name: "Idempotency-Key")
+    private let recipes = Mutex<[String: String]>(["r0": "Soup"])
+    private let gate: Mutex<Bool>
+    private let seen = Mutex<[String]>([])
+
+    init(isOpen: Bool = true) { gate = Mutex(isOpen) }
+
+    /// What was rated, in order.
+    var rated: [String] { seen.withLock { $0 } }
+    func open() { gate.withLock { $0 = true } }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        guard gate.withLock({ $0 }) else { throw .away }
+        guard case .object(let variables)? = try? Value(json: request.variables) else { throw .away }
+        let text: String
+        if case .string(let title)? = variables["title"] {
+            let id = recipes.withLock { recipes in
+                recipes["r\(recipes.count)"] = title
+                return "r\(recipes.count - 1)"
+            }
+            text = #"{"data":{"add":{"__typename":"Recipe","id":"\#(id)","title":"\#(title)","stars":0}}}"#
+        } else if case .string(let recipe)? = variables["recipe"], case .int(let stars)? = variables["stars"] {
+            seen.withLock { $0.append("\(recipe) \(stars)") }
+            text = recipes.withLock { $0[recipe] } == nil
+                ? #"{"data":null,"errors":[{"message":"no such recipe"}]}"#
+                : #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","stars":\#(stars)}}}"#
+        } else {
+            throw .away
+        }
+        return GraphQLAnswer(body: Array(text.utf8), status: 200)
+    }
+}
+
+private func withCookbook(
+    _ transport: Cookbook, _ body: (Partition) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+        try await body(try store.partition(transport: transport))
+        try store.close()
+    }
+}
+
+@Suite("What queued mutations show before they are answered")
+struct OptimisticTests {
+    @Test("An expected change is seen at once, goes when the server says no, and is never in the base data")
+    func rejected() async throws {
+        let server = Cookbook()
+        try await withCookbook(server) { (app) throws in
+            try await app.write("Recipe:r9", card, ["title": "Cake", "stars": 1])
+            let receipt = try await app.mutate(
+                rate("r9", 5), queued: QueuedMutation(optimisticResponse: rated("r9", 5)))
+            #expect(try app.read("Recipe:r9", card)["stars"]?.int == 5)
+            #expect(try app.read("Recipe:r9", card)["title"]?.string == "Cake")
+            try await MutationRunner(app).drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            #expect(try app.read("Recipe:r9", card)["stars"]?.int == 1)
+        }
+    }
+
+    @Test("An expected change is seen on an empty cache, and what the server answers takes its place")
+    func applied() async throws {
+        let server = Cookbook()
+        let stars = GraphQLFragment("fragment F on Recipe { stars }")
+        try await withCookbook(server) { (app) throws in
+            try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
+            try await MutationRunner(app).drain()
+            #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 5)
+        }
+    }
+
+    @Test("A watcher sees the expected change, marked as such, and then the server's")
+    func watched() async throws {
+        let server = Cookbook(isOpen: false)
+        try await withCookbook(server) { (app) throws in
+            try await app.write("Recipe:r0", card, ["title": "Soup", "stars": 1])
+            var states = try app.watch("Recipe:r0", card).makeAsyncIterator()
+            let first = try #require(try await next(&states))
+            #expect(first.complete?["stars"]?.int == 1)
+            #expect(!first.isOptimistic)
+            try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            let expected = try #require(try await next(&states))
+            #expect(expected.complete?["stars"]?.int == 4)
+            #expect(expected.isOptimistic)
+            server.open()
+            try await MutationRunner(app).drain()
+            let answered = try #require(try await next(&states))
+            #expect(answered.complete?["stars"]?.int == 5)
+            #expect(!answered.isOptimistic)
+        }
+    }
+
+    @Test("What is expected is seen after a restart, and by another handle of the store")
+    func restart() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            try await store.partition().mutate(
+                rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            try store.close()
+            let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let app = try again.partition(transport: Cookbook())
+            let stars = GraphQLFragment("fragment F on Recipe { stars }")
+            #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
+            try await MutationRunner(app).drain()
+            #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 5)
+            try again.close()
+        }
+    }
+
+    @Test("A temporary id in a later mutation is replaced by the server's, also after a restart")
+    func temporaryIDs() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let server = Cookbook()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let app = try store.partition()
+            let id = TemporaryObjectID()
+            let expected: Value = [
+                "add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]
+            ]
+            try await app.mutate(add("Pie"), queued: QueuedMutation(optimisticResponse: expected, temporaryIDs: [id]))
+            try await app.mutate(rate(id.value, 3), queued: QueuedMutation(optimisticResponse: rated(id.value, 3)))
+            #expect(try app.read("Recipe:\(id.text)", card)["title"]?.string == "Pie")
+            #expect(try app.read("Recipe:\(id.text)", card)["stars"]?.int == 3)
+            try store.close()
+            let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let later = try again.partition(transport: server)
+            #expect(try later.read("Recipe:\(id.text)", card)["stars"]?.int == 3)
+            try await MutationRunner(later).drain()
+            #expect(server.rated == ["r1 3"])
+            #expect(try later.read("Recipe:r1", card)["title"]?.string == "Pie")
+            #expect(try later.read("Recipe:r1", card)["stars"]?.int == 3)
+            #expect(throws: LarderError.self) { try later.read("Recipe:\(id.text)", card) }
+            try again.close()
+        }
+    }
+}
