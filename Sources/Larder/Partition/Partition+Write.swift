@@ -46,10 +46,9 @@ extension Partition {
         guard case .object(let members) = data else {
             throw LarderError(.data, "the data of \(key) is no object")
         }
-        let complete = core.operations.schema.completed(members, of: key)
-        try await write(
-            core.operations.bound(fragment, exposesAdded: true), Value.object(complete).checkedJSON,
-            to: .object(key: key))
+        let operation = try core.operations.bound(fragment, exposesAdded: true)
+        let complete = core.operations.schema.completed(members, of: key, operation)
+        try await write(operation, Value.object(complete).checkedJSON, to: .object(key: key))
     }
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
@@ -76,11 +75,12 @@ extension Partition {
         _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         let schema = core.operations.schema
-        try await update(core.operations.bound(fragment, exposesAdded: true), at: .object(key: key)) { response in
+        let operation = try core.operations.bound(fragment, exposesAdded: true)
+        try await update(operation, at: .object(key: key)) { response in
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
-            if case .object(let members) = value { value = .object(schema.completed(members, of: key)) }
+            if case .object(let members) = value { value = .object(schema.completed(members, of: key, operation)) }
             return try value.checkedJSON
         }
     }
