@@ -8,7 +8,7 @@ private let schema = """
     scalar JSON
     interface Node { id: ID! }
     type Author implements Node { id: ID! name: String }
-    type Recipe implements Node { id: ID! title: String author: Author meta: JSON tags: [String!] }
+    type Recipe implements Node { id: ID! title: String author: Author meta: JSON tags: [String] }
     input Filter { ids: [ID!] inner: Filter }
     type Query @fieldPolicy(forField: "recipe", keyArgs: "id") @fieldPolicy(forField: "needed", keyArgs: "id")
       @fieldPolicy(forField: "byIDs", keyArgs: "ids") @fieldPolicy(forField: "node", keyArgs: "id")
@@ -228,4 +228,67 @@ struct PromiseTests {
             #expect(app.core.watchers.published == published + 1)
         }
     }
+
+    @Test("What a program's own type holds is stored as it was read: nil as null, dates as text")
+    func ownTypes() async throws {
+        try await withStore { _, app in
+            let json = #"{"recipe":{"id":"1","title":null,"tags":null,"author":null,"meta":"2026-11-21T09:51:46.123Z"}}"#
+            try await app.write(DatedRecipe().operation, json: Array(json.utf8))
+            let published = app.core.watchers.published
+            let before = try app.read(DatedRecipe())
+            try await app.update(DatedRecipe()) { _ in }
+            #expect(app.core.watchers.published == published, "nothing was changed")
+            #expect(try app.read(DatedRecipe()) == before)
+            let date = Date(timeIntervalSince1970: 1_800_000_000)
+            try await app.update(DatedRecipe()) { data in
+                data.recipe?.title = "Soup"
+                data.recipe?.tags = ["a", nil]
+                data.recipe?.author = .init(id: "7", name: nil)
+                data.recipe?.meta = date
+            }
+            #expect(try app.read(DatedRecipe()).recipe?.meta == date)
+            #expect(
+                String(decoding: try app.read(DatedRecipe().operation).json, as: UTF8.self) == #"""
+                    {"recipe":{"id":"1","title":"Soup","tags":["a",null],"author":{"id":"7","name":null},\#
+                    "meta":"2027-01-15T08:00:00Z"}}
+                    """#)
+            try await app.write(DatedRecipe(), data: .init(recipe: nil))
+            #expect(try app.read(DatedRecipe()).recipe == nil)
+        }
+    }
+
+    @Test("A field that a program's own type does not have is not taken for null")
+    func typeWithoutField() async throws {
+        try await withStore { _, app in
+            try await app.write("Recipe:1", title, ["title": "Soup"])
+            await #expect(throws: LarderError.self) { try await app.update(TitleOnly()) { $0.recipe.id = "1" } }
+            #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
+        }
+    }
+}
+
+private struct DatedRecipe: TypedOperation {
+    struct Data: Codable, Sendable, Equatable { var recipe: Recipe? }
+    struct Recipe: Codable, Sendable, Equatable {
+        var id: String
+        var title: String?
+        var tags: [String?]?
+        var author: Author?
+        var meta: Date?
+    }
+    struct Author: Codable, Sendable, Equatable {
+        var id: String
+        var name: String?
+    }
+
+    var operation: GraphQLOperation {
+        GraphQLOperation("{ recipe(id: 1) { id title tags author { id name } meta } }")
+    }
+}
+
+private struct TitleOnly: TypedOperation {
+    struct Data: Codable, Sendable { var recipe: Recipe }
+    struct Recipe: Codable, Sendable { var id: String }
+
+    var operation: GraphQLOperation { GraphQLOperation("{ recipe(id: 1) { id title } }") }
 }

@@ -1,4 +1,3 @@
-internal import Foundation
 public import LarderGraphQL
 internal import LarderRecords
 internal import Synchronization
@@ -85,7 +84,8 @@ extension Partition {
         }
     }
 
-    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity.
+    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity. What is
+    /// nil in it is stored as null.
     public func update<Typed: TypedOperation>(
         _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
     ) async throws where Typed.Data: Encodable {
@@ -175,9 +175,11 @@ extension Partition {
     }
 
     private func encoded(_ data: some Encodable) throws(LarderError) -> [UInt8] {
-        do { return Array(try JSONEncoder().encode(data)) } catch {
+        let value: Value
+        do { value = try ValueEncoder.value(of: data) } catch {
             throw LarderError(.data, "\(type(of: data)) cannot be encoded", cause: error)
         }
+        return try value.checkedJSON
     }
 }
 
