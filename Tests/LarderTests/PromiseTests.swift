@@ -38,7 +38,7 @@ private func withStore(
     }
 }
 
-@Suite("What is promised, at its edges", .timeLimit(.minutes(1)))
+@Suite("What is promised, at its edges")
 struct PromiseTests {
     // MARK: Asking servers
 
@@ -232,7 +232,9 @@ struct PromiseTests {
     @Test("What a program's own type holds is stored as it was read: nil as null, dates as text")
     func ownTypes() async throws {
         try await withStore { _, app in
-            let json = #"{"recipe":{"id":"1","title":null,"tags":null,"author":null,"meta":"2026-11-21T09:51:46.123Z"}}"#
+            let json = #"""
+                {"recipe":{"id":"1","title":null,"tags":null,"author":null,"meta":"2026-11-21T09:51:46.123Z"}}
+                """#
             try await app.write(DatedRecipe().operation, json: Array(json.utf8))
             let published = app.core.watchers.published
             let before = try app.read(DatedRecipe())

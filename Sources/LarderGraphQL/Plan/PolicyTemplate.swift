@@ -64,7 +64,9 @@ package struct PolicyTemplate: Sendable {
         }
         // One of the arguments lists what the field returns; the others are the same for every element.
         let lists = zip(arguments, values).map { argument, value in argument.elements(value) }
-        guard let position = lists.firstIndex(where: { $0 != nil }), let elements = lists[position] else { return .none }
+        guard let position = lists.firstIndex(where: { $0 != nil }), let elements = lists[position] else {
+            return .none
+        }
         var keys: [[String]] = []
         for element in elements {
             values[position] = element
