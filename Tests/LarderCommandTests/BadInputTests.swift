@@ -137,14 +137,16 @@ struct BadInputTests {
     @Test(
         "A damaged data file ends every verb with 5",
         arguments: ["info", "ls", "get Recipe:1", "watch Recipe:1", "check", "compact", "rm Recipe:1"],
-        ["foreign", "truncated"])
+        ["foreign", "truncated", "empty", "gone"])
     func reportsDamage(command: String, fault: String) async throws {
         try await Pantry.withStore { pantry in
             let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
             let bytes = try Data(contentsOf: file)
-            let damaged = fault == "foreign"
-                ? Data("This is no cache. ".utf8) + bytes.dropFirst(18) : bytes.prefix(8_192)
-            try damaged.write(to: file)
+            switch fault {
+            case "foreign": try (Data("This is no cache. ".utf8) + bytes.dropFirst(18)).write(to: file)
+            case "gone": try FileManager.default.removeItem(at: file)
+            default: try bytes.prefix(fault == "empty" ? 0 : 8_192).write(to: file)
+            }
             let outcome = try await pantry.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 5, "\(outcome.errors)")
             #expect(isOneLine(outcome.errors), "\(outcome.errors)")

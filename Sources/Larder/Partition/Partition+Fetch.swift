@@ -110,6 +110,8 @@ extension Partition {
         guard let transport else {
             throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
         }
+        // A server is not asked, and less told to change anything, where its answer could not be kept.
+        do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }
         let request = try core.request(operation, bound, headers: options.headers)
         let answer: GraphQLAnswer
         do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {

@@ -1,4 +1,3 @@
-internal import Foundation
 public import LarderGraphQL
 internal import LarderRecords
 internal import Synchronization
@@ -46,10 +45,9 @@ extension Partition {
         guard case .object(let members) = data else {
             throw LarderError(.data, "the data of \(key) is no object")
         }
-        let complete = core.operations.schema.completed(members, of: key)
-        try await write(
-            core.operations.bound(fragment, exposesAdded: true), Value.object(complete).checkedJSON,
-            to: .object(key: key))
+        let operation = try core.operations.bound(fragment, exposesAdded: true)
+        let complete = core.operations.schema.completed(members, of: key, operation)
+        try await write(operation, Value.object(complete).checkedJSON, to: .object(key: key))
     }
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
@@ -76,16 +74,18 @@ extension Partition {
         _ key: String, _ fragment: GraphQLFragment, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         let schema = core.operations.schema
-        try await update(core.operations.bound(fragment, exposesAdded: true), at: .object(key: key)) { response in
+        let operation = try core.operations.bound(fragment, exposesAdded: true)
+        try await update(operation, at: .object(key: key)) { response in
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
-            if case .object(let members) = value { value = .object(schema.completed(members, of: key)) }
+            if case .object(let members) = value { value = .object(schema.completed(members, of: key, operation)) }
             return try value.checkedJSON
         }
     }
 
-    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity.
+    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity. What is
+    /// nil in it is stored as null.
     public func update<Typed: TypedOperation>(
         _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
     ) async throws where Typed.Data: Encodable {
@@ -175,9 +175,11 @@ extension Partition {
     }
 
     private func encoded(_ data: some Encodable) throws(LarderError) -> [UInt8] {
-        do { return Array(try JSONEncoder().encode(data)) } catch {
+        let value: Value
+        do { value = try ValueEncoder.value(of: data) } catch {
             throw LarderError(.data, "\(type(of: data)) cannot be encoded", cause: error)
         }
+        return try value.checkedJSON
     }
 }
 

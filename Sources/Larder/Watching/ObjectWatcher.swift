@@ -70,6 +70,7 @@ final class ObjectWatcher: Sendable {
                 ObjectState(key: key, presence: .init(presence), changedFields: names),
                 isChange: !changed.isEmpty)
         } catch {
+            if error.code != .closed, !core.watchers.setAnything(of: id, readAt: moment) { reading.mark(read) }
             core.logger.warning("a watched object could not be read", metadata: ["key": "\(key)", "error": "\(error)"])
         }
     }

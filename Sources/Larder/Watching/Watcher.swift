@@ -113,6 +113,9 @@ final class Watcher: Sendable {
                 state.endFetch(fetchEnd)
             }
         } catch {
+            // What it depends on is not known: any commit may be the one after which it can be read.
+            progress.withLock { $0.footprint = nil }
+            if error.code != .closed, !core.watchers.setAnything(of: id, readAt: moment) { reading.mark(read) }
             deliver { state in
                 state.endFetch(fetchEnd)
                 state.setError(LarderError.parking(error), ofRead: true)

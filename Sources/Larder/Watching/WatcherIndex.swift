@@ -21,6 +21,8 @@ final class WatcherIndex: Sendable {
         /// Also under `wholeRecord`, each watcher once for each record.
         var byField: [RecordField: Group] = [:]
         var byAbsentKey: [String: Set<WatcherID>] = [:]
+        /// Those of whom it is not known what they depend on.
+        var byAnything: Set<WatcherID> = []
         /// Counts the commits that were published.
         var published: UInt64 = 0
         var isClosed = false
@@ -51,6 +53,7 @@ final class WatcherIndex: Sendable {
     var isEmpty: Bool {
         state.withLock { state in
             state.wakes.isEmpty && state.interests.isEmpty && state.byField.isEmpty && state.byAbsentKey.isEmpty
+                && state.byAnything.isEmpty
         }
     }
 
@@ -71,6 +74,18 @@ final class WatcherIndex: Sendable {
                 state.add(watcher, to: field.wholeRecord)
             }
             for key in dependencies.absentKeys { state.byAbsentKey[key, default: []].insert(watcher) }
+            return state.published == moment
+        }
+    }
+
+    /// Says that a watcher may depend on anything: it could not read what it watches.
+    ///
+    /// - Returns: As `set`.
+    func setAnything(of watcher: WatcherID, readAt moment: UInt64) -> Bool {
+        state.withLock { state in
+            guard state.wakes[watcher] != nil else { return true }
+            state.forget(watcher)
+            state.byAnything.insert(watcher)
             return state.published == moment
         }
     }
@@ -125,6 +140,7 @@ extension WatcherIndex.State {
 
     /// - Complexity: O(n) in what the watcher depends on, however many others do.
     fileprivate mutating func forget(_ watcher: WatcherIndex.WatcherID) {
+        byAnything.remove(watcher)
         guard let interests = interests.removeValue(forKey: watcher) else { return }
         for field in interests.fields {
             remove(watcher, from: field)
@@ -139,7 +155,7 @@ extension WatcherIndex.State {
     /// - Complexity: O(c) in the changes, and in those who watch the fields that changed.
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
-        var found: Set<WatcherIndex.WatcherID> = []
+        var found = byAnything
         func add(_ watcher: WatcherIndex.WatcherID) {
             if interests[watcher]?.generation == commit.generation { found.insert(watcher) }
         }

@@ -5,6 +5,8 @@ package struct FieldKeyTemplate: Sendable, Hashable {
     /// In ascending order of names.
     let arguments: [ArgumentTemplate]
 
+    package var hasArguments: Bool { !arguments.isEmpty }
+
     struct ArgumentTemplate: Sendable, Hashable {
         let name: String
         let value: Literal

@@ -14,6 +14,8 @@ package struct PolicyTemplate: Sendable {
         let standard: Literal?
         /// The fields to go through inside the value, an input object.
         let path: [String]
+        /// Whether its type is a list, of which a single value is one of one element.
+        let isList: Bool
 
         func resolved(_ variables: [String: Value]) -> Value? {
             var value = value?.resolved(variables) ?? standard?.resolved([:])
@@ -22,6 +24,12 @@ package struct PolicyTemplate: Sendable {
                 value = members[name]
             }
             return value
+        }
+
+        /// The elements where it is a list.
+        func elements(_ value: Value) -> [Value]? {
+            if case .list(let elements) = value { return elements }
+            return isList && value != .null ? [value] : nil
         }
     }
 
@@ -39,7 +47,8 @@ package struct PolicyTemplate: Sendable {
             let name = path.components.first ?? ""
             return ArgumentSource(
                 value: field.arguments.first { $0.name == name }?.value,
-                standard: definition.argument(named: name)?.defaultValue, path: Array(path.components.dropFirst()))
+                standard: definition.argument(named: name)?.defaultValue, path: Array(path.components.dropFirst()),
+                isList: schema.type(of: path, in: definition)?.isList ?? false)
         }
     }
 
@@ -54,9 +63,10 @@ package struct PolicyTemplate: Sendable {
             return texts.count == values.count ? .object(candidates(texts)) : .none
         }
         // One of the arguments lists what the field returns; the others are the same for every element.
-        guard let position = values.firstIndex(where: { if case .list = $0 { true } else { false } }),
-            case .list(let elements) = values[position]
-        else { return .none }
+        let lists = zip(arguments, values).map { argument, value in argument.elements(value) }
+        guard let position = lists.firstIndex(where: { $0 != nil }), let elements = lists[position] else {
+            return .none
+        }
         var keys: [[String]] = []
         for element in elements {
             values[position] = element
@@ -71,6 +81,17 @@ package struct PolicyTemplate: Sendable {
         types.map { type in
             CacheKey.text(type: type.name, fields: zip(type.keyFields, texts).map { (name: $0, value: $1) })
         }
+    }
+}
+
+extension SchemaIndex {
+    /// The type of an argument, or of a field inside it; nil where the schema has none of that name.
+    fileprivate func type(of path: ArgumentPath, in definition: FieldDefinition) -> ResolvedType? {
+        var type = path.components.first.flatMap { definition.argument(named: $0)?.type }
+        for name in path.components.dropFirst() {
+            type = type.flatMap { types[$0.named].inputField(named: name)?.type }
+        }
+        return type
     }
 }
 

@@ -73,6 +73,11 @@ final class EnvironmentFiles: Sendable {
         let file = PageFile(descriptor: data.descriptor, path: data.path)
         let status = try data.status()
         guard status.size > 0 else {
+            guard !options.mustExist else {
+                throw LMDBError(
+                    .truncated, "The data file is empty. Rebuild the environment; its contents can be fetched again.",
+                    path: data.path)
+            }
             guard options.isReadOnly else { return false }
             throw LMDBError(.missing, "The data file is empty. Open it for writing once.", path: data.path)
         }

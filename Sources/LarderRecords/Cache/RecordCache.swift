@@ -32,6 +32,18 @@ package final class RecordCache: Sendable {
         try translated { try current.withLock { $0 }.environment.close() }
     }
 
+    /// Throws what every write would, for whoever is about to get what is to be written.
+    ///
+    /// - Throws: `.closed`, or `.notWritable` where the cache was opened to be read only.
+    package func checkWritable() throws(RecordError) {
+        guard !isClosed.load(ordering: .relaxed) else { throw Self.closed }
+        guard !options.isReadOnly else {
+            throw RecordError(.notWritable, "the record cache was opened to be read only; open it for writing")
+        }
+    }
+
+    private static var closed: RecordError { RecordError(.closed, "the record cache was closed") }
+
     var generation: Generation { current.withLock { $0 } }
 
     // MARK: Reading
@@ -112,7 +124,7 @@ package final class RecordCache: Sendable {
 
     /// Goes on with the generation that superseded this one.
     func reopen(after old: Generation) throws {
-        guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
+        guard !isClosed.load(ordering: .relaxed) else { throw Self.closed }
         try current.withLock { current in
             guard current === old else { return }
             current = try folder.openCurrent(above: old.number)

@@ -49,6 +49,13 @@ struct GenerationFolder: Sendable {
                 failure = error
             }
         }
+        // A folder loses its name before its file goes: this one lost the file otherwise.
+        if let number = numbers().first(where: { $0 > superseded }),
+            !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
+        {
+            throw RecordError(
+                .damaged, "the record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
+        }
         throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
     }
 

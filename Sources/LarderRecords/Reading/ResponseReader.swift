@@ -185,7 +185,9 @@ struct ResponseReader: ~Copyable {
             switch settle(outcome, isNonNull: field.isNonNull(0), at: place) {
             case .read: break
             case .missing: isMissing = true
-            case .null, .deleted: return .null
+            case .null, .deleted:
+                forgetMissing(from: 0)
+                return .null
             }
         }
         if isMissing { return .missing }
@@ -323,7 +325,12 @@ struct ResponseReader: ~Copyable {
                 absentKeys.append(key)
                 continue
             }
-            guard found == nil else { return nil }
+            if let found {
+                // It can be told once one of them has gone.
+                try builder.appendVisit(found, caseIndex: Visit.anyField)
+                try builder.appendVisit(record, caseIndex: Visit.anyField)
+                return nil
+            }
             found = record
         }
         return found

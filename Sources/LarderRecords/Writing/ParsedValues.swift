@@ -1,3 +1,5 @@
+internal import LarderGraphQL
+
 /// The values of a parsed response, once its objects have become records.
 struct ParsedValues {
     let parsed: ParsedResponse
@@ -35,9 +37,11 @@ struct ParsedValues {
         case (.null, .null), (.absent, .null), (.no, .no), (.yes, .yes): return true
         case (.int, .smallInt): return Int64(bitPattern: cell.payload) == word.smallInt
         case (.int, .int), (.float, .float): return try payload.eightBytes(word) == cell.payload
-        case (.string, .string), (.number, .number), (.json, .json):
+        case (.string, .string), (.number, .number):
             return hasSameBytes(try payload.text(word), text(cell))
-        case (.string, .farString), (.json, .farJSON):
+        case (.json, .json): return isSameJSON(try payload.text(word), text(cell))
+        case (.json, .farJSON): return isSameJSON(try far(payload.place(word)), text(cell))
+        case (.string, .farString):
             let place = try payload.place(word)
             guard place.count == cell.count else { return false }
             return hasSameBytes(try far(place), text(cell))
@@ -54,5 +58,12 @@ struct ParsedValues {
             return true
         default: return false
         }
+    }
+
+    /// What a custom scalar holds is the same in whatever order its members stand, and whatever space is between them.
+    private func isSameJSON(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        if hasSameBytes(left, right) { return true }
+        guard let left = try? Value(json: Array(left)), let right = try? Value(json: Array(right)) else { return false }
+        return left == right
     }
 }

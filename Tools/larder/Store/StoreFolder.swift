@@ -23,6 +23,12 @@ struct StoreFolder: Sendable {
 
     func requireStore() throws(Failure) {
         guard !isStore else { return }
+        // What may not be looked into only looks as if nothing were there.
+        if access(Store.cacheFolder(of: url).path, R_OK | X_OK) != 0, errno == EACCES {
+            throw Failure(RecordError(
+                .notWritable,
+                "the store \(url.path) may not be read; give this user access to the folder and its files"))
+        }
         guard FileManager.default.fileExists(atPath: url.path) else {
             throw Failure(.noStore, .failure, "there is no store at \(url.path)")
         }

@@ -2,6 +2,7 @@ public import ArgumentParser
 import Foundation
 public import Larder
 import LarderHTTP
+import LarderRecords
 
 struct Fetch: Verb {
     static let configuration = CommandConfiguration(
@@ -31,17 +32,29 @@ struct Fetch: Verb {
         let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
         let (url, options) = (try url(), try options())
         let before = folder.byteCount
-        let (response, tally) = try await HTTPTransport.withTransport(to: url) { transport in
-            try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
-                let written = WrittenRecords(in: partition.records)
-                let response = try await partition.fetch(operation, policy: policy, options: options)
-                return (response, try written.tally(partition.records))
+        let (response, tally) = try await blamingServer {
+            try await HTTPTransport.withTransport(to: url) { transport in
+                try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
+                    let written = WrittenRecords(in: partition.records)
+                    let response = try await partition.fetch(operation, policy: policy, options: options)
+                    return (response, try written.tally(partition.records))
+                }
             }
         }
         let written = Written(records: tally, bytesBefore: before, bytesAfter: folder.byteCount)
         output.note(written.text)
         try output.result(
             .object([("response", response.result), ("written", written.json)]), response: response.envelope)
+    }
+
+    /// Runs `body`; an answer that cannot be used is the server's failure, and not that of the arguments.
+    private func blamingServer<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do { return try await body() } catch let error as LarderError {
+            var failure = Failure(error)
+            let codes: [RecordError.Code] = [.responseMalformed, .tooLarge]
+            if codes.contains(where: { $0.rawValue == failure.code }) { failure.exit = .failure }
+            throw failure
+        }
     }
 
     private func url() throws(Failure) -> URL {

@@ -1,0 +1,296 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+private let schema = """
+    scalar JSON
+    interface Node { id: ID! }
+    type Author implements Node { id: ID! name: String }
+    type Recipe implements Node { id: ID! title: String author: Author meta: JSON tags: [String] }
+    input Filter { ids: [ID!] inner: Filter }
+    type Query @fieldPolicy(forField: "recipe", keyArgs: "id") @fieldPolicy(forField: "needed", keyArgs: "id")
+      @fieldPolicy(forField: "byIDs", keyArgs: "ids") @fieldPolicy(forField: "node", keyArgs: "id")
+      @fieldPolicy(forField: "filtered", keyArgs: "filter.inner.ids") {
+      recipe(id: ID!): Recipe needed(id: ID!): Recipe! byIDs(ids: [ID!]!): [Recipe] node(id: ID!): Node
+      filtered(filter: Filter): [Recipe] version: String
+    }
+    type Mutation { rename(id: ID!): Recipe }
+    """
+
+private let renamed = #"{"data":{"rename":{"__typename":"Recipe","id":"1","title":"Soup"}}}"#
+private let rename = GraphQLOperation("mutation { rename(id: 1) { title } }")
+private let title = GraphQLFragment("fragment Title on Recipe { title }")
+private let name = GraphQLFragment("fragment Name on Author { name }")
+private let tags = GraphQLFragment("fragment Tags on Recipe { tags }")
+
+private func withStore(
+    _ transport: (any GraphQLTransport)? = nil, answersUpTo bytes: Int = 1 << 30,
+    _ body: (Store, Partition) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        var options = Store.Options()
+        options.maximumAnswerSize = bytes
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema), options: options)
+        try await body(store, try store.partition(transport: transport))
+        try store.close()
+    }
+}
+
+@Suite("What is promised, at its edges")
+struct PromiseTests {
+    // MARK: Asking servers
+
+    @Test("A partition that is parked asks no server, and changes nothing there")
+    func parked() async throws {
+        let server = ScriptedTransport { _ in renamed }
+        try await withStore(server) { store, app in
+            try store.close()
+            let mutated = await #expect(throws: LarderError.self) {
+                try await app.mutate(rename, delivery: .immediate(within: .seconds(5)))
+            }
+            #expect(mutated?.code == .parked)
+            for policy in FetchPolicy.allCases {
+                let fetched = await #expect(throws: LarderError.self) {
+                    try await app.fetch(GraphQLOperation("{ version }"), policy: policy)
+                }
+                #expect(fetched?.code == .parked)
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A store that is open to be read only asks no server, as it could not keep the answer")
+    func readOnly() async throws {
+        let server = ScriptedTransport { _ in renamed }
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: schema)
+            let writable = try Store.open(at: folder, schema: schema)
+            _ = try writable.partition()
+            try writable.close()
+            var options = Store.Options()
+            options.isReadOnly = true
+            let store = try Store.open(at: folder, schema: schema, options: options)
+            let app = try store.partition(transport: server)
+            let error = await #expect(throws: LarderError.self) {
+                try await app.mutate(rename, delivery: .immediate(within: .seconds(5)))
+            }
+            #expect(error?.code.rawValue == "records.notWritable")
+            #expect(server.requests.isEmpty)
+            try store.close()
+        }
+    }
+
+    // MARK: Watching
+
+    @Test("A watcher whose first reading failed hears of what can be read later")
+    func unreadableAtFirst() async throws {
+        try await withStore(answersUpTo: 100_000) { _, app in
+            try await app.write("Recipe:1", tags, ["tags": .list((0..<20_000).map { .string("tag \($0)") })])
+            var states = try app.watch("Recipe:1", tags).makeAsyncIterator()
+            #expect(try await next(&states)?.error?.code.rawValue == "records.tooLarge")
+            try await app.write("Recipe:1", tags, ["tags": ["a"]])
+            let state = try await next(&states)
+            #expect(state?.complete?["tags"]?.count == 1)
+            #expect(state?.error == nil)
+        }
+    }
+
+    @Test("A watcher that cannot read any more hears of objects that it had not read before")
+    func unreadableLater() async throws {
+        try await withStore(answersUpTo: 100_000) { _, app in
+            let query = GraphQLOperation("{ recipe(id: 1) { author { name } } }")
+            try await app.write(query, ["recipe": ["id": "1", "author": ["id": "1", "name": "Ada"]]])
+            var states = try app.watch(query).makeAsyncIterator()
+            #expect(try await next(&states)?.complete != nil)
+            try await app.write("Author:2", name, ["name": .string(String(repeating: "x", count: 200_000))])
+            let author = GraphQLFragment("fragment Author on Recipe { author { id } }")
+            try await app.write("Recipe:1", author, ["author": ["id": "2"]])
+            #expect(try await next(&states)?.error?.code.rawValue == "records.tooLarge")
+            try await app.write("Author:2", name, ["name": "Bo"])
+            let state = try await next(&states)
+            #expect(state?.complete?["recipe"]?["author"]?["name"]?.string == "Bo")
+            #expect(state?.error == nil)
+        }
+    }
+
+    @Test("A watcher of a key that two types have hears when one of the objects goes")
+    func ambiguous() async throws {
+        try await withStore { _, app in
+            try await app.write("Recipe:1", title, ["title": "Soup"])
+            try await app.write("Author:1", name, ["name": "Ada"])
+            var states = try app.watch(GraphQLOperation("{ node(id: 1) { id } }")).makeAsyncIterator()
+            let state = try await next(&states)
+            #expect(state?.complete == nil)
+            try await app.remove("Author:1", as: .evicted)
+            #expect(try await next(&states)?.complete?["node"]?["id"]?.string == "1")
+        }
+    }
+
+    // MARK: Reading
+
+    @Test("A null that is above all else leaves nothing missing, whether anything was ever fetched or not")
+    func nullRoot() async throws {
+        try await withStore { _, app in
+            try await app.write("Recipe:1", title, ["title": "Soup"])
+            try await app.remove("Recipe:1", as: .deleted)
+            let query = GraphQLOperation("{ version needed(id: 1) { title } }")
+            let before = try app.read(query, allowsPartial: true)
+            try await app.write(GraphQLOperation("{ node(id: 9) { id } }"), ["node": .null])
+            let after = try app.read(query, allowsPartial: true)
+            #expect(before.missing.isEmpty)
+            #expect(before == after)
+        }
+    }
+
+    @Test(
+        "A single value where a key argument is a list is a list of one",
+        arguments: [
+            GraphQLOperation("{ found: byIDs(ids: 1) { title } }"),
+            GraphQLOperation("query($ids: [ID!]!) { found: byIDs(ids: $ids) { title } }", variables: ["ids": "1"]),
+            GraphQLOperation(#"{ found: filtered(filter: {inner: {ids: "1"}}) { title } }"#),
+            GraphQLOperation(
+                "query($f: Filter) { found: filtered(filter: {inner: $f}) { title } }",
+                variables: ["f": ["ids": 1]]),
+        ])
+    func listOfOne(operation: GraphQLOperation) async throws {
+        try await withStore { _, app in
+            try await app.write("Recipe:1", title, ["title": "Soup"])
+            let found = try app.read(operation)["found"]
+            #expect(found?.elements.compactMap { $0["title"]?.string } == ["Soup"])
+        }
+    }
+
+    // MARK: Writing
+
+    @Test(
+        "What the key says need not be in the data, whatever it is asked for as",
+        arguments: [
+            ("fragment F on Recipe { id: title }", "id"),
+            ("fragment F on Recipe { t: title x: id }", "t"),
+            ("fragment F on Recipe { t: title id }", "t"),
+            ("fragment F on Node { type: __typename x: id ... on Recipe { id: title } }", "id"),
+        ])
+    func keyUnderAlias(document: String, member: String) async throws {
+        try await withStore { _, app in
+            let fragment = GraphQLFragment(document)
+            try await app.write("Recipe:7", fragment, [member: "Soup"])
+            let identity = GraphQLFragment("fragment I on Recipe { id title __typename }")
+            let stored = #"{"id":"7","title":"Soup","__typename":"Recipe"}"#
+            #expect(String(decoding: try app.read("Recipe:7", identity).json, as: UTF8.self) == stored)
+            try await app.update("Recipe:7", fragment) { $0 = [member: "Bread"] }
+            #expect(try app.read("Recipe:7", title)["title"]?.string == "Bread")
+        }
+    }
+
+    @Test("Data with another key than the one it is stored under is refused, whatever the key is asked for as")
+    func otherKey() async throws {
+        try await withStore { _, app in
+            for document in ["fragment F on Recipe { title id }", "fragment F on Recipe { title x: id }"] {
+                let fragment = GraphQLFragment(document)
+                let name = document.contains("x:") ? "x" : "id"
+                for value in ["8", .null] as [Value] {
+                    await #expect(throws: LarderError.self) {
+                        try await app.write("Recipe:7", fragment, ["title": "Soup", name: value])
+                    }
+                    #expect(throws: LarderError.self) { try app.read("Recipe:7", title) }
+                }
+                try await app.write("Recipe:7", fragment, ["title": "Soup", name: "7"])
+                await #expect(throws: LarderError.self) {
+                    try await app.update("Recipe:7", fragment) { $0 = ["title": "Bread", name: "8"] }
+                }
+                #expect(try app.read("Recipe:7", title)["title"]?.string == "Soup")
+                try await app.remove("Recipe:7", as: .evicted)
+            }
+        }
+    }
+
+    @Test("An update that changes nothing publishes nothing, in whatever order a custom scalar's members stand")
+    func customScalarOrder() async throws {
+        try await withStore { _, app in
+            let query = GraphQLOperation("{ recipe(id: 1) { id title meta } }")
+            func data(_ meta: String) -> [UInt8] { Array(#"{"recipe":{"id":"1","title":"x","meta":\#(meta)}}"#.utf8) }
+            // Long enough to be moved out of its record.
+            let long = String(repeating: "é", count: 300)
+            for meta in [#"{"z":1,"a":[1.0,{"y":null,"b":true}]}"#, #"{"z":"\#(long)","a":1}"#] {
+                try await app.write(query, json: data(meta))
+                for compacts in [false, true] {
+                    if compacts { _ = try await app.records.compact() }
+                    let published = app.core.watchers.published
+                    try await app.update(query) { _ in }
+                    try await app.write(query, json: data(meta.replacing(",", with: " , ")))
+                    #expect(app.core.watchers.published == published)
+                }
+            }
+            let published = app.core.watchers.published
+            try await app.write(query, json: data(#"{"z":1,"a":[1,{"y":null,"b":true}]}"#))
+            #expect(app.core.watchers.published == published + 1)
+        }
+    }
+
+    @Test("What a program's own type holds is stored as it was read: nil as null, dates as text")
+    func ownTypes() async throws {
+        try await withStore { _, app in
+            let json = #"""
+                {"recipe":{"id":"1","title":null,"tags":null,"author":null,"meta":"2026-11-21T09:51:46.123Z"}}
+                """#
+            try await app.write(DatedRecipe().operation, json: Array(json.utf8))
+            let published = app.core.watchers.published
+            let before = try app.read(DatedRecipe())
+            try await app.update(DatedRecipe()) { _ in }
+            #expect(app.core.watchers.published == published, "nothing was changed")
+            #expect(try app.read(DatedRecipe()) == before)
+            let date = Date(timeIntervalSince1970: 1_800_000_000)
+            try await app.update(DatedRecipe()) { data in
+                data.recipe?.title = "Soup"
+                data.recipe?.tags = ["a", nil]
+                data.recipe?.author = .init(id: "7", name: nil)
+                data.recipe?.meta = date
+            }
+            #expect(try app.read(DatedRecipe()).recipe?.meta == date)
+            #expect(
+                String(decoding: try app.read(DatedRecipe().operation).json, as: UTF8.self) == #"""
+                    {"recipe":{"id":"1","title":"Soup","tags":["a",null],"author":{"id":"7","name":null},\#
+                    "meta":"2027-01-15T08:00:00Z"}}
+                    """#)
+            try await app.write(DatedRecipe(), data: .init(recipe: nil))
+            #expect(try app.read(DatedRecipe()).recipe == nil)
+        }
+    }
+
+    @Test("A field that a program's own type does not have is not taken for null")
+    func typeWithoutField() async throws {
+        try await withStore { _, app in
+            try await app.write("Recipe:1", title, ["title": "Soup"])
+            await #expect(throws: LarderError.self) { try await app.update(TitleOnly()) { $0.recipe.id = "1" } }
+            #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
+        }
+    }
+}
+
+private struct DatedRecipe: TypedOperation {
+    struct Data: Codable, Sendable, Equatable { var recipe: Recipe? }
+    struct Recipe: Codable, Sendable, Equatable {
+        var id: String
+        var title: String?
+        var tags: [String?]?
+        var author: Author?
+        var meta: Date?
+    }
+    struct Author: Codable, Sendable, Equatable {
+        var id: String
+        var name: String?
+    }
+
+    var operation: GraphQLOperation {
+        GraphQLOperation("{ recipe(id: 1) { id title tags author { id name } meta } }")
+    }
+}
+
+private struct TitleOnly: TypedOperation {
+    struct Data: Codable, Sendable { var recipe: Recipe }
+    struct Recipe: Codable, Sendable { var id: String }
+
+    var operation: GraphQLOperation { GraphQLOperation("{ recipe(id: 1) { id title } }") }
+}
