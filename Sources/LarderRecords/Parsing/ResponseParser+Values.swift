@@ -19,8 +19,7 @@ extension ResponseParser {
             guard byte == UInt8(ascii: "\"") else { throw ParseFailure.mismatch("a string was expected") }
             return try string()
         case .id:
-            if byte == UInt8(ascii: "\"") { return try string() }
-            return try integer(byte, else: "an ID is a string or an integer")
+            return byte == UInt8(ascii: "\"") ? try string() : try wholeID(byte)
         case .int: return try integer(byte, else: "an integer was expected")
         case .float: return try number(byte)
         case .boolean: return try boolean(byte)
@@ -82,6 +81,16 @@ extension ResponseParser {
         if digits.count == 2 { return .int(0) }
         return ParsedCell(
             .number, count: UInt32(digits.count), payload: UInt64(start - UnsafePointer(text)))
+    }
+
+    /// An ID that was sent as a number is the same as the text of its digits.
+    private mutating func wholeID(_ byte: UInt8) throws -> ParsedCell {
+        var start = scanner.position
+        let number = try integer(byte, else: "an ID is a string or an integer")
+        // -0 is 0.
+        if number.kind == .int, number.payload == 0 { start = scanner.position - 1 }
+        return ParsedCell(
+            .string, count: UInt32(scanner.position - start), payload: UInt64(start - UnsafePointer(text)))
     }
 
     private mutating func boolean(_ byte: UInt8) throws -> ParsedCell {

@@ -83,8 +83,10 @@ struct ResponseParser: ~Copyable {
                 switch key {
                 case "data": root = try data()
                 case "errors":
-                    if case .list(let reported) = try scanner.value(depth: 0) {
-                        errors = reported.map(GraphQLError.init)
+                    switch try scanner.value(depth: 0) {
+                    case .list(let reported): errors = reported.map(GraphQLError.init)
+                    case .null: break
+                    default: throw ParseFailure.notAResponse("its errors are no list")
                     }
                 case "extensions":
                     if case .object(let members) = try scanner.value(depth: 0) { extensions = members }
