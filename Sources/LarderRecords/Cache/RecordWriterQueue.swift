@@ -217,20 +217,17 @@ final class RecordWriterQueue: Sendable {
         tell(Commit(generation: numbering, changes: .everything, position: ChangePosition(epoch: 0, number: 0)))
     }
 
-    /// Tells the observers if the layers do something else to the answers than when they were told last: others are
-    /// set, the mutation of one has become known, or what they were laid over has changed. On the writer's thread.
-    func tellLayers(of cache: RecordCache) {
-        do {
-            if let commit = try cache.layers.untold(of: cache) { tell(commit) }
-        } catch let error as RecordError where error.code == .closed {
-            return
-        } catch {
-            // They may be different in any way. Whoever reads now finds out what keeps from reading.
-            tell(
-                Commit(
-                    generation: cache.generation.identity, changes: .everything,
-                    position: ChangePosition(epoch: 0, number: 0), isOfLayers: true))
-        }
+    /// Tells the observers if the layers do something else to the answers than when they were told last: the mutation
+    /// of one has become known, or what they were laid over has changed. On the writer's thread.
+    private func tellLayers(of cache: RecordCache) {
+        if let commit = cache.layers.untold(of: cache) { tell(commit) }
+    }
+
+    /// Tells the observers that other layers were set, on the writer's thread. What to tell is worked out at once, so
+    /// that nothing reads the cache after this returns.
+    func layersWereSet(in cache: RecordCache) {
+        guard let commit = cache.layers.untold(of: cache) else { return }
+        queue.async { self.tell(commit) }
     }
 
     private func tell(_ commit: Commit) {

@@ -33,7 +33,7 @@ final class LayerStack: Sendable {
     /// Whether there are layers: all that a read without them looks at.
     private let isActive = Atomic<Bool>(false)
     private let state = Mutex(State())
-    /// Of which the observers know. Used on the writer's thread; the lock is for the compiler.
+    /// Of which the observers know, or will before anything else is told.
     private let told = Mutex<Overlay?>(nil)
     let numbers = OverlayNumbers()
 
@@ -88,22 +88,34 @@ final class LayerStack: Sendable {
         }
     }
 
-    /// What observers have not been told of; nil if that is nothing.
-    func untold(of cache: RecordCache) throws -> Commit? {
-        let old = told.withLock { $0 }
-        let set = current
-        if old == nil, set == nil { return nil }
-        return try cache.takingSnapshot { generation, transaction in
-            let position = try GenerationState.stored(transaction, generation.tables).position
-            var new: Overlay?
-            if let set { new = try layered(transaction, under: set, generation).layers }
-            told.withLock { $0 = new }
-            if old === new { return nil }
-            // In another generation's numbers nobody knows what was told.
-            let isSame = old?.generation.identity == generation.identity
-            let changes = Overlay.difference(isSame ? old : nil, new)
-            if changes.isEmpty { return nil }
-            return Commit(generation: generation.identity, changes: changes, position: position, isOfLayers: true)
+    /// What observers have not been told of; nil if that is nothing. Whoever asks tells them.
+    func untold(of cache: RecordCache) -> Commit? {
+        told.withLock { told in
+            // Loaded before the snapshot, as for a read.
+            let set = current
+            if told == nil, set == nil { return nil }
+            do {
+                return try cache.takingSnapshot { generation, transaction in
+                    let position = try GenerationState.stored(transaction, generation.tables).position
+                    var new: Overlay?
+                    if let set { new = try layered(transaction, under: set, generation).layers }
+                    defer { told = new }
+                    if told === new { return nil }
+                    // In another generation's numbers nobody knows what was told.
+                    let isSame = told?.generation.identity == generation.identity
+                    let changes = Overlay.difference(isSame ? told : nil, new)
+                    if changes.isEmpty { return nil }
+                    return Commit(
+                        generation: generation.identity, changes: changes, position: position, isOfLayers: true)
+                }
+            } catch let error as RecordError where error.code == .closed {
+                return nil
+            } catch {
+                // They may do anything else. Whoever reads now finds out what keeps from reading.
+                return Commit(
+                    generation: cache.generation.identity, changes: .everything,
+                    position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
+            }
         }
     }
 }
@@ -134,7 +146,7 @@ extension RecordCache {
     @discardableResult
     package func setLayers(_ layers: [OptimisticLayer]) throws(RecordError) -> [LayerFailure] {
         self.layers.replace(with: layers)
-        writer.perform { self.writer.tellLayers(of: self) }
+        writer.layersWereSet(in: self)
         return try layerFailures()
     }
 

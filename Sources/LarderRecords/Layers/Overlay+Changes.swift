@@ -72,11 +72,26 @@ extension Overlay {
             default: return false
             }
         }
-        guard let left = old.record(field.record), let right = new.record(field.record), left.isSame(as: right) else {
-            return false
-        }
+        guard let left = old.record(field.record), let right = new.record(field.record) else { return false }
+        guard left.isSame(as: right) else { return hasSameValue(of: field, left, right) }
         // The fields of a split record are not in it.
         let isSplit = left.bytes.flatMap { try? RecordView($0) }?.isSplit ?? false
         return !isSplit || field.field != RecordField.any
+    }
+
+    /// Whether a field of two records of the same type has the same value; false where that cannot be told.
+    private static func hasSameValue(of field: RecordField, _ left: Overlaid, _ right: Overlaid) -> Bool {
+        guard field.field != RecordField.any, let left = left.bytes.flatMap({ try? RecordView($0) }),
+            let right = right.bytes.flatMap({ try? RecordView($0) }), left.type == right.type, left.flags == right.flags
+        else { return false }
+        func form(_ record: RecordView) -> [UInt8]? {
+            guard let word = record.value(of: field.field) else { return nil }
+            var encoder = RecordEncoder()
+            let key = SplitFieldKey(record: field.record, field: field.field)
+            guard let range = try? encoder.encodeSplitField(key, .stored(word, record.payload), nil) else { return nil }
+            return Array(encoder.bytes[range])
+        }
+        guard let left = form(left) else { return false }
+        return left == form(right)
     }
 }

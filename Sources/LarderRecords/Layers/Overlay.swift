@@ -2,8 +2,8 @@ internal import LarderGraphQL
 
 /// What optimistic layers would have written if they were committed one after the other on one snapshot.
 ///
-/// It lives in memory alone. What exists in it and nowhere else has numbers of `OverlayNumbers`, which reach neither the
-/// file nor anything that is shared with reads without it.
+/// It lives in memory alone. What exists in it and nowhere else has numbers of `OverlayNumbers`, which reach neither
+/// the file nor anything that is shared with reads without it.
 ///
 /// Unchecked: changed only while it is built, by the one thread that builds it and before anybody else has it.
 final class Overlay: @unchecked Sendable {

@@ -146,7 +146,9 @@ struct LayerTests {
                 sample.layer("a", "{ box { x } }", data: #"{"box":{"x":5}}"#),
                 sample.layer(
                     "b", "{ movie(id: 1) { id place { y } points { x } } }",
-                    data: #"{"movie":{"__typename":"Movie","id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}"#),
+                    data: #"""
+                        {"movie":{"__typename":"Movie","id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
+                        """#),
             ])
             #expect(try sample.json(query) == #"""
                 {"box":{"x":5,"y":2},"movie":{"id":"1","place":{"x":1,"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
@@ -183,10 +185,12 @@ struct LayerTests {
             let text = #"{"data":{"__typename":"Movie","id":"2","title":"No"}}"#
             let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
             let bad = OptimisticLayer(
-                key: try #require(AppliedKey("bad")), response: .init(parsed, of: operation, to: .object(key: "Movie:1")))
+                key: try #require(AppliedKey("bad")),
+                response: .init(parsed, of: operation, to: .object(key: "Movie:1")))
             let failures = try sample.cache.setLayers([
                 sample.titleLayer("a", movie: "1", "A"), bad,
-                sample.layer("c", "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":1}}"#),
+                sample.layer(
+                    "c", "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":1}}"#),
             ])
             #expect(failures.map(\.key.text) == ["bad"])
             #expect(failures.first?.error.code == .responseMismatch)
@@ -228,7 +232,7 @@ extension SampleCache {
 
     func titleLayer(_ key: String, movie: String, _ title: String) throws -> OptimisticLayer {
         try layer(
-            key, "{ movie(id: \(movie)) { id title } }",
+            key, "{ movie(id: \"\(movie)\") { id title } }",
             data: #"{"movie":{"__typename":"Movie","id":"\#(movie)","title":"\#(title)"}}"#)
     }
 

@@ -1,0 +1,217 @@
+import LarderGraphQL
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import LarderRecords
+
+@Suite("What optimistic layers tell those who watch")
+struct LayerWatchingTests {
+    /// What was told since it was asked last.
+    private final class Told: Sendable {
+        private let commits = Mutex<[Commit]>([])
+        let cache: RecordCache
+
+        init(_ cache: RecordCache) async throws {
+            self.cache = cache
+            cache.observe { commit in self.commits.withLock { $0.append(commit) } }
+            try await cache.noticeOtherProcesses()
+        }
+
+        func take() async throws -> [Commit] {
+            // Comes after everything that the writer's thread has to tell.
+            try await cache.noticeOtherProcesses()
+            return commits.withLock { commits in
+                defer { commits = [] }
+                return commits
+            }
+        }
+    }
+
+    private func wakes(_ commits: [Commit], _ dependencies: Dependencies) -> Bool {
+        commits.contains { commit in
+            if commit.changes.isEverything { return true }
+            let isField = commit.generation == dependencies.generation && commit.changes.fields.contains { change in
+                dependencies.fields.contains { field in
+                    field.record == change.record
+                        && (field.field == change.field || change.field == RecordField.any
+                            || field.field == RecordField.any)
+                }
+            }
+            return isField || commit.changes.createdKeys.contains { dependencies.absentKeys.contains($0) }
+        }
+    }
+
+    private func dependencies(_ text: String, in sample: SampleCache) throws -> Dependencies {
+        try sample.cache.read(sample.operation(text)).dependencies
+    }
+
+    @Test("Layers that are set, changed and taken away wake those who watch what they touch, and nobody else")
+    func setting() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ movie(id: 1) { id title year } }",
+                data: #"{"movie":{"__typename":"Movie","id":"1","title":"Old","year":1}}"#)
+            let told = try await Told(sample.cache)
+            let position = try sample.cache.position
+            let (title, year) = ("{ movie(id: 1) { title } }", "{ movie(id: 1) { year } }")
+            for layers in [["a"], ["b"], ["a", "b"], ["b"], []] {
+                let (onTitle, onYear) = (try dependencies(title, in: sample), try dependencies(year, in: sample))
+                let before = try sample.title("1")
+                try sample.cache.setLayers(layers.map { try sample.titleLayer($0, movie: "1", $0) })
+                let commits = try await told.take()
+                #expect(wakes(commits, onTitle) == (try sample.title("1") != before))
+                #expect(!wakes(commits, onYear))
+                #expect(commits.allSatisfy { $0.isOfLayers && $0.position == position })
+            }
+            #expect(try sample.cache.position == position)
+        }
+    }
+
+    @Test("The same layers again tell nothing")
+    func same() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let layers = [try sample.titleLayer("a", movie: "1", "A"), try sample.titleLayer("b", movie: "tmp", "B")]
+            try sample.cache.setLayers(layers)
+            let told = try await Told(sample.cache)
+            _ = try await told.take()
+            try sample.cache.setLayers(layers)
+            #expect(try await told.take().isEmpty)
+            try await sample.writeMovie("5", title: "Elsewhere")
+            #expect(try await told.take().map(\.isOfLayers) == [false])
+        }
+    }
+
+    @Test("An answer that changes nothing stored still wakes those who saw the layer")
+    func emptyAnswer() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let layer = try sample.titleLayer("k", movie: "1", "Mine")
+            try sample.cache.setLayers([layer])
+            let told = try await Told(sample.cache)
+            _ = try await told.take()
+            let seen = try dependencies("{ movie(id: 1) { title } }", in: sample)
+            let operation = try sample.operation("{ movie(id: 1) { id title } }")
+            let text = #"{"data":{"movie":{"__typename":"Movie","id":"1","title":"Old"}}}"#
+            let answer = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            let commit = try await sample.cache.write(answer, of: operation, applying: layer.key)
+            #expect(commit.changes.isEmpty)
+            let commits = try await told.take()
+            #expect(wakes(commits, seen))
+            #expect(commits.map(\.isOfLayers) == [true])
+            try sample.cache.setLayers([])
+            #expect(try await told.take().isEmpty)
+        }
+    }
+
+    @Test("An answer that another process stores wakes those who saw the layer here")
+    func otherProcess() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let layer = try sample.titleLayer("k", movie: "1", "Mine")
+            try sample.cache.setLayers([layer])
+            let told = try await Told(sample.cache)
+            _ = try await told.take()
+            let seen = try dependencies("{ movie(id: 1) { title } }", in: sample)
+            try sample.cache.writeAsAnother(nil, applying: layer.key)
+            #expect(try sample.title("1") == #"{"title":"Old"}"#)
+            #expect(wakes(try await told.take(), seen))
+        }
+    }
+
+    @Test("Who saw an object that only layers know hears of its changes, and of its coming into being")
+    func created() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let query = "{ movie(id: 1) { title director { name } } }"
+            let before = try dependencies(query, in: sample)
+            let told = try await Told(sample.cache)
+            let director = #""director":{"__typename":"User","id":"tmp","name":"N"}"#
+            let text = "{ movie(id: 1) { id title director { name } } }"
+            try sample.cache.setLayers([
+                sample.layer("a", text, data: #"{"movie":{"__typename":"Movie","id":"1","title":"T",\#(director)}}"#)
+            ])
+            #expect(wakes(try await told.take(), before))
+            let (under, object) = (try dependencies(query, in: sample), try sample.cache.presence(of: "User:tmp"))
+            #expect(object.presence == .present)
+            try sample.cache.setLayers([
+                sample.layer(
+                    "a", text, data: #"""
+                        {"movie":{"__typename":"Movie","id":"1","title":"T",
+                        "director":{"__typename":"User","id":"tmp","name":"M"}}}
+                        """#)
+            ])
+            let commits = try await told.take()
+            #expect(wakes(commits, under))
+            #expect(wakes(commits, object.dependencies))
+            // Both objects come into being below the layer, under numbers of the store.
+            let later = try dependencies(query, in: sample)
+            try await sample.write(
+                "{ node(id: \"tmp\") { ... on User { id name } } }",
+                data: #"{"node":{"__typename":"User","id":"tmp","name":"S"}}"#)
+            #expect(wakes(try await told.take().filter { !$0.isOfLayers }, later))
+        }
+    }
+
+    @Test("Who saw a field whose name only layers know hears of it when the store gets it")
+    func namesFromBelow() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ a: movie(id: 1) { id } b: movie(id: 2) { id } }",
+                data: #"{"a":{"__typename":"Movie","id":"1"},"b":{"__typename":"Movie","id":"2"}}"#)
+            try sample.cache.setLayers([sample.titleLayer("k", movie: "1", "Mine")])
+            let told = try await Told(sample.cache)
+            _ = try await told.take()
+            let seen = try dependencies("{ movie(id: 2) { title } }", in: sample)
+            try await sample.writeMovie("2", title: "Two")
+            #expect(wakes(try await told.take(), seen))
+        }
+    }
+
+    @Test("A commit that changes what a layer makes of something else tells of that too")
+    func throughLayers() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }", data: #"""
+                    {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
+                    "node":{"__typename":"Movie","id":"9","year":15}}
+                    """#)
+            let insert = ListEdit(field: "movies", .insert(key: "Movie:9", at: .ascending(field: "year")))
+            try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: [insert])])
+            let list = "{ movies { id } }"
+            #expect(try sample.json(list) == #"{"movies":[{"id":"1"},{"id":"9"},{"id":"2"}]}"#)
+            let told = try await Told(sample.cache)
+            _ = try await told.take()
+            let seen = try dependencies(list, in: sample)
+            try await sample.write(
+                "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":16}}"#)
+            #expect(wakes(try await told.take(), seen))
+            #expect(try sample.json(list) == #"{"movies":[{"id":"9"},{"id":"1"},{"id":"2"}]}"#)
+        }
+    }
+}
+
+extension RecordCache {
+    /// Commits as another process does: this one's writer knows nothing of it.
+    func writeAsAnother(
+        _ answer: OptimisticLayer.Answer?, edits: [ListEdit] = [], applying key: AppliedKey? = nil
+    ) throws {
+        let generation = generation
+        try generation.environment.write(deadline: .now + .seconds(5)) { transaction in
+            var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
+            if let key, try !changes.note(key, .applied, 0, generation, transaction) { return }
+            if let answer {
+                let writer = ResponseWriter(answer.parsed, of: answer.operation, in: generation, changes)
+                changes = try writer.run(.init(answer.root, answer.operation), transaction)
+            }
+            try changes.store(generation, &transaction)
+            for edit in edits {
+                var later = RecordChanges(changes.state)
+                try later.edit(edit, generation, transaction)
+                try later.store(generation, &transaction)
+                changes.join(later)
+            }
+            try changes.finish(generation.tables, &transaction)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import LarderGraphQL
+import LarderTestSupport
+import Testing
+
+@testable import LarderRecords
+
+@Suite("List edits")
+struct ListEditTests {
+    private static let list = "{ movies { id } }"
+
+    /// A list of three movies by year, and a fourth that is not in it.
+    private func withMovies(_ body: (SampleCache) async throws -> Void) async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write(
+                "{ movies { id year title } node(id: \"9\") { ... on Movie { id year title } } }", data: #"""
+                    {"movies":[{"__typename":"Movie","id":"1","year":10,"title":"a"},
+                    {"__typename":"Movie","id":"2","year":20,"title":"c"},
+                    {"__typename":"Movie","id":"3","year":30,"title":null}],
+                    "node":{"__typename":"Movie","id":"9","year":20,"title":"b"}}
+                    """#)
+            try await body(sample)
+        }
+    }
+
+    private func ids(in sample: SampleCache) throws -> String {
+        let response = try sample.cache.read(sample.operation(Self.list)).response
+        guard case .object(let members) = try Value(json: response.json), case .list(let movies)? = members["movies"]
+        else { return "none" }
+        return movies.map { movie in
+            if case .object(let fields) = movie, case .string(let id)? = fields["id"] { id } else { "?" }
+        }.joined(separator: " ")
+    }
+
+    private static let cases: [(ListEdit.Action, String)] = [
+        (.insert(key: "Movie:9", at: .start), "9 1 2 3"),
+        (.insert(key: "Movie:9", at: .end), "1 2 3 9"),
+        (.insert(key: "Movie:9", at: .ascending(field: "year")), "1 2 9 3"),
+        (.insert(key: "Movie:9", at: .descending(field: "year")), "9 1 2 3"),
+        (.insert(key: "Movie:9", at: .ascending(field: "title")), "1 9 2 3"),
+        (.insert(key: "Movie:9", at: .ascending(field: "unknown")), "1 2 3 9"),
+        (.insert(key: "Movie:2", at: .start), "1 2 3"),
+        (.insert(key: "Movie:unknown", at: .start), "1 2 3"),
+        (.remove(key: "Movie:2"), "1 3"),
+        (.remove(key: "Movie:9"), "1 2 3"),
+        (.remove(key: "Movie:unknown"), "1 2 3"),
+    ]
+
+    @Test("An edit does the same to a layer and to what is stored", arguments: cases.indices)
+    func edit(number: Int) async throws {
+        let (action, expected) = Self.cases[number]
+        try await withMovies { sample in
+            let edit = ListEdit(field: "movies", action)
+            let key = try #require(AppliedKey("k"))
+            try sample.cache.setLayers([OptimisticLayer(key: key, edits: [edit])])
+            #expect(try ids(in: sample) == expected)
+            try sample.cache.setLayers([])
+            #expect(try ids(in: sample) == "1 2 3")
+            let operation = try sample.operation("{ count }")
+            let answer = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: operation.layout)
+            try await sample.changing { try await $0.write(answer, of: operation, applying: key, edits: [edit]) }
+            #expect(try ids(in: sample) == expected)
+            // The same answer over newer data does nothing more.
+            try await sample.changing {
+                try await $0.write(
+                    answer, of: operation, applying: key, edits: [.init(field: "movies", .remove(key: "Movie:1"))])
+            }
+            #expect(try ids(in: sample) == expected)
+            #expect(try sample.cache.check().problems == [])
+        }
+    }
+
+    @Test("Lists that the cache does not know, and what is no list of objects, stay as they are")
+    func otherFields() async throws {
+        try await withMovies { sample in
+            try await sample.write(
+                "{ movie(id: 1) { id points { x } year } count }",
+                data: #"{"movie":{"__typename":"Movie","id":"1","points":[{"x":1}],"year":10},"count":3}"#)
+            let dump = try CacheDump(sample.cache)
+            let edits = [
+                ListEdit(field: "top", .insert(key: "Movie:9", at: .start)),
+                ListEdit(field: #"movies({"first":3})"#, .insert(key: "Movie:9", at: .start)),
+                ListEdit(field: "count", .insert(key: "Movie:9", at: .start)),
+                ListEdit(.object(key: "Movie:1"), field: "points", .insert(key: "Movie:9", at: .start)),
+                ListEdit(.object(key: "Movie:77"), field: "related", .insert(key: "Movie:9", at: .start)),
+            ]
+            try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: edits)])
+            #expect(try !sample.cache.read(sample.operation("{ movies { id } count }")).isOptimistic)
+            let operation = try sample.operation("{ count }")
+            let answer = try ParsedResponse.parse(Array(#"{"data":{"count":3}}"#.utf8), along: operation.layout)
+            let commit = try await sample.changing { try await $0.write(answer, of: operation, edits: edits) }
+            #expect(commit.changes.isEmpty)
+            #expect(try CacheDump(sample.cache).difference(from: dump) == [])
+        }
+    }
+
+    @Test("An object with a temporary id is in the list, and the answer's takes its place in one step")
+    func temporary() async throws {
+        try await withMovies { sample in
+            let layer = try sample.layer(
+                "k", "{ node(id: \"tmp\") { ... on Movie { id title } } }",
+                data: #"{"node":{"__typename":"Movie","id":"tmp","title":"Draft"}}"#,
+                edits: [ListEdit(field: "movies", .insert(key: "Movie:tmp", at: .start))])
+            try sample.cache.setLayers([layer])
+            #expect(try ids(in: sample) == "tmp 1 2 3")
+            let operation = try sample.operation("{ node(id: \"55\") { ... on Movie { id title } } }")
+            let text = #"{"data":{"node":{"__typename":"Movie","id":"55","title":"Done"}}}"#
+            let answer = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            try await sample.changing {
+                try await $0.write(
+                    answer, of: operation, applying: layer.key,
+                    edits: [ListEdit(field: "movies", .insert(key: "Movie:55", at: .start))])
+            }
+            #expect(try ids(in: sample) == "55 1 2 3")
+        }
+    }
+
+    @Test("A list of a record of very many fields is edited alike")
+    func splitRecord() async throws {
+        try await withMovies { sample in
+            for number in 0..<80 {
+                try await sample.write("{ note(text: \"\(number)\") }", data: "{\"note\":\"\(number)\"}")
+            }
+            let edits = [
+                ListEdit(field: "movies", .remove(key: "Movie:1")),
+                ListEdit(field: "movies", .insert(key: "Movie:9", at: .end)),
+                ListEdit(field: "movies", .insert(key: "Movie:1", at: .descending(field: "year"))),
+            ]
+            try sample.cache.setLayers([OptimisticLayer(key: try #require(AppliedKey("k")), edits: edits)])
+            #expect(try ids(in: sample) == "2 3 9 1")
+            try sample.cache.setLayers([])
+            let operation = try sample.operation("{ count }")
+            let answer = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: operation.layout)
+            try await sample.changing { try await $0.write(answer, of: operation, edits: edits) }
+            #expect(try ids(in: sample) == "2 3 9 1")
+        }
+    }
+}
