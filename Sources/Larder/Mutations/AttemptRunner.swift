@@ -136,6 +136,8 @@ struct AttemptRunner: Sendable {
         options.afterStep(.acknowledged)
         var acknowledged = mutation
         acknowledged.answer = body
+        // Real ids have taken the places of its own temporary ones.
+        if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) { acknowledged.content = stored.content }
         try await apply(acknowledged)
     }
 
@@ -148,7 +150,7 @@ struct AttemptRunner: Sendable {
             do throws(LarderError) {
                 let operation = try PartitionCore.operation(of: mutation)
                 let bound = try core.operations.bound(operation)
-                result = try await core.store(body, of: bound, key: mutation.idempotencyKey)
+                result = try await core.store(body, of: bound, key: mutation.idempotencyKey, [ListChange](mutation))
             } catch {
                 guard Self.misfits.contains(error.code.rawValue) else { throw error }
                 // It took effect; what came of it does not fit the schema of today, and is fetched when it is asked for.
@@ -167,7 +169,7 @@ struct AttemptRunner: Sendable {
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema.
     private static let misfits: Set<String> = [
         "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "larder.operation",
-        "larder.variables", "larder.syntax",
+        "larder.variables", "larder.syntax", "larder.data",
     ]
 
     // MARK: Questions

@@ -67,14 +67,17 @@ final class LayerBook: Sendable {
 
     /// Nil where nothing is expected, or where it no longer fits the schema: the mutation goes its way unseen.
     private func page(of mutation: Mutation) -> Page? {
-        guard let response = mutation.content.optimisticResponse, let key = AppliedKey(mutation.idempotencyKey) else {
-            return nil
-        }
+        let content = mutation.content
+        guard content.optimisticResponse != nil || content.listEdits != nil,
+            let key = AppliedKey(mutation.idempotencyKey)
+        else { return nil }
         do {
-            let bound = try operations.bound(PartitionCore.operation(of: mutation), exposesAdded: true)
-            let parsed = try ParsedResponse.parse(data: response, along: bound.layout)
-            return Page(
-                sequence: mutation.sequence, layer: OptimisticLayer(key: key, response: .init(parsed, of: bound)))
+            var layer = OptimisticLayer(key: key, edits: try [ListChange](mutation).map(\.edit))
+            if let response = content.optimisticResponse {
+                let bound = try operations.bound(PartitionCore.operation(of: mutation), exposesAdded: true)
+                layer.response = .init(try ParsedResponse.parse(data: response, along: bound.layout), of: bound)
+            }
+            return Page(sequence: mutation.sequence, layer: layer)
         } catch {
             logger.warning("an optimistic response no longer fits its operation", metadata: [
                 "mutation": "\(mutation.id)", "error": "\(error)",

@@ -111,8 +111,9 @@ extension Partition {
         return MutationDraft(
             id: queued.id?.uuid, partition: core.name, lane: queued.lane, idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
-                document: operation.document, operationName: operation.name,
+                document: operation.document, operationName: try core.operations.compiled(operation).name,
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
+                listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
                 resolver: queued.resolver, checkQuery: queued.check),
             dependencies: queued.dependencies.map(\.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
             created: core.now(), expires: queued.expires)

@@ -21,12 +21,12 @@ extension PartitionCore {
     ///
     /// - Returns: The data of the answer as JSON; nil where it is too much to be kept.
     func store(
-        _ body: [UInt8], of operation: BoundOperation, key: String
+        _ body: [UInt8], of operation: BoundOperation, key: String, _ changes: [ListChange]
     ) async throws(LarderError) -> [UInt8]? {
         do throws(RecordError) {
             let parsed = try ParsedResponse.parse(body, along: operation.layout)
             // On disk before the queue forgets the answer, and never stored a second time, over what came later.
-            _ = try await cache.write(parsed, of: operation, applying: AppliedKey(key), synchronizing: true)
+            _ = try await cache.write(parsed, of: operation, applying: AppliedKey(key), edits: changes.map(\.edit), synchronizing: true)
             let data = try parsed.assembled().json
             return data.count <= Self.resultLimit ? data : nil
         } catch { throw LarderError.parking(error) }

@@ -12,6 +12,8 @@ public struct QueuedMutation: Sendable {
     public var dependencies: [MutationID]
     /// What the server is expected to answer: the data, complete as for `Partition.write`. Shown until it answers.
     public var optimisticResponse: Value?
+    /// What it does to lists.
+    public var listChanges: [ListChange]
     /// Ids that stand in variables and optimistic response for those that the server will give. Where the optimistic
     /// response has one, the answer has the real id.
     public var temporaryIDs: [TemporaryObjectID]
@@ -27,13 +29,14 @@ public struct QueuedMutation: Sendable {
     /// In the one lane, without optimistic response, for ever.
     public init(
         id: MutationID? = nil, lane: String = "", dependencies: [MutationID] = [], optimisticResponse: Value? = nil,
-        temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
+        listChanges: [ListChange] = [], temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
         resolver: String? = nil, check: String? = nil
     ) {
         self.id = id
         self.lane = lane
         self.dependencies = dependencies
         self.optimisticResponse = optimisticResponse
+        self.listChanges = listChanges
         self.temporaryIDs = temporaryIDs
         self.idempotencyKey = idempotencyKey
         self.expires = expires

@@ -6,7 +6,7 @@ import Testing
 
 private let schema = """
     type Recipe { id: ID! title: String! stars: Int }
-    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"]) { recipe(id: ID!): Recipe }
+    type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"]) { recipe(id: ID!): Recipe recipes: [Recipe!] }
     type Mutation { add(title: String!): Recipe! rate(recipe: ID!, stars: Int!): Recipe! }
     """
 private let card = GraphQLFragment("fragment F on Recipe { title stars }")
@@ -164,6 +164,30 @@ struct OptimisticTests {
             #expect(try later.read("Recipe:r1", card)["stars"]?.int == 3)
             #expect(throws: LarderError.self) { try later.read("Recipe:\(id.text)", card) }
             try again.close()
+        }
+    }
+
+    @Test("An object that is to be made is in its list at once, and stays there under the server's id")
+    func listChanges() async throws {
+        let server = Cookbook(isOpen: false)
+        let list = GraphQLOperation("{ recipes { id title } }")
+        try await withCookbook(server) { (app) throws in
+            func titles() throws -> [String] {
+                try app.read(list)["recipes"]?.elements.compactMap { $0["title"]?.string } ?? []
+            }
+            try await app.write(list, ["recipes": [["id": "r0", "title": "Soup"]]])
+            let id = TemporaryObjectID()
+            try await app.mutate(add("Pie"), queued: QueuedMutation(
+                optimisticResponse: ["add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]],
+                listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id]))
+            try await app.mutate(rate("r0", 2), queued: QueuedMutation(
+                listChanges: [.remove("Recipe:r0", from: "recipes")]))
+            #expect(try titles() == ["Pie"])
+            server.open()
+            try await MutationRunner(app).drain()
+            #expect(try titles() == ["Pie"])
+            #expect(try app.read(list)["recipes"]?[0]?["id"]?.string == "r1")
+            #expect(try app.records.check().isSound)
         }
     }
 }

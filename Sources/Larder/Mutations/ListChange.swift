@@ -1,0 +1,85 @@
+internal import Foundation
+internal import LarderOperations
+internal import LarderRecords
+
+/// What a queued mutation does to a list of objects: seen at once, and made when the server has answered.
+///
+/// A list that the cache does not know stays unknown, and one that has the object already stays as it is.
+public struct ListChange: Sendable, Hashable, Codable {
+    /// Where an object goes in a list.
+    public enum Place: Sendable, Hashable, Codable {
+        case start, end
+        /// Before the first element whose field, by its field key, is greater.
+        case ascending(field: String)
+        /// Before the first element whose field is less.
+        case descending(field: String)
+    }
+
+    private enum Action: Hashable, Codable {
+        case insert(key: String, at: Place)
+        case remove(key: String)
+    }
+
+    /// Nil for the root of all queries.
+    private let owner: String?
+    private let field: String
+    private let action: Action
+
+    /// Puts an object into a list.
+    ///
+    /// - Parameters:
+    ///   - key: The object's cache key; it may hold a temporary id.
+    ///   - field: The list's field key: its name, or `name({"argument":value})`.
+    ///   - owner: The cache key of the object whose field it is; nil for the root of all queries.
+    public static func insert(
+        _ key: String, into field: String, of owner: String? = nil, at place: Place = .end
+    ) -> ListChange {
+        ListChange(owner: owner, field: field, action: .insert(key: key, at: place))
+    }
+
+    /// Takes an object out of a list. The parameters are those of `insert`.
+    public static func remove(_ key: String, from field: String, of owner: String? = nil) -> ListChange {
+        ListChange(owner: owner, field: field, action: .remove(key: key))
+    }
+
+    var edit: ListEdit {
+        let root = owner.map { RecordCache.Root.object(key: $0) } ?? .query
+        return switch action {
+        case .insert(let key, let place): ListEdit(root, field: field, .insert(key: key, at: place.ofEdit))
+        case .remove(let key): ListEdit(root, field: field, .remove(key: key))
+        }
+    }
+}
+
+extension ListChange.Place {
+    fileprivate var ofEdit: ListEdit.Place {
+        switch self {
+        case .start: .start
+        case .end: .end
+        case .ascending(let field): .ascending(field: field)
+        case .descending(let field): .descending(field: field)
+        }
+    }
+}
+
+extension [ListChange] {
+    /// As they are kept with a mutation.
+    var stored: [UInt8] {
+        get throws(LarderError) {
+            do { return [UInt8](try JSONEncoder().encode(self)) } catch {
+                throw LarderError(.data, "the changes of lists cannot be stored", cause: error)
+            }
+        }
+    }
+
+    /// Of a stored mutation; none where it has none.
+    init(_ mutation: Mutation) throws(LarderError) {
+        guard let stored = mutation.content.listEdits else {
+            self = []
+            return
+        }
+        do { self = try JSONDecoder().decode([ListChange].self, from: Data(stored)) } catch {
+            throw LarderError(.data, "the changes of lists of mutation \(mutation.id) cannot be read", cause: error)
+        }
+    }
+}
