@@ -324,4 +324,28 @@ struct EnvironmentTests {
             expectFailure(.mapFull) { _ = try Environment(folder: folder.path, tables: sampleTables, options: small) }
         }
     }
+
+    @Test("An optional table that is missing is made by whoever writes, and read-only is gone without")
+    func optionalTable() async throws {
+        try await withTemporaryFolder { folder in
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+            let more = sampleTables + [TableDefinition(name: "later", keys: .bytes, isOptional: true)]
+            var readOnly = Environment.Options.fast
+            readOnly.isReadOnly = true
+            let reader = try Environment(folder: folder.path, tables: more, options: readOnly)
+            #expect(reader.table("later") == nil)
+            #expect(reader.table("keys") != nil)
+            try reader.close()
+            let required = sampleTables + [TableDefinition(name: "later", keys: .bytes)]
+            expectFailure(.tableMissing) {
+                _ = try Environment(folder: folder.path, tables: required, options: readOnly)
+            }
+            let writer = try Environment(folder: folder.path, tables: more, options: .fast)
+            #expect(writer.table("later") != nil)
+            try writer.synchronize()
+            try writer.close()
+            expectFailure(.closed) { try writer.synchronize() }
+            try requireSound(folder)
+        }
+    }
 }

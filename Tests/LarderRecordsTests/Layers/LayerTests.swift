@@ -220,6 +220,56 @@ struct LayerTests {
             #expect(try sample.json(query) == #"{"movie":{"id":"1","title":"S","year":2}}"#)
         }
     }
+
+    @Test("What layers come to is worked out anew only after commits that they depend on")
+    func workedOutOnce() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let cache = sample.cache
+            func overlay() throws -> Overlay {
+                let set = try #require(cache.layers.current)
+                return try cache.withLayers(set) { _, snapshot in snapshot.layers }
+            }
+            try await sample.write(
+                "{ movies { id title year } }", data: #"""
+                    {"movies":[{"__typename":"Movie","id":"1","title":"A","year":1},
+                    {"__typename":"Movie","id":"2","title":"B","year":2}]}
+                    """#)
+            let fragment = try sample.fragment("fragment F on Movie { id title score }")
+            func write(_ id: String, _ members: String) async throws {
+                let text = #"{"data":{"__typename":"Movie","id":"\#(id)",\#(members)}}"#
+                try await sample.write(fragment, response: text, to: .object(key: "Movie:\(id)"))
+            }
+            let text = #"{"data":{"__typename":"Movie","id":"1","title":"Mine","score":null}}"#
+            let parsed = try ParsedResponse.parse(Array(text.utf8), along: fragment.layout)
+            let key = try #require(AppliedKey("k"))
+            try cache.setLayers([
+                OptimisticLayer(
+                    key: key, response: .init(parsed, of: fragment, to: .object(key: "Movie:1")),
+                    removals: ["Movie:new"])
+            ])
+            let first = try overlay()
+            try await sample.write(
+                "{ movie(id: 2) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"2","year":9}}"#)
+            try await cache.noteRejected(try #require(AppliedKey("other")))
+            #expect(try overlay() === first)
+            // A name that only the layer knew.
+            try await write("2", #""title":"B","score":1.5"#)
+            let second = try overlay()
+            #expect(second !== first)
+            // A record that the layer changes.
+            try await write("1", #""title":"A","score":1.5"#)
+            let third = try overlay()
+            #expect(third !== second)
+            // A key that the layer looked for.
+            try await write("new", #""title":"N","score":null"#)
+            #expect(try overlay() !== third)
+            #expect(try cache.presence(of: "Movie:new").presence == .deleted)
+            #expect(try sample.title("1") == #"{"title":"Mine"}"#)
+            try await cache.noteRejected(key)
+            #expect(try sample.title("1") == #"{"title":"A"}"#)
+            #expect(try cache.presence(of: "Movie:new").presence == .present)
+        }
+    }
 }
 
 extension SampleCache {
