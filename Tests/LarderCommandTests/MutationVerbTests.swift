@@ -75,9 +75,9 @@ struct MutationVerbTests {
             #expect(try await LarderProcess.run(["mutations", "show", dead, "--store", store])
                 .output.contains(#"variables {"recipe":"1","stars":4}"#))
             #expect(try await LarderProcess.run(["mutations", "replay", dead, "--write", "--store", store]).status == 0)
-            let again = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--store", store])
+            let again = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--json", "--store", store])
             #expect(again.status == 4)
-            #expect(again.errors.contains("operations.wrongState") || again.errors.contains("state"))
+            #expect(again.errors.contains(#""command":"mutations discard","error":{"code":"operations.wrongState""#))
             #expect(try await LarderProcess.run(["mutations", "--state", "pending", "--store", store])
                 .output.contains("pending \(stalled) 2"))
         }
