@@ -5,12 +5,12 @@ internal import Synchronization
 /// The layers of a cache as they were set at one time, the first mutation's first.
 final class LayerSet: Sendable {
     let layers: [OptimisticLayer]
-    /// Greater than that of every set before.
-    let version: UInt64
 
-    init(_ layers: [OptimisticLayer], version: UInt64) {
-        self.layers = layers
-        self.version = version
+    init(_ layers: [OptimisticLayer]) { self.layers = layers }
+
+    /// Whether the first layers are those of another set.
+    func begins(with other: LayerSet) -> Bool {
+        other.layers.count <= layers.count && zip(layers, other.layers).allSatisfy { $0.isSame(as: $1) }
     }
 }
 
@@ -18,14 +18,13 @@ final class LayerSet: Sendable {
 final class LayerStack: Sendable {
     /// An overlay, and the newest snapshot that it is known to be right for.
     private struct Kept {
-        var version: UInt64
+        var set: LayerSet
         var overlay: Overlay
         var snapshot: UInt64
         var state: GenerationState
     }
 
     private struct State {
-        var version: UInt64 = 0
         var set: LayerSet?
         var kept: Kept?
     }
@@ -46,8 +45,7 @@ final class LayerStack: Sendable {
 
     func replace(with layers: [OptimisticLayer]) {
         state.withLock { state in
-            state.version += 1
-            state.set = layers.isEmpty ? nil : LayerSet(layers, version: state.version)
+            state.set = layers.isEmpty ? nil : LayerSet(layers)
             if layers.isEmpty {
                 state.kept = nil
                 numbers.forget()
@@ -61,25 +59,28 @@ final class LayerStack: Sendable {
         _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation
     ) throws -> LayeredSnapshot {
         let id = transaction.id
-        let kept = state.withLock { $0.kept }
-        if let kept, kept.version == set.version, kept.overlay.generation === generation {
-            if kept.snapshot == id { return LayeredSnapshot(transaction, under: kept.overlay) }
-            if let state = try kept.overlay.isRight(for: transaction, after: kept.state, set.layers) {
-                keep(Kept(version: set.version, overlay: kept.overlay, snapshot: id, state: state))
+        var earlier: Overlay?
+        if let kept = state.withLock({ $0.kept }), kept.overlay.generation === generation,
+            let state = kept.snapshot == id
+                ? kept.state : try kept.overlay.isRight(for: transaction, after: kept.state, kept.set.layers)
+        {
+            if kept.set === set {
+                if kept.snapshot != id { keep(Kept(set: set, overlay: kept.overlay, snapshot: id, state: state)) }
                 return LayeredSnapshot(transaction, under: kept.overlay)
             }
+            if set.begins(with: kept.set) { earlier = kept.overlay }
         }
         let snapshot = try OverlayBuilder(generation: generation, numbers: numbers)
-            .layered(transaction, under: set.layers)
+            .layered(transaction, under: set.layers, goingOnFrom: earlier)
         let overlay = snapshot.layers
-        keep(Kept(version: set.version, overlay: overlay, snapshot: id, state: overlay.basis.state))
+        keep(Kept(set: set, overlay: overlay, snapshot: id, state: overlay.basis.state))
         return snapshot
     }
 
     private func keep(_ new: Kept) {
         state.withLock { state in
-            guard state.set?.version == new.version else { return }
-            if let kept = state.kept, kept.version == new.version,
+            guard state.set === new.set else { return }
+            if let kept = state.kept, kept.set === new.set,
                 (kept.overlay.generation.number, kept.snapshot) > (new.overlay.generation.number, new.snapshot)
             {
                 return

@@ -31,6 +31,15 @@ package struct OptimisticLayer: Sendable {
     }
 }
 
+extension OptimisticLayer {
+    /// Whether it is the same layer, with the same response in memory.
+    func isSame(as other: OptimisticLayer) -> Bool {
+        key == other.key && response?.parsed === other.response?.parsed
+            && response?.operation === other.response?.operation && response?.root == other.response?.root
+            && removals == other.removals && edits == other.edits
+    }
+}
+
 /// Why a layer is left out.
 package struct LayerFailure: Sendable {
     package let key: AppliedKey

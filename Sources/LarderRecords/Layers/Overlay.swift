@@ -26,7 +26,8 @@ final class Overlay: @unchecked Sendable {
     private var keyTexts: [RecordID: String] = [:]
     private var fields: [ExactText: FieldID] = [:]
     private var fieldNames: [FieldID: String] = [:]
-    private let memory = OverlayMemory()
+    /// Of this overlay, after those of the ones that it goes on from.
+    private let memories: [OverlayMemory]
     /// Everything that is different from the snapshot, and perhaps some of it the same again.
     private(set) var touched: Set<RecordField> = []
     /// By number: the keys of entities that came into being.
@@ -38,6 +39,27 @@ final class Overlay: @unchecked Sendable {
     init(_ generation: Generation, _ basis: Basis) {
         self.generation = generation
         self.basis = basis
+        memories = [OverlayMemory()]
+    }
+
+    /// What another overlay is, for more layers to be laid over it. The other stays as it is.
+    ///
+    /// - Parameter state: The counters of the snapshot now, for which the other is right too.
+    init(goingOnFrom other: Overlay, _ state: GenerationState) {
+        generation = other.generation
+        basis = other.basis
+        basis.state = state
+        records = other.records
+        splitFields = other.splitFields
+        keys = other.keys
+        keyTexts = other.keyTexts
+        fields = other.fields
+        fieldNames = other.fieldNames
+        memories = other.memories + [OverlayMemory()]
+        touched = other.touched
+        createdKeys = other.createdKeys
+        isApplied = other.isApplied
+        failures = other.failures
     }
 
     // MARK: Looking
@@ -83,7 +105,7 @@ final class Overlay: @unchecked Sendable {
 
     /// Takes in what was worked out over what is in here so far.
     func lay(_ changes: RecordChanges) {
-        let bytes = memory.keep(changes.encoder.bytes)
+        let bytes = memories[memories.count - 1].keep(changes.encoder.bytes)
         func kept(_ range: Range<Int>) -> Overlaid { Overlaid(UnsafeRawBufferPointer(rebasing: bytes[range])) }
         for (id, range) in changes.records { records.set(id, kept(range)) }
         for (key, range) in changes.splitFields { splitFields[key.record, default: [:]][key.field] = kept(range) }

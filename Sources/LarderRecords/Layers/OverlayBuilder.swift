@@ -6,15 +6,20 @@ struct OverlayBuilder {
     let generation: Generation
     let numbers: OverlayNumbers
 
+    /// - Parameter earlier: What the first of the layers come to over the same snapshot, where that is known.
     /// - Throws: What keeps the snapshot from being read. A layer that cannot be worked out is left out, and is among
     ///   the overlay's failures.
     /// - Complexity: O(n) in what the layers hold.
-    func layered(_ base: consuming ReadTransaction, under layers: [OptimisticLayer]) throws -> LayeredSnapshot {
+    func layered(
+        _ base: consuming ReadTransaction, under layers: [OptimisticLayer], goingOnFrom earlier: Overlay? = nil
+    ) throws -> LayeredSnapshot {
         let state = try GenerationState.stored(base, generation.tables)
         guard state.nextRecord < OverlayNumbers.firstRecord, state.nextField < OverlayNumbers.firstField else {
             throw RecordError(.full, "the cache has no numbers left for optimistic layers; clear it")
         }
-        var snapshot = LayeredSnapshot(base, under: Overlay(generation, Overlay.Basis(state: state)))
+        let overlay = earlier.map { Overlay(goingOnFrom: $0, state) }
+            ?? Overlay(generation, Overlay.Basis(state: state))
+        var snapshot = LayeredSnapshot(base, under: overlay)
         var failed: [Int: LayerFailure] = [:]
         // What a layer did before it failed cannot be taken back: all is laid once more, without it.
         while let (index, error) = try lay(layers, failed, snapshot) {
@@ -22,7 +27,8 @@ struct OverlayBuilder {
             // It stays among what the overlay depends on: it may come to work out.
             snapshot.layers = Overlay(generation, snapshot.layers.basis)
         }
-        snapshot.layers.failures = failed.sorted { $0.key < $1.key }.map(\.value)
+        // Those of what it goes on from are there already.
+        if !failed.isEmpty { snapshot.layers.failures = failed.sorted { $0.key < $1.key }.map(\.value) }
         snapshot.layers.finish()
         return snapshot
     }
@@ -32,7 +38,7 @@ struct OverlayBuilder {
         _ layers: [OptimisticLayer], _ failed: [Int: LayerFailure], _ snapshot: borrowing LayeredSnapshot
     ) throws -> (Int, RecordError)? {
         let scratch = ByteBuffer()
-        for (index, layer) in layers.enumerated() {
+        for (index, layer) in layers.enumerated().dropFirst(snapshot.layers.isApplied.count) {
             let isApplied = try generation.tables.applied(layer.key.text, snapshot) != nil
             snapshot.layers.isApplied.append(isApplied)
             guard !isApplied, failed[index] == nil else { continue }

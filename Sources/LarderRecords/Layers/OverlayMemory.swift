@@ -2,7 +2,9 @@
 ///
 /// Unchecked: changed only while the overlay that owns it is being built, by the one thread that builds it.
 final class OverlayMemory: @unchecked Sendable {
-    private static let chunkSize = 32 << 10
+    /// The first piece is small: there are overlays of one layer.
+    private static let smallest = 512
+    private static let largest = 32 << 10
     private var chunks: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
 
@@ -13,7 +15,7 @@ final class OverlayMemory: @unchecked Sendable {
         // Records are read as if they lay in the map.
         used = (used + 7) & ~7
         if chunks.last.map({ $0.count - used < bytes.count }) ?? true {
-            let size = max(bytes.count, Self.chunkSize)
+            let size = max(bytes.count, min(Self.largest, Self.smallest << min(chunks.count, 6)))
             chunks.append(.allocate(byteCount: size, alignment: 8))
             used = 0
         }
