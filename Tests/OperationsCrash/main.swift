@@ -12,8 +12,11 @@ import LarderOperations
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
 let watch = Thread {
-    while !FileHandle.standardInput.availableData.isEmpty {}
-    _exit(3)
+    var byte: UInt8 = 0
+    while true {
+        let count = read(STDIN_FILENO, &byte, 1)
+        if count == 0 || (count < 0 && errno != EINTR) { _exit(3) }
+    }
 }
 watch.start()
 let database = try OperationsDatabase(folder: URL(filePath: arguments[1]))

@@ -92,11 +92,15 @@ extension OperationsDatabase {
     }
 
     private static func requireOurs(_ db: Database) throws {
-        let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-        let version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-        let isEmpty = try application == 0 && version == 0
-            && Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
-        guard !isEmpty else { return }
+        var (application, version, tables): (Int64, Int64, Int64) = (0, 0, 0)
+        // At one moment: another process may be making the database.
+        try db.inTransaction(.deferred) {
+            tables = try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") ?? 0
+            application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+            version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+            return .commit
+        }
+        guard application != 0 || version != 0 || tables != 0 else { return }
         guard application == applicationID else {
             throw OperationsError(
                 .foreign, "the file is another program's database (application id \(application)); name another folder")

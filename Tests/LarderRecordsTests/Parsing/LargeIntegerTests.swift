@@ -12,7 +12,8 @@ struct LargeIntegerTests {
             let query = "{ movie(id: 1) { id year } }"
             let data = #"{"movie":{"__typename":"Movie","id":10000000000000000000,"year":100000000000000000000}}"#
             try await sample.write(query, data: data)
-            #expect(try sample.json(query) == #"{"movie":{"id":10000000000000000000,"year":100000000000000000000}}"#)
+            #expect(
+                try sample.json(query) == #"{"movie":{"id":"10000000000000000000","year":100000000000000000000}}"#)
             #expect(try CacheDump(sample.cache).records.values.compactMap(\.key).contains("Movie:10000000000000000000"))
             let operation = try sample.operation(query)
             #expect(parseFault(
