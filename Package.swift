@@ -100,9 +100,10 @@ let package = Package(
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "CAllocations", "Larder", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
+                "CAllocations", "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             path: "Tools/larder-bench",
             swiftSettings: strict

@@ -52,6 +52,9 @@ struct ItemShop {
         }
     }
 
+    /// All items of the page that begins with an item.
+    func reading(page: Int) throws -> BoundOperation { try self.page.bound(["p": .int(Int64(page))]) }
+
     /// The operation and a response to it that give an item another title.
     func changing(_ number: Int) throws -> BoundOperation { try change.bound(["id": .string("\(number)")]) }
 

@@ -6,6 +6,7 @@ struct Bench {
     enum Row: String, CaseIterable {
         case parse, commit, recommit, read, visit, readOne = "read-one", changeOne = "change-one", decode, watch
         case scale, open, walk, size, jsonRows = "json-rows", allocations
+        case enqueue, enqueueMany = "enqueue-many", layers
     }
 
     var input: BenchInput
@@ -31,6 +32,9 @@ struct Bench {
         case .size: try await size()
         case .jsonRows: try await jsonRows()
         case .allocations: try await allocations()
+        case .enqueue: try await enqueue()
+        case .enqueueMany: try await enqueueMany()
+        case .layers: try await layers()
         }
     }
 
