@@ -23,6 +23,8 @@ final class Overlay: @unchecked Sendable {
     private var records = OverlayRecords()
     private var splitFields: [RecordID: [FieldID: Overlaid]] = [:]
     private var keys: [ExactText: RecordID] = [:]
+    /// The checksums of `keys`: nearly all that are looked for are not there, which is soon said with these.
+    private var keySums: Set<UInt32> = []
     private var keyTexts: [RecordID: String] = [:]
     private var fields: [ExactText: FieldID] = [:]
     private var fieldNames: [FieldID: String] = [:]
@@ -52,6 +54,7 @@ final class Overlay: @unchecked Sendable {
         records = other.records
         splitFields = other.splitFields
         keys = other.keys
+        keySums = other.keySums
         keyTexts = other.keyTexts
         fields = other.fields
         fieldNames = other.fieldNames
@@ -79,7 +82,8 @@ final class Overlay: @unchecked Sendable {
     }
 
     func record(ofKey key: UnsafeRawBufferPointer) -> RecordID? {
-        keys.isEmpty ? nil : keys[ExactText(String(decoding: key, as: UTF8.self))]
+        guard !keys.isEmpty, keySums.contains(checksum(key, seed: 0)) else { return nil }
+        return keys[ExactText(String(decoding: key, as: UTF8.self))]
     }
 
     /// Takes note of a key that the snapshot did not have.
@@ -114,6 +118,7 @@ final class Overlay: @unchecked Sendable {
         for (index, id) in changes.newKeys {
             let key = changes.changes.createdKeys[index]
             keys[ExactText(key)] = id
+            keySums.insert(changes.changes.createdKeys.withKey(index) { checksum($0, seed: 0) })
             keyTexts[id] = key
             createdKeys[id] = key
         }
