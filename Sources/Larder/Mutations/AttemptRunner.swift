@@ -163,7 +163,7 @@ struct AttemptRunner: Sendable {
         try await queue.settle(mutation.id, result: result, now: core.now())
         options.afterStep(.settled)
         // Others' temporary ids may have become real ones.
-        if mutation.temporaryIDs.isEmpty { try core.layers.remove([mutation.id]) } else { try core.layers.reload(queue) }
+        if mutation.temporaryIDs.isEmpty { core.layers.settled(mutation.id) } else { try core.layers.reload(queue) }
     }
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema.

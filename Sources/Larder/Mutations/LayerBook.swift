@@ -18,6 +18,8 @@ final class LayerBook: Sendable {
     private let name: String
     /// Held while layers are handed to the cache, so that they come in order.
     private let pages = Mutex<[UUID: Page]>([:])
+    /// Whether the cache still has layers of mutations that are settled.
+    private let isBehind = Mutex(false)
 
     init(name: String, cache: RecordCache, operations: OperationCache, logger: Logger) {
         self.name = name
@@ -32,7 +34,20 @@ final class LayerBook: Sendable {
         try change { $0[mutation.id] = page }
     }
 
-    /// Shows no more what mutations were expected to do: their answers are stored, or there will be none.
+    /// Notes that a mutation is settled. Its layer is out of sight since its answer was stored; it is taken away with
+    /// the next change, or by `tidy`, since taking away each by itself would cost as much as there are layers.
+    func settled(_ id: UUID) {
+        guard pages.withLock({ $0.removeValue(forKey: id) }) != nil else { return }
+        isBehind.withLock { $0 = true }
+    }
+
+    /// Takes away the layers of settled mutations.
+    func tidy() throws(LarderError) {
+        guard isBehind.withLock({ $0 }) else { return }
+        try change { _ in }
+    }
+
+    /// Shows no more what mutations were expected to do: there will be no answers.
     func remove(_ ids: [UUID]) throws(LarderError) {
         try change { pages in for id in ids { pages[id] = nil } }
     }
@@ -50,7 +65,10 @@ final class LayerBook: Sendable {
 
     private func change(_ body: (inout [UUID: Page]) -> Void) throws(LarderError) {
         let failures = pages.withLock { pages -> Result<[LayerFailure], RecordError> in
-            let had = !pages.isEmpty
+            let had = !pages.isEmpty || isBehind.withLock { isBehind in
+                defer { isBehind = false }
+                return isBehind
+            }
             body(&pages)
             guard had || !pages.isEmpty else { return .success([]) }
             let layers = pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)

@@ -83,6 +83,7 @@ extension MutationRunner: Service {
                 }
                 let heads = take(runnable.heads)
                 if !heads.isEmpty { return heads }
+                try core.layers.tidy()
                 if untilEmpty, try isEmpty(queue) { return nil }
                 if let again = runnable.lookAgain {
                     pause = min(pause, max(.milliseconds(1), .seconds(again.timeIntervalSince(now))))
