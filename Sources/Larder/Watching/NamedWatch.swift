@@ -1,0 +1,89 @@
+internal import LarderOperations
+public import LarderRecords
+
+/// Which objects of an answer are different from what a named watcher was given last.
+public enum ChangedObjects: Sendable, Equatable {
+    /// These, by their cache keys; an object without identity counts as the one that holds it.
+    case objects([String])
+    /// Everything may be: nothing was given before, or what was is too long ago to tell.
+    case anything
+}
+
+/// What a named watcher gives.
+public struct NamedWatchState: Sendable {
+    /// The newest answer; what is missing in it, `response.missing` tells.
+    public let response: Response
+    /// What is different since what it gave last, in this process or in one before.
+    public let changes: ChangedObjects
+}
+
+/// The answers to an operation whose watcher outlives the process.
+///
+/// What was given is noted when the next is asked for. So a change is given at least once: whoever dies while it works on
+/// one is given it again.
+public struct NamedWatch: AsyncSequence, Sendable {
+    let partition: Partition
+    let name: String
+    let operation: BoundOperation
+    let position: ChangePosition?
+    let states: AsyncStream<WatchState>
+
+    /// Begins to watch; each iterator shares the one stream, and is meant to be the only one.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(watch: self, states: states.makeAsyncIterator(), noted: position)
+    }
+
+    /// See ``NamedWatch``.
+    public struct Iterator: AsyncIteratorProtocol {
+        let watch: NamedWatch
+        var states: AsyncStream<WatchState>.AsyncIterator
+        /// What is on disk.
+        var noted: ChangePosition?
+        /// What was given last, and is to be noted.
+        var given: ChangePosition?
+        var last: Response?
+
+        /// The next answer that is different, or nil when the store is closed.
+        ///
+        /// - Throws: `operations.…` where the position cannot be noted, `operations.unknownWatcher` where the watcher was
+        ///   removed; what `Partition.read` throws where the cache cannot be read.
+        public mutating func next() async throws -> NamedWatchState? {
+            if let given {
+                try await watch.note(given)
+                noted = given
+                self.given = nil
+            }
+            while await states.next() != nil {
+                let cache = watch.partition.core.cache
+                do throws(RecordError) {
+                    // Before the answer: a change that comes between the two is given again, and none is skipped.
+                    let position = try cache.position
+                    let answer = try cache.read(watch.operation)
+                    var changes = ChangedObjects.anything
+                    if let noted, case .keys(let keys) = try cache.changedKeys(since: noted, in: answer) {
+                        changes = .objects(keys)
+                    }
+                    if let last, last == answer.response, changes != .anything { continue }
+                    given = position
+                    last = answer.response
+                    return NamedWatchState(response: answer.response, changes: changes)
+                } catch {
+                    if error.code == .closed { return nil }
+                    throw LarderError(error)
+                }
+            }
+            return nil
+        }
+    }
+}
+
+extension NamedWatch {
+    fileprivate func note(_ position: ChangePosition) async throws(LarderError) {
+        let core = partition.core
+        let watchers = try core.intent.database().watchers
+        let stored = StoredWatcher.Position(epoch: position.epoch, number: position.number)
+        do { try await watchers.note(stored, of: name, in: core.name, now: core.now()) } catch {
+            throw LarderError(error)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import LarderGraphQL
+internal import LarderOperations
+internal import LarderRecords
+
+extension Partition {
+    /// Watches an operation under a name, by which it is known after a restart: what is given first then says which
+    /// objects have changed meanwhile.
+    ///
+    /// The same name with another operation or other variables begins anew.
+    ///
+    /// - Throws: `.syntax`, `.operation`, `.variables`; `operations.…` where it cannot be stored.
+    public func watch(named name: String, _ operation: GraphQLOperation) async throws(LarderError) -> NamedWatch {
+        let bound = try core.operations.bound(operation)
+        guard bound.layout.plan.kind == .query else {
+            throw LarderError(.operation, "only queries are watched")
+        }
+        let database = try core.intent.database()
+        let stored: StoredWatcher
+        do {
+            stored = try await database.watchers.put(
+                name, in: core.name, document: operation.document, operationName: operation.name,
+                variables: Value.object(operation.variables).json, now: core.now())
+        } catch { throw LarderError(error) }
+        return try watch(stored, operation)
+    }
+
+    /// Watches again what was stored under a name.
+    ///
+    /// - Throws: `operations.unknownWatcher`; what `watch` with an operation throws, where the schema has changed since.
+    public func watch(named name: String) async throws(LarderError) -> NamedWatch {
+        let stored: StoredWatcher?
+        do { stored = try core.intent.database(making: false)?.watchers.get(name, in: core.name) } catch {
+            throw LarderError(translating: error)
+        }
+        guard let stored else {
+            throw LarderError(
+                .init(rawValue: OperationsError.Code.unknownWatcher.rawValue),
+                "there is no watcher named \(name); watch an operation under that name first")
+        }
+        guard case .object(let variables)? = try? Value(json: stored.variables) else {
+            throw LarderError(.variables, "the variables of the watcher \(name) are no object")
+        }
+        return try watch(
+            stored, GraphQLOperation(stored.document, name: stored.operationName, variables: variables))
+    }
+
+    /// The names of the watchers that are stored, in ascending order.
+    public func watcherNames() throws(LarderError) -> [String] {
+        do { return try core.intent.database(making: false)?.watchers.list(in: core.name).map(\.name) ?? [] } catch {
+            throw LarderError(translating: error)
+        }
+    }
+
+    /// Forgets a named watcher. One that is being iterated fails with `operations.unknownWatcher`.
+    ///
+    /// - Throws: `operations.unknownWatcher`.
+    public func removeWatcher(named name: String) async throws(LarderError) {
+        let watchers = try core.intent.database().watchers
+        do { try await watchers.remove(name, in: core.name) } catch { throw LarderError(error) }
+    }
+
+    private func watch(_ stored: StoredWatcher, _ operation: GraphQLOperation) throws(LarderError) -> NamedWatch {
+        core.followOthers()
+        return NamedWatch(
+            partition: self, name: stored.name, operation: try core.operations.bound(operation),
+            position: stored.position.map { ChangePosition(epoch: $0.epoch, number: $0.number) },
+            states: try watch(operation))
+    }
+}

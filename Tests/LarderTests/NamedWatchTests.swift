@@ -1,0 +1,87 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Watchers that outlive the process")
+struct NamedWatchTests {
+    private let card = GraphQLFragment("fragment F on Recipe { title }")
+
+    private func open(_ folder: URL) throws -> (Store, Partition) {
+        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        return (store, try store.partition())
+    }
+
+    private func titles(_ state: NamedWatchState?) -> [String] {
+        state?.response["recipes"]?.elements.compactMap { $0["title"]?.string } ?? []
+    }
+
+    private let data: Value = [
+        "recipes": [
+            ["id": "1", "title": "Soup", "author": ["id": "a", "name": "Ada"]],
+            ["id": "2", "title": "Bread", "author": ["id": "a", "name": "Ada"]],
+        ]
+    ]
+
+    @Test("A watcher that is opened again says which objects have changed meanwhile")
+    func reopened() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            var (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            var first = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            let given = try await first.next()
+            #expect(given?.changes == .anything)
+            #expect(titles(given) == ["Soup", "Bread"])
+            try await app.write("Recipe:1", card, ["title": "Broth"])
+            let changed = try await first.next()
+            #expect(changed?.changes == .objects(["Recipe:1"]))
+            #expect(titles(changed) == ["Broth", "Bread"])
+            try store.close()
+
+            (store, app) = try open(folder)
+            try await app.write("Recipe:2", card, ["title": "Rolls"])
+            try await app.write("Recipe:77", card, ["title": "Not in the list"])
+            #expect(try app.watcherNames() == ["inbox"])
+            var again = try await app.watch(named: "inbox").makeAsyncIterator()
+            let meanwhile = try await again.next()
+            // What was given last was not noted before the store was closed, and comes again.
+            #expect(meanwhile?.changes == .objects(["Recipe:1", "Recipe:2"]))
+            #expect(titles(meanwhile) == ["Broth", "Rolls"])
+            try await app.write("Recipe:2", card, ["title": "Buns"])
+            #expect(try await again.next()?.changes == .objects(["Recipe:2"]))
+            try store.close()
+        }
+    }
+
+    @Test("After a clear everything may have changed, and another operation begins anew")
+    func anything() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let (store, app) = try open(folder)
+            try await app.write(recipeList, data)
+            var first = try await app.watch(named: "inbox", recipeList).makeAsyncIterator()
+            _ = try await first.next()
+            try await app.write("Recipe:1", card, ["title": "Broth"])
+            _ = try await first.next()
+            _ = try await app.records.clear()
+            let cleared = try await first.next()
+            #expect(cleared?.changes == .anything)
+            #expect(cleared?.response.isComplete == false)
+            try await app.write(recipe(1), ["recipe": ["id": "1", "title": "Soup", "author": nil]])
+            var other = try await app.watch(named: "inbox", recipe(1)).makeAsyncIterator()
+            #expect(try await other.next()?.changes == .anything)
+            try store.close()
+        }
+    }
+
+    @Test("A name that was never stored, and one that was removed, are errors")
+    func unknown() async throws {
+        try await withKitchen { (app) throws in
+            await #expect(throws: LarderError.self) { try await app.watch(named: "inbox") }
+            _ = try await app.watch(named: "inbox", recipeList)
+            try await app.removeWatcher(named: "inbox")
+            #expect(try app.watcherNames() == [])
+            await #expect(throws: LarderError.self) { try await app.watch(named: "inbox") }
+            await #expect(throws: LarderError.self) { try await app.removeWatcher(named: "inbox") }
+        }
+    }
+}
