@@ -111,4 +111,29 @@ struct MutationVerbTests {
             #expect(try await LarderProcess.run(["mutations", "--store", store]).status == 5)
         }
     }
+
+    @Test("Changes are listed with their objects, after a number, and as they come")
+    func changes() async throws {
+        try await withQueue { (store, _, _, _) throws in
+            let open = try Store.open(at: URL(filePath: store), schema: try Schema(parsing: Self.schema))
+            let app = try open.partition()
+            let stars = GraphQLFragment("fragment F on Recipe { stars }")
+            for number in 1...3 { try await app.write("Recipe:\(number)", stars, ["stars": 1]) }
+            try await app.remove(["Recipe:3"], as: .evicted)
+            let inbox = try await app.watch(named: "inbox", GraphQLOperation("{ recipe(id: 1) { stars } }"))
+            var states = inbox.makeAsyncIterator()
+            _ = try await states.next()
+            try open.close()
+            let all = try await LarderProcess.run(["changes", "--store", store])
+            #expect(all.status == 0)
+            #expect(all.output.hasPrefix("1 Recipe:1\n2 Recipe:2\n3 #"))
+            let some = try await LarderProcess.run(
+                ["changes", "--since", "1", "--count", "1", "--json", "--store", store])
+            #expect(some.output.contains(#""changes":[{"number":2,"keys":["Recipe:2"],"isEverything":false}],"hasMore":true"#))
+            let followed = try await LarderProcess.run(["changes", "--follow", "--count", "2", "--store", store])
+            #expect(followed.output == "1 Recipe:1\n2 Recipe:2\n")
+            let watchers = try await LarderProcess.run(["watchers", "--store", store])
+            #expect(watchers.output == "inbox - - { recipe(id: 1) { stars } }\n")
+        }
+    }
 }

@@ -15,8 +15,9 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch, check, mutations list and mutations show only read: they make no file and change \
-            none but the locks. ingest, fetch, rm, compact and clear write, and say what they wrote; those that remove much want --write.
+            info, ls, get, query, watch, check, watchers, changes, mutations list and mutations show only read: they \
+            make no file and change none but the locks. ingest, fetch, rm, compact and clear write, and say what they \
+            wrote; those that remove much want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
             object (watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.
@@ -25,7 +26,7 @@ struct LarderTool: ParsableCommand {
             know it, 4 refused, 5 damaged.
             """,
         subcommands: [
-            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self,
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Watchers.self, Changes.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])
 }

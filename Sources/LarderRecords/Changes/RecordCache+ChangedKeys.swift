@@ -42,7 +42,7 @@ extension RecordCache {
 
 extension Generation {
     /// The cache key of an entity, or of the one that holds a part; nil where one of them is there no more.
-    fileprivate func holder(
+    func holder(
         of id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> ExactText? {
         var id = id

@@ -32,10 +32,7 @@ extension RecordCache {
                 while let current = entry {
                     let number = current.integerKey
                     let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
-                        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else {
-                            throw ChangeSet.damaged
-                        }
-                        return try ChangeSet(encoded: text)
+                        try ChangeSet(sealed: bytes, number: number)
                     }
                     found.append((number, set))
                     entry = try cursor.next()
@@ -44,5 +41,13 @@ extension RecordCache {
                 return .changes(found)
             }
         }
+    }
+}
+
+extension ChangeSet {
+    /// From the table `changes`.
+    init(sealed bytes: UnsafeRawBufferPointer, number: UInt64) throws(RecordError) {
+        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else { throw ChangeSet.damaged }
+        self = try ChangeSet(encoded: text)
     }
 }

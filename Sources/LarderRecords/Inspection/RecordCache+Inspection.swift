@@ -39,6 +39,35 @@ extension RecordCache {
             }
         }
 
+        /// The log of changes after a number, the oldest first; all that the log still has where the number is nil.
+        ///
+        /// - Complexity: O(n) in the changes.
+        package func changes(after number: UInt64? = nil) throws(RecordError) -> [LoggedChange] {
+            try translated {
+                try cache.withSnapshot { generation, transaction in
+                    var found: [LoggedChange] = []
+                    var cursor = try transaction.cursor(in: generation.tables.changes)
+                    var entry = try cursor.seek(atLeast: number.map { $0 == .max ? $0 : $0 + 1 } ?? 0)
+                    while let current = entry {
+                        let number = current.integerKey
+                        let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                            try ChangeSet(sealed: bytes, number: number)
+                        }
+                        var keys: [String] = []
+                        for record in Set(set.fields.map(\.record)).sorted() {
+                            keys.append(try generation.holder(of: record, transaction)?.text ?? "#\(record)")
+                        }
+                        found.append(LoggedChange(
+                            number: number, keys: Array(Set(keys.map(ExactText.init))).map(\.text).sorted {
+                                $0.utf8.lexicographicallyPrecedes($1.utf8)
+                            }, isEverything: set.isEverything))
+                        entry = try cursor.next()
+                    }
+                    return found
+                }
+            }
+        }
+
         /// What each type takes, by name.
         ///
         /// - Complexity: O(n) in the cache's size.

@@ -33,6 +33,22 @@ final class Interruption: Sendable {
         for await _ in interrupts { return }
     }
 
+    /// Whether a signal came, or the task was cancelled, within a time.
+    func wait(for time: Duration) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await self.wait()
+                return true
+            }
+            group.addTask {
+                // Cancelled when a signal has come.
+                (try? await Task.sleep(for: time)) == nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? true
+        }
+    }
+
     /// `@unchecked Sendable`: dispatch objects may be used from any thread.
     private final class Source: @unchecked Sendable {
         private let source: any DispatchSourceSignal

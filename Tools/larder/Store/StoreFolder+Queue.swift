@@ -11,6 +11,13 @@ extension StoreFolder {
     func withQueue<Result>(
         _ access: Access, _ output: Output, _ body: (MutationQueue) async throws -> Result
     ) async throws -> Result? {
+        try await withOperations(access, output) { try await body($0.mutations) }
+    }
+
+    /// Runs `body` with what must not be lost, and closes it; nil where there is nothing of that.
+    func withOperations<Result>(
+        _ access: Access, _ output: Output, _ body: (OperationsDatabase) async throws -> Result
+    ) async throws -> Result? {
         if !hasQueue { try requireStore() }
         output.heading("store \(url.path)")
         guard hasQueue else { return nil }
@@ -18,7 +25,7 @@ extension StoreFolder {
         options.isReadOnly = access == .reading
         let database = try OperationsDatabase(folder: url, options: options)
         do {
-            let result = try await body(database.mutations)
+            let result = try await body(database)
             try database.close()
             return result
         } catch {
