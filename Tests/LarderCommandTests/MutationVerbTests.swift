@@ -119,7 +119,7 @@ struct MutationVerbTests {
             let app = try open.partition()
             let stars = GraphQLFragment("fragment F on Recipe { stars }")
             for number in 1...3 { try await app.write("Recipe:\(number)", stars, ["stars": 1]) }
-            try await app.remove(["Recipe:3"], as: .evicted)
+            try await app.remove("Recipe:3", as: .evicted)
             let inbox = try await app.watch(named: "inbox", GraphQLOperation("{ recipe(id: 1) { stars } }"))
             var states = inbox.makeAsyncIterator()
             _ = try await states.next()
