@@ -50,7 +50,6 @@ struct AttemptRunner: Sendable {
             options.afterStep(.received)
             try await self.end(mutation, end, pausing: true)
         } catch { throw LarderError(translating: error) }
-        core.intent.bell.ring()
     }
 
     /// Nil where somebody has edited, discarded or set aside the mutation meanwhile.
@@ -145,12 +144,14 @@ struct AttemptRunner: Sendable {
     private func apply(_ mutation: Mutation) async throws {
         let body = mutation.answer ?? []
         var result: [UInt8]?
+        var isStored = false
         // Empty where it is known to have taken effect, and the answer is not.
         if !body.isEmpty {
             do throws(LarderError) {
                 let operation = try PartitionCore.operation(of: mutation)
                 let bound = try core.operations.bound(operation)
                 result = try await core.store(body, of: bound, key: mutation.idempotencyKey, [ListChange](mutation))
+                isStored = true
             } catch {
                 guard Self.misfits.contains(error.code.rawValue) else { throw error }
                 // It took effect; what came of it does not fit the schema of today, and is fetched when it is asked for.
@@ -159,6 +160,8 @@ struct AttemptRunner: Sendable {
                 ])
             }
         }
+        // Its layer goes out of sight all the same, in every process.
+        if !isStored { try await core.noteUnstored(mutation.idempotencyKey) }
         options.afterStep(.stored)
         try await queue.settle(mutation.id, result: result, now: core.now())
         options.afterStep(.settled)
@@ -186,9 +189,11 @@ struct AttemptRunner: Sendable {
         }
         var failure = failure
         let resolution: ConflictResolution
+        var revision = Revision(idempotencyKey: UUID().uuidString.lowercased())
         do {
             let question = try question(mutation, failure)
             resolution = try await answering(within: options.questionTimeout) { try await resolver(question) }
+            if case .retry(let variables) = resolution { revision.variables = try Value.object(variables).checkedJSON }
         } catch {
             failure.message += "; the resolver \(name) did not decide: \(error)"
             return try await setAside(mutation, failure)
@@ -199,9 +204,7 @@ struct AttemptRunner: Sendable {
             try await setAside(mutation, failure)
             _ = try await queue.discard(mutation.id, dependents: .release, now: core.now())
             try core.layers.reload(queue)
-        case .retry(let variables):
-            let revision = Revision(
-                variables: try Value.object(variables).checkedJSON, idempotencyKey: UUID().uuidString.lowercased())
+        case .retry:
             try await queue.retryLater(mutation.attempt, at: nil, failure, revision: revision, now: core.now())
             try core.layers.reload(queue)
         }
@@ -215,9 +218,11 @@ struct AttemptRunner: Sendable {
             return try await setAside(mutation, failure)
         }
         let outcome: CheckedOutcome
+        var body: [UInt8] = []
         do {
             let question = try question(mutation, failure)
             outcome = try await answering(within: options.questionTimeout) { try await check(question) }
+            if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
         } catch {
             failure.message += "; the check \(name) did not answer: \(error)"
             return try await setAside(mutation, failure)
@@ -225,11 +230,7 @@ struct AttemptRunner: Sendable {
         switch outcome {
         case .unknown: try await setAside(mutation, failure)
         case .hadNoEffect: try await queue.retryLater(mutation.attempt, at: nil, failure, now: core.now())
-        case .tookEffect(let response):
-            let body = try response.map { response throws(LarderError) in
-                try Value.object(["data": response]).checkedJSON
-            }
-            try await acknowledge(mutation, body ?? [])
+        case .tookEffect: try await acknowledge(mutation, body)
         }
     }
 }

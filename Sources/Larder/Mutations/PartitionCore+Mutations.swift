@@ -32,6 +32,12 @@ extension PartitionCore {
         } catch { throw LarderError.parking(error) }
     }
 
+    /// Notes that there will be no answer of a mutation in the cache, though it took effect.
+    func noteUnstored(_ key: String) async throws(LarderError) {
+        guard let key = AppliedKey(key) else { return }
+        do { try await cache.noteRejected(key) } catch { throw LarderError.parking(error) }
+    }
+
     /// Forgets the keys of mutations that were settled long ago, in whatever process.
     func pruneApplied(_ queue: MutationQueue) async throws(LarderError) {
         do {
