@@ -16,10 +16,14 @@ final class LayerBook: Sendable {
     private let operations: OperationCache
     private let logger: Logger
     private let name: String
+    private struct Book {
+        var pages: [UUID: Page] = [:]
+        /// Whether the cache still has layers of mutations that are settled.
+        var isBehind = false
+    }
+
     /// Held while layers are handed to the cache, so that they come in order.
-    private let pages = Mutex<[UUID: Page]>([:])
-    /// Whether the cache still has layers of mutations that are settled.
-    private let isBehind = Mutex(false)
+    private let book = Mutex(Book())
 
     init(name: String, cache: RecordCache, operations: OperationCache, logger: Logger) {
         self.name = name
@@ -34,16 +38,17 @@ final class LayerBook: Sendable {
         try change { $0[mutation.id] = page }
     }
 
-    /// Notes that a mutation is settled. Its layer is out of sight since its answer was stored; it is taken away with
+    /// Notes that a mutation is settled. Its layer is out of sight since the cache knows of it; it is taken away with
     /// the next change, or by `tidy`, since taking away each by itself would cost as much as there are layers.
     func settled(_ id: UUID) {
-        guard pages.withLock({ $0.removeValue(forKey: id) }) != nil else { return }
-        isBehind.withLock { $0 = true }
+        book.withLock { book in
+            if book.pages.removeValue(forKey: id) != nil { book.isBehind = true }
+        }
     }
 
     /// Takes away the layers of settled mutations.
     func tidy() throws(LarderError) {
-        guard isBehind.withLock({ $0 }) else { return }
+        guard book.withLock({ $0.isBehind }) else { return }
         try change { _ in }
     }
 
@@ -64,14 +69,12 @@ final class LayerBook: Sendable {
     }
 
     private func change(_ body: (inout [UUID: Page]) -> Void) throws(LarderError) {
-        let failures = pages.withLock { pages -> Result<[LayerFailure], RecordError> in
-            let had = !pages.isEmpty || isBehind.withLock { isBehind in
-                defer { isBehind = false }
-                return isBehind
-            }
-            body(&pages)
-            guard had || !pages.isEmpty else { return .success([]) }
-            let layers = pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)
+        let failures = book.withLock { book -> Result<[LayerFailure], RecordError> in
+            let had = !book.pages.isEmpty || book.isBehind
+            book.isBehind = false
+            body(&book.pages)
+            guard had || !book.pages.isEmpty else { return .success([]) }
+            let layers = book.pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)
             do throws(RecordError) { return .success(try cache.setLayers(layers)) } catch { return .failure(error) }
         }
         do throws(RecordError) {
