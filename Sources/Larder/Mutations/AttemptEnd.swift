@@ -5,8 +5,8 @@ internal import LarderRecords
 
 /// What came of sending a mutation.
 enum AttemptEnd {
-    /// The server carried it out; the body is its answer.
-    case answered([UInt8])
+    /// The server carried it out; the body is its answer, which was read along the operation that was sent.
+    case answered([UInt8], ParsedResponse)
     /// It had no effect, and may have one later.
     case notTaken(MutationFailure, retryAfter: Duration?)
     /// Nobody knows whether it had an effect.
@@ -63,7 +63,7 @@ extension AttemptEnd {
         }
         guard let first = parsed.errors.first, !parsed.hasAnswers else {
             self = parsed.hasData
-                ? .answered(answer.body)
+                ? .answered(answer.body, parsed)
                 : .rejected(MutationFailure(.rejected, message: "the server answered null", time: time))
             return
         }

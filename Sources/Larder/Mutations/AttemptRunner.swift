@@ -9,14 +9,19 @@ internal import Logging
 /// | step | on disk | after a crash |
 /// | --- | --- | --- |
 /// | begin | in flight, with its owner | sent again with the same key, asked about, or set aside: `recover` |
-/// | answer | acknowledged, with the answer; temporary ids replaced everywhere | applied by `recover` |
-/// | apply | the records, with the key among the applied | settled by `recover`, and not stored again |
+/// | answer | acknowledged, with the answer; temporary ids replaced everywhere | stored by `recover` |
+/// | store | the records, with the key among the applied | settled by `recover`, and not stored again |
 /// | settle | the outcome alone | nothing left to do |
+///
+/// An answer is noted and the next of the lane begun in one commit. Answers are stored in their order beside that, by
+/// one task for all lanes: those that wait together in one commit of the cache and one of the queue.
 struct AttemptRunner: Sendable {
     let runner: MutationRunner
     let queue: MutationQueue
     let transport: any GraphQLTransport
     let owner: String
+    /// Noted, and yet to be stored.
+    let answers = NotedAnswers()
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
@@ -27,28 +32,36 @@ struct AttemptRunner: Sendable {
     func recover() async throws(LarderError) {
         do {
             let unapplied = MutationFilter(partition: core.name, states: [.acknowledged])
-            for mutation in try queue.list(unapplied) { try await apply(mutation) }
+            try await store(try queue.list(unapplied).map { NotedAnswer(mutation: $0) })
             for mutation in try queue.recover(in: core.name, isAlive: { $0 == owner }) {
                 guard let before = mutation.owner else { continue }
                 try await queue.adopt(mutation.attempt, from: before, to: owner, now: core.now())
                 let failure = MutationFailure(
                     .outcomeUnknown, message: "the process that sent it ended before the answer", time: core.now())
-                try await end(mutation, .unknown(failure, retryAfter: nil), pausing: false)
+                _ = try await end(mutation, .unknown(failure, retryAfter: nil), isFound: true)
             }
             try await core.pruneApplied(queue)
         } catch { throw LarderError(translating: error) }
     }
 
-    // MARK: One mutation
+    // MARK: One lane
 
-    /// Sends the head of a lane, and ends the attempt.
+    /// After so many of a lane it is the turn of others, if there are more lanes than may be busy.
+    private static let longestTurn = 100
+
+    /// Sends the head of a lane, and those after it for as long as each is answered.
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
-            guard let mutation = try await begin(head.id) else { return }
-            options.afterStep(.begun)
-            let end = await send(mutation)
-            options.afterStep(.received)
-            try await self.end(mutation, end, pausing: true)
+            var next = try await begin(head.id)
+            var count = 0
+            // What has begun is sent, also where the runner is to stop: it would be found in flight.
+            while let mutation = next {
+                options.afterStep(.begun)
+                let end = await send(mutation)
+                options.afterStep(.received)
+                count += 1
+                next = try await self.end(mutation, end, goesOn: count < Self.longestTurn)
+            }
         } catch { throw LarderError(translating: error) }
     }
 
@@ -69,6 +82,11 @@ struct AttemptRunner: Sendable {
             // What is stored does not fit the schema of today.
             return .rejected(MutationFailure(
                 .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
+        }
+        guard !Task.isCancelled else {
+            return .notTaken(
+                MutationFailure(.offline, message: "the runner was stopped before it was sent", time: core.now()),
+                retryAfter: .zero)
         }
         do throws(TransportError) {
             let answer = try await transport.send(request, deadline: .now + options.timeout)
@@ -92,16 +110,21 @@ struct AttemptRunner: Sendable {
 
     /// Makes the transition that an attempt's end asks for.
     ///
-    /// - Parameter pausing: Whether a mutation that is to be sent again waits first.
-    private func end(_ mutation: Mutation, _ end: AttemptEnd, pausing: Bool) async throws {
+    /// - Parameters:
+    ///   - isFound: Whether the attempt was another runner's. Then it may be sent again at once.
+    ///   - goesOn: Whether the next of the lane may be begun.
+    /// - Returns: The next of the lane, if it was begun.
+    private func end(
+        _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, goesOn: Bool = false
+    ) async throws -> Mutation? {
         let now = core.now()
         func again(after time: Duration?) -> Date? {
-            guard pausing else { return nil }
+            guard !isFound else { return nil }
             let pause = time ?? options.backoff.pause(after: mutation.attempts, fraction: options.random())
             return now.addingTimeInterval(pause.seconds)
         }
         switch end {
-        case .answered(let body): try await acknowledge(mutation, body)
+        case .answered(let body, let parsed): return try await note(body, parsed, of: mutation, goesOn)
         case .notTaken(let failure, let time):
             try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
         case .notSignedIn(let failure):
@@ -112,61 +135,107 @@ struct AttemptRunner: Sendable {
         case .unknown(let failure, let time):
             if transport.idempotency != nil {
                 guard failure.class != .serverFault || mutation.attempts < options.maximumFaults else {
-                    return try await setAside(mutation, failure)
+                    try await setAside(mutation, failure)
+                    return nil
                 }
                 try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
             } else {
-                try await ask(mutation, failure)
+                return try await ask(mutation, failure, goesOn)
             }
         case .stopped: break
         }
+        return nil
     }
 
     private func setAside(_ mutation: Mutation, _ failure: MutationFailure) async throws {
         try await queue.setAside(mutation.id, expecting: .inFlight, failure, now: core.now())
-        try core.layers.remove([mutation.id])
+        core.layers.remove([mutation.id])
     }
 
     // MARK: Answers
 
-    private func acknowledge(_ mutation: Mutation, _ body: [UInt8]) async throws {
+    /// Notes an answer, and hands it to those that are stored.
+    ///
+    /// - Returns: The next of the lane, begun in the same commit unless the runner is not to go on.
+    private func note(
+        _ body: [UInt8], _ parsed: ParsedResponse?, of mutation: Mutation, _ goesOn: Bool
+    ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
-        try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
+        var next: Mutation?
+        if goesOn, runner.goesOn {
+            next = try await queue.answer(
+                mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, now: core.now())
+        } else {
+            try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
+        }
         options.afterStep(.acknowledged)
-        var acknowledged = mutation
-        acknowledged.answer = body
+        var answered = mutation
+        answered.answer = body
         // Real ids have taken the places of its own temporary ones.
-        if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) { acknowledged.content = stored.content }
-        try await apply(acknowledged)
+        if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) { answered.content = stored.content }
+        await answers.add(NotedAnswer(mutation: answered, parsed: parsed, isFollowed: next != nil))
+        return next
     }
 
-    /// Stores an answer, once, and settles.
-    private func apply(_ mutation: Mutation) async throws {
-        let body = mutation.answer ?? []
-        var result: [UInt8]?
-        var isStored = false
-        // Empty where it is known to have taken effect, and the answer is not.
-        if !body.isEmpty {
+    /// Stores answers as they come, until there will be none.
+    func storeAnswers() async throws(LarderError) {
+        while let waiting = await answers.next() {
+            do { try await store(waiting) } catch { throw LarderError(translating: error) }
+            core.intent.bell.ring()
+        }
+    }
+
+    /// Stores answers in their order, each once, and settles their mutations.
+    private func store(_ answers: [NotedAnswer]) async throws {
+        guard !answers.isEmpty else { return }
+        var storable: [(id: UUID, answer: MutationAnswer, result: [UInt8]?)] = []
+        var unstorable: [Mutation] = []
+        for answer in answers {
             do throws(LarderError) {
-                let operation = try PartitionCore.operation(of: mutation)
-                let bound = try core.operations.bound(operation)
-                result = try await core.store(body, of: bound, key: mutation.idempotencyKey, [ListChange](mutation))
-                isStored = true
+                guard let prepared = try core.prepared(answer) else {
+                    unstorable.append(answer.mutation)
+                    continue
+                }
+                storable.append((answer.mutation.id, prepared.answer, prepared.result))
             } catch {
-                guard Self.misfits.contains(error.code.rawValue) else { throw error }
-                // It took effect; what came of it does not fit the schema of today, and is fetched when it is asked for.
-                core.logger.warning("an answer no longer fits the schema, and is not stored", metadata: [
-                    "mutation": "\(mutation.id)", "error": "\(error)",
-                ])
+                try noteMisfit(error, of: answer.mutation)
+                unstorable.append(answer.mutation)
             }
         }
-        // Its layer goes out of sight all the same, in every process.
-        if !isStored { try await core.noteUnstored(mutation.idempotencyKey) }
-        options.afterStep(.stored)
-        try await queue.settle(mutation.id, result: result, now: core.now())
-        options.afterStep(.settled)
+        let outcomes = try await core.cache.write(storable.map(\.answer))
+        var results: [UUID: [UInt8]] = [:]
+        for (answer, outcome) in zip(storable, outcomes) {
+            do {
+                _ = try outcome.get()
+                results[answer.id] = answer.result
+            } catch {
+                guard let mutation = answers.first(where: { $0.mutation.id == answer.id })?.mutation else { throw error }
+                try noteMisfit(LarderError.parking(error), of: mutation)
+                unstorable.append(mutation)
+            }
+        }
+        // Their layers go out of sight all the same, in every process.
+        for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
+        for _ in answers { options.afterStep(.stored) }
+        try await queue.apply(
+            answers.map { .settle($0.mutation.id, result: results[$0.mutation.id]) }, now: core.now())
+        for _ in answers { options.afterStep(.settled) }
         // Others' temporary ids may have become real ones.
-        if mutation.temporaryIDs.isEmpty { core.layers.settled(mutation.id) } else { try core.layers.reload(queue) }
+        if answers.allSatisfy({ $0.mutation.temporaryIDs.isEmpty }) {
+            core.layers.settled(answers.map(\.mutation.id))
+        } else {
+            try core.layers.reload(queue)
+        }
+    }
+
+    /// What was answered took effect; where it does not fit the schema of today, it is fetched when it is asked for.
+    ///
+    /// - Throws: The error, where it is another one.
+    private func noteMisfit(_ error: LarderError, of mutation: Mutation) throws(LarderError) {
+        guard Self.misfits.contains(error.code.rawValue) else { throw error }
+        core.logger.warning("an answer no longer fits the schema, and is not stored", metadata: [
+            "mutation": "\(mutation.id)", "error": "\(error)",
+        ])
     }
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema.
@@ -211,11 +280,14 @@ struct AttemptRunner: Sendable {
     }
 
     /// Asks whether a mutation took effect whose answer was lost.
-    private func ask(_ mutation: Mutation, _ failure: MutationFailure) async throws {
+    ///
+    /// - Returns: The next of the lane, if it was begun.
+    private func ask(_ mutation: Mutation, _ failure: MutationFailure, _ goesOn: Bool) async throws -> Mutation? {
         var failure = failure
         failure.class = .outcomeUnknown
         guard let name = mutation.content.checkQuery, let check = options.checks[name] else {
-            return try await setAside(mutation, failure)
+            try await setAside(mutation, failure)
+            return nil
         }
         let outcome: CheckedOutcome
         var body: [UInt8] = []
@@ -225,13 +297,15 @@ struct AttemptRunner: Sendable {
             if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
         } catch {
             failure.message += "; the check \(name) did not answer: \(error)"
-            return try await setAside(mutation, failure)
+            try await setAside(mutation, failure)
+            return nil
         }
         switch outcome {
         case .unknown: try await setAside(mutation, failure)
         case .hadNoEffect: try await queue.retryLater(mutation.attempt, at: nil, failure, now: core.now())
-        case .tookEffect: try await acknowledge(mutation, body)
+        case .tookEffect: return try await note(body, nil, of: mutation, goesOn)
         }
+        return nil
     }
 }
 

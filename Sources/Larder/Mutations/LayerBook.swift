@@ -1,7 +1,6 @@
 internal import Foundation
 internal import LarderOperations
 internal import LarderRecords
-internal import Logging
 internal import Synchronization
 
 /// What a partition's queued mutations show before the server has answered: one optimistic layer for each, in the order
@@ -9,101 +8,113 @@ internal import Synchronization
 final class LayerBook: Sendable {
     private struct Page {
         var sequence: Int64
+        var id: UUID
         var layer: OptimisticLayer
+    }
+
+    private struct Book {
+        /// In the order of the queue.
+        var pages: [Page] = []
+        /// Those whose layers the cache still has, though they are settled.
+        var settled: Set<UUID> = []
     }
 
     private let cache: RecordCache
     private let operations: OperationCache
-    private let logger: Logger
     private let name: String
-    private struct Book {
-        var pages: [UUID: Page] = [:]
-        /// Whether the cache still has layers of mutations that are settled.
-        var isBehind = false
-    }
 
     /// Held while layers are handed to the cache, so that they come in order.
     private let book = Mutex(Book())
 
-    init(name: String, cache: RecordCache, operations: OperationCache, logger: Logger) {
+    init(name: String, cache: RecordCache, operations: OperationCache) {
         self.name = name
         self.cache = cache
         self.operations = operations
-        self.logger = logger
     }
 
     /// Shows what a mutation is expected to do, if it says so.
-    func put(_ mutation: Mutation) throws(LarderError) {
-        guard let page = page(of: mutation) else { return }
-        try change { $0[mutation.id] = page }
-    }
-
-    /// Notes that a mutation is settled. Its layer is out of sight since the cache knows of it; it is taken away with
-    /// the next change, or by `tidy`, since taking away each by itself would cost as much as there are layers.
-    func settled(_ id: UUID) {
-        book.withLock { book in
-            if book.pages.removeValue(forKey: id) != nil { book.isBehind = true }
+    func put(_ mutation: Mutation) {
+        guard let page = page(of: mutation.expectation) else { return }
+        change { pages in
+            // Nearly always at the end.
+            let index = pages.lastIndex { $0.sequence <= page.sequence }
+            if let index, pages[index].sequence == page.sequence {
+                pages[index] = page
+            } else {
+                pages.insert(page, at: index.map { $0 + 1 } ?? 0)
+            }
         }
     }
 
+    /// Notes that mutations are settled. Their layers are out of sight since the cache knows of them; they are taken
+    /// away with the next change, when they are as many as the others, or by `tidy`: taking away each by itself would
+    /// cost as much as there are layers.
+    func settled(_ ids: [UUID]) {
+        let areMany = book.withLock { book in
+            book.settled.formUnion(ids)
+            return book.settled.count * 2 >= book.pages.count
+        }
+        if areMany { tidy() }
+    }
+
     /// Takes away the layers of settled mutations.
-    func tidy() throws(LarderError) {
-        guard book.withLock({ $0.isBehind }) else { return }
-        try change { _ in }
+    func tidy() {
+        guard book.withLock({ !$0.settled.isEmpty }) else { return }
+        change { _ in }
     }
 
     /// Shows no more what mutations were expected to do: there will be no answers.
-    func remove(_ ids: [UUID]) throws(LarderError) {
-        try change { pages in for id in ids { pages[id] = nil } }
+    func remove(_ ids: [UUID]) {
+        guard !ids.isEmpty else { return }
+        let ids = Set(ids)
+        change { pages in pages.removeAll { ids.contains($0.id) } }
     }
 
     /// Shows what the queue holds now, and nothing else.
     func reload(_ queue: MutationQueue) throws(LarderError) {
-        let unsettled: [Mutation]
-        do {
-            unsettled = try queue.list(
-                MutationFilter(partition: name, states: [.pending, .inFlight, .acknowledged]))
-        } catch { throw LarderError(error) }
-        let new = unsettled.compactMap { mutation in page(of: mutation).map { (mutation.id, $0) } }
-        try change { $0 = Dictionary(new, uniquingKeysWith: { first, _ in first }) }
+        let expectations: [Expectation]
+        do { expectations = try queue.expectations(in: name) } catch { throw LarderError(error) }
+        let pages = expectations.compactMap(page(of:))
+        change { $0 = pages }
     }
 
-    private func change(_ body: (inout [UUID: Page]) -> Void) throws(LarderError) {
-        let failures = book.withLock { book -> Result<[LayerFailure], RecordError> in
-            let had = !book.pages.isEmpty || book.isBehind
-            book.isBehind = false
+    private func change(_ body: (inout [Page]) -> Void) {
+        book.withLock { book in
+            let hadAny = !book.pages.isEmpty
+            if !book.settled.isEmpty {
+                book.pages.removeAll { book.settled.contains($0.id) }
+                book.settled = []
+            }
             body(&book.pages)
-            guard had || !book.pages.isEmpty else { return .success([]) }
-            let layers = book.pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)
-            do throws(RecordError) { return .success(try cache.setLayers(layers)) } catch { return .failure(error) }
+            if hadAny || !book.pages.isEmpty { cache.replaceLayers(book.pages.map(\.layer)) }
         }
-        do throws(RecordError) {
-            for failure in try failures.get() {
-                logger.warning("what a mutation is expected to do cannot be shown", metadata: [
-                    "key": "\(failure.key)", "error": "\(failure.error)",
-                ])
-            }
-        } catch { throw LarderError.parking(error) }
     }
 
-    /// Nil where nothing is expected, or where it no longer fits the schema: the mutation goes its way unseen.
-    private func page(of mutation: Mutation) -> Page? {
-        let content = mutation.content
+    /// Nil where nothing is expected. What no longer fits the schema is left out by the cache, which tells of it: the
+    /// mutation goes its way unseen.
+    private func page(of expectation: Expectation) -> Page? {
+        let content = expectation.content
         guard content.optimisticResponse != nil || content.listEdits != nil,
-            let key = AppliedKey(mutation.idempotencyKey)
+            let key = AppliedKey(expectation.idempotencyKey)
         else { return nil }
-        do {
-            var layer = OptimisticLayer(key: key, edits: try [ListChange](mutation).map(\.edit))
-            if let response = content.optimisticResponse {
-                let bound = try operations.bound(PartitionCore.operation(of: mutation), exposesAdded: true)
-                layer.response = .init(try ParsedResponse.parse(data: response, along: bound.layout), of: bound)
+        let layer = OptimisticLayer(key: key) { [operations] () throws(RecordError) in
+            do throws(LarderError) { return try operations.layer(of: expectation) } catch {
+                throw RecordError(.responseMismatch, error.message, cause: error)
             }
-            return Page(sequence: mutation.sequence, layer: layer)
-        } catch {
-            logger.warning("an optimistic response no longer fits its operation", metadata: [
-                "mutation": "\(mutation.id)", "error": "\(error)",
-            ])
-            return nil
         }
+        return Page(sequence: expectation.sequence, id: expectation.id, layer: layer)
+    }
+}
+
+extension OperationCache {
+    fileprivate func layer(of expectation: Expectation) throws(LarderError) -> OptimisticLayer.Content {
+        let content = expectation.content
+        var layer = OptimisticLayer.Content(edits: try [ListChange](content, of: expectation.id).map(\.edit))
+        guard let response = content.optimisticResponse else { return layer }
+        let bound = try bound(PartitionCore.operation(content, of: expectation.id), exposesAdded: true)
+        do throws(RecordError) {
+            layer.response = .init(try ParsedResponse.parse(data: response, along: bound.layout), of: bound)
+        } catch { throw LarderError(error) }
+        return layer
     }
 }

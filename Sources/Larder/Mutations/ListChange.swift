@@ -73,13 +73,15 @@ extension [ListChange] {
     }
 
     /// Of a stored mutation; none where it has none.
-    init(_ mutation: Mutation) throws(LarderError) {
-        guard let stored = mutation.content.listEdits else {
+    init(_ mutation: Mutation) throws(LarderError) { self = try .init(mutation.content, of: mutation.id) }
+
+    init(_ content: MutationContent, of mutation: UUID) throws(LarderError) {
+        guard let stored = content.listEdits else {
             self = []
             return
         }
         do { self = try JSONDecoder().decode([ListChange].self, from: Data(stored)) } catch {
-            throw LarderError(.data, "the changes of lists of mutation \(mutation.id) cannot be read", cause: error)
+            throw LarderError(.data, "the changes of lists of mutation \(mutation) cannot be read", cause: error)
         }
     }
 }

@@ -41,7 +41,26 @@ extension MutationRunner: Service {
         guard try await acquire(lock) else { return }
         defer { lock.release() }
         let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: lock.owner)
-        try await attempts.recover()
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                // Without it nothing ends that is begun.
+                defer { self.stop() }
+                do { try await attempts.storeAnswers() } catch {
+                    attempts.answers.close()
+                    throw error
+                }
+            }
+            group.addTask {
+                defer { attempts.answers.close() }
+                try await attempts.recover()
+                try await self.send(attempts, queue, untilEmpty)
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Sends whatever can be sent, each lane in its order, until the runner is to stop.
+    private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while let heads = try await next(queue, untilEmpty) {
                 for head in heads {
@@ -75,16 +94,18 @@ extension MutationRunner: Service {
                 set(.offline)
             } else {
                 set(.running)
-                let runnable = try queue.runnable(in: core.name, now: now)
+                let runnable = try runnable(queue, now)
                 if runnable.mustExpire {
-                    try core.layers.remove(try await queue.expire(in: core.name, now: now))
+                    core.layers.remove(try await queue.expire(in: core.name, now: now))
                     core.intent.bell.ring()
                     continue
                 }
                 let heads = take(runnable.heads)
                 if !heads.isEmpty { return heads }
-                try core.layers.tidy()
-                if untilEmpty, try isEmpty(queue) { return nil }
+                if progress.withLock(\.busyLanes.isEmpty) {
+                    core.layers.tidy()
+                    if untilEmpty, try !queue.hasMoving(in: core.name) { return nil }
+                }
                 if let again = runnable.lookAgain {
                     pause = min(pause, max(.milliseconds(1), .seconds(again.timeIntervalSince(now))))
                 }
@@ -95,6 +116,21 @@ extension MutationRunner: Service {
         return nil
     }
 
+    /// The heads of lanes, those first that come after the ones that were taken last; enough of them for all lanes that
+    /// may be busy.
+    private func runnable(_ queue: MutationQueue, _ now: Date) throws -> Runnable {
+        let (last, busy) = progress.withLock { ($0.lastLane, $0.busyLanes.count) }
+        // A lane that is busy may be between two attempts, and its head among those that are found.
+        let limit = options.maximumLanes + busy
+        var found = try queue.runnable(in: core.name, now: now, after: last, limit: limit)
+        guard last != nil, found.heads.count < limit else { return found }
+        let others = try queue.runnable(in: core.name, now: now, limit: limit)
+        let known = Set(found.heads.map(\.id))
+        found.heads += others.heads.filter { !known.contains($0.id) }
+        found.lookAgain = [found.lookAgain, others.lookAgain].compactMap(\.self).min()
+        return found
+    }
+
     /// The heads of lanes that are free, up to as many lanes as may be busy, which are busy from now on.
     private func take(_ heads: [Runnable.Head]) -> [Runnable.Head] {
         progress.withLock { progress in
@@ -102,6 +138,7 @@ extension MutationRunner: Service {
             for head in heads where progress.busyLanes.count < options.maximumLanes {
                 if progress.busyLanes.insert(head.lane).inserted { taken.append(head) }
             }
+            if let last = taken.last { progress.lastLane = last.lane }
             return taken
         }
     }
@@ -111,10 +148,9 @@ extension MutationRunner: Service {
         core.intent.bell.ring()
     }
 
-    private func isEmpty(_ queue: MutationQueue) throws -> Bool {
-        guard progress.withLock({ $0.busyLanes.isEmpty }) else { return false }
-        return try queue.list(MutationFilter(partition: core.name, states: [.pending, .inFlight, .acknowledged]))
-            .allSatisfy(\.isStalled)
+    /// Whether another mutation is to be begun where one has been answered.
+    var goesOn: Bool {
+        progress.withLock { !$0.isStopping && !$0.isSignedOut } && options.connectivity.isConnected
     }
 
     private var isStopping: Bool { progress.withLock { $0.isStopping } }

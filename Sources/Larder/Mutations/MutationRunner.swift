@@ -60,6 +60,8 @@ public final class MutationRunner: Sendable {
         var isSignedOut = false
         var isStopping = false
         var busyLanes: Set<String> = []
+        /// The last that became busy.
+        var lastLane: String?
     }
 
     let core: PartitionCore

@@ -19,7 +19,7 @@ extension Partition {
         let mutation: Mutation
         let queue = try core.intent.database().mutations
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
-        try core.layers.put(mutation)
+        core.layers.put(mutation)
         core.followOthers()
         core.intent.bell.ring()
         return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)

@@ -6,29 +6,34 @@ internal import LarderRecords
 extension PartitionCore {
     /// What a stored mutation says, as it stands now.
     static func operation(of mutation: Mutation) throws(LarderError) -> GraphQLOperation {
-        let variables: Value
-        do { variables = try Value(json: mutation.content.variables) } catch {
-            throw LarderError(.variables, "the variables of mutation \(mutation.id) are no JSON", cause: error)
-        }
-        guard case .object(let members) = variables else {
-            throw LarderError(.variables, "the variables of mutation \(mutation.id) are no object")
-        }
-        return GraphQLOperation(
-            mutation.content.document, name: mutation.content.operationName, variables: members)
+        try operation(mutation.content, of: mutation.id)
     }
 
-    /// Stores the server's answer to a mutation, once for a key.
-    ///
-    /// - Returns: The data of the answer as JSON; nil where it is too much to be kept.
-    func store(
-        _ body: [UInt8], of operation: BoundOperation, key: String, _ changes: [ListChange]
-    ) async throws(LarderError) -> [UInt8]? {
+    static func operation(_ content: MutationContent, of mutation: UUID) throws(LarderError) -> GraphQLOperation {
+        let variables: Value
+        do { variables = try Value(json: content.variables) } catch {
+            throw LarderError(.variables, "the variables of mutation \(mutation) are no JSON", cause: error)
+        }
+        guard case .object(let members) = variables else {
+            throw LarderError(.variables, "the variables of mutation \(mutation) are no object")
+        }
+        return GraphQLOperation(content.document, name: content.operationName, variables: members)
+    }
+
+    /// What the cache is to store of an answer, and the data of the answer as JSON where it is to be kept; nil where
+    /// the mutation is known to have taken effect, and the answer is not known.
+    func prepared(_ noted: NotedAnswer) throws(LarderError) -> (answer: MutationAnswer, result: [UInt8]?)? {
+        let mutation = noted.mutation
+        guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else { return nil }
+        let operation = try operations.bound(Self.operation(of: mutation))
+        let edits = try [ListChange](mutation).map(\.edit)
         do throws(RecordError) {
-            let parsed = try ParsedResponse.parse(body, along: operation.layout)
-            // On disk before the queue forgets the answer, and never stored a second time, over what came later.
-            _ = try await cache.write(parsed, of: operation, applying: AppliedKey(key), edits: changes.map(\.edit), synchronizing: true)
+            var parsed = noted.parsed
+            if parsed == nil { parsed = try ParsedResponse.parse(body, along: operation.layout) }
+            guard let parsed else { return nil }
+            let answer = MutationAnswer(parsed, of: operation, key: key, edits: edits)
             let data = try parsed.assembled().json
-            return data.count <= Self.resultLimit ? data : nil
+            return (answer, data.count <= Self.resultLimit ? data : nil)
         } catch { throw LarderError.parking(error) }
     }
 

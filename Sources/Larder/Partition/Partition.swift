@@ -60,10 +60,10 @@ final class PartitionCore: Sendable {
         self.now = now
         self.logger = logger
         operations = OperationCache(schema)
-        layers = LayerBook(name: name, cache: cache, operations: operations, logger: logger)
+        layers = LayerBook(name: name, cache: cache, operations: operations)
         let watchers = WatcherIndex()
         self.watchers = watchers
-        cache.observe { watchers.publish($0) }
+        cache.observe(while: { !watchers.isEmpty }) { watchers.publish($0) }
     }
 
     /// Shows what is queued already, by whatever process, if anything ever was.

@@ -1,4 +1,5 @@
 package import Foundation
+package import LarderOperations
 package import LarderRecords
 internal import Logging
 
@@ -16,6 +17,11 @@ extension Store {
                 folder: cacheFolder(of: folder).path, stamp: partitionName, options: options.records)
         } catch { throw LarderError(error) }
     }
+}
+
+extension Store {
+    /// What the store wants done, which is made if there is nothing yet.
+    package func operationsDatabase() throws(LarderError) -> OperationsDatabase { try intent.database() }
 }
 
 extension Store.Options {

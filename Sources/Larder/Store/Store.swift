@@ -47,7 +47,7 @@ public final class Store: Sendable {
     /// Where in the program it was opened.
     private let openedBy: String
     private let partitions = Mutex(Partitions())
-    private let intent: Intent
+    let intent: Intent
 
     private struct Partitions {
         var open: [String: Partition] = [:]
@@ -103,6 +103,11 @@ public final class Store: Sendable {
             do throws(RecordError) {
                 var options = options.records
                 options.openedBy = openedBy
+                options.layerFailed = { [logger = self.options.logger] failure in
+                    logger.warning("what a mutation is expected to do cannot be shown", metadata: [
+                        "key": "\(failure.key)", "error": "\(failure.error)",
+                    ])
+                }
                 let cache = try RecordCache(
                     folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
                 let partition = Partition(

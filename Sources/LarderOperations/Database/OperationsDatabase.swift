@@ -47,6 +47,9 @@ package final class OperationsDatabase: Sendable {
     /// Watchers that outlive the process.
     package var watchers: WatcherTable { WatcherTable(database: self) }
 
+    /// How many commits this process has made since it was opened.
+    package var commitCount: Int { writer.commitCount }
+
     /// Closes the file. Writes that were begun end first; calls from now on throw `.closed`. Closing twice does
     /// nothing.
     package func close() throws(OperationsError) {

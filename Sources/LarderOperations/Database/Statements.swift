@@ -3,9 +3,12 @@ internal import GRDB
 internal import GRDBSQLite
 
 /// Statements are compiled once for each connection and kept by their text.
+///
+/// GRDB compiles and keeps them; they are stepped through here. What GRDB does besides, for whoever observes a database,
+/// takes longer than the short statements of a queue themselves, and nobody observes this one.
 extension Database {
     func run(_ sql: String, _ bindings: Bindings = []) throws {
-        try prepared(sql, bindings).execute()
+        _ = try row(sql, bindings) { _ in }
     }
 
     /// Whether there is a row.
@@ -32,43 +35,59 @@ extension Database {
     func row<Value>(
         _ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Value
     ) throws -> Value? {
-        let statement = try prepared(sql, bindings)
-        // The statement is reset when its cursor goes.
-        let cursor = try Row.fetchCursor(statement)
-        return try withExtendedLifetime(cursor) {
-            guard try cursor.next() != nil else { return nil }
-            return try body(Columns(statement: statement.sqliteStatement))
+        try stepping(sql, bindings) { statement in
+            guard try step(statement, sql) else { return nil }
+            return try body(Columns(statement: statement))
         }
     }
 
     func rows<Value>(
         _ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Value
     ) throws -> [Value] {
-        var values: [Value] = []
-        let statement = try prepared(sql, bindings)
-        let cursor = try Row.fetchCursor(statement)
-        try withExtendedLifetime(cursor) {
-            while try cursor.next() != nil { values.append(try body(Columns(statement: statement.sqliteStatement))) }
+        try stepping(sql, bindings) { statement in
+            var values: [Value] = []
+            while try step(statement, sql) { values.append(try body(Columns(statement: statement))) }
+            return values
         }
-        return values
     }
 
-    private func prepared(_ sql: String, _ bindings: Bindings) throws -> Statement {
+    private func stepping<Result>(
+        _ sql: String, _ bindings: Bindings, _ body: (SQLiteStatement) throws -> Result
+    ) throws -> Result {
         let statement = try cachedStatement(sql: sql)
-        // What GRDB does next must not fail; it would if the last use of the statement had.
-        try check(sqlite3_reset(statement.sqliteStatement), sql)
-        // Tells GRDB that the values are not its business, and clears those of the last time.
-        statement.setUncheckedArguments([])
+        return try withExtendedLifetime(statement) {
+            let statement = statement.sqliteStatement
+            // Says once more what the last step said, which was told then.
+            defer { sqlite3_reset(statement) }
+            try bind(bindings, to: statement, sql)
+            return try body(statement)
+        }
+    }
+
+    private func bind(_ bindings: Bindings, to statement: SQLiteStatement, _ sql: String) throws {
+        // What is not bound is null, and not what it was the last time.
+        try check(sqlite3_clear_bindings(statement), sql)
         for (index, value) in zip(Int32(1)..., bindings) {
             guard let value else { continue }
-            try check(value.bind(to: statement.sqliteStatement, at: index), sql)
+            try check(value.bind(to: statement, at: index), sql)
         }
-        return statement
+    }
+
+    /// Whether there is another row.
+    private func step(_ statement: SQLiteStatement, _ sql: String) throws -> Bool {
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let code: throw failure(code, sql)
+        }
     }
 
     private func check(_ code: Int32, _ sql: String) throws {
-        guard code != SQLITE_OK else { return }
-        throw DatabaseError(resultCode: ResultCode(rawValue: code), message: lastErrorMessage, sql: sql)
+        guard code == SQLITE_OK else { throw failure(code, sql) }
+    }
+
+    private func failure(_ code: Int32, _ sql: String) -> DatabaseError {
+        DatabaseError(resultCode: ResultCode(rawValue: code), message: lastErrorMessage, sql: sql)
     }
 }
 

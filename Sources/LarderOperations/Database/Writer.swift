@@ -4,10 +4,11 @@ internal import Synchronization
 
 /// Makes writes one after the other, those that wait together in one commit.
 ///
-/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. Each write is alone in a
-/// savepoint, so that one which fails takes nobody with it. All are told after the commit, and not before.
+/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A write that fails takes nobody
+/// with it: the others are made again, each in a savepoint. All are told after the commit, and not before.
 final class Writer: Sendable {
     struct Job: Sendable {
+        /// Made again where the transaction has to be.
         let work: @Sendable (Database) throws -> Void
         let completion: @Sendable (Result<Void, OperationsError>) -> Void
     }
@@ -15,13 +16,22 @@ final class Writer: Sendable {
     private struct State {
         var waiting: [Job] = []
         var isClosed = false
-        /// How many shared the last commit: as many may be about to come again.
-        var lastCount = 0
+        /// Whether a block that takes what is waiting is to run.
+        var isScheduled = false
+        /// How many wait soon, if those who shared the last commit come again.
+        var expected = 0
+        var patience = Writer.patience
+        /// How often in a row they did not come, and how many commits are still to be made without waiting for them.
+        var disappointments = 0
+        var hurries = 0
+        var commitCount = 0
     }
 
-    /// How long a commit is held up for those who shared the last one. Two orders below what a synced commit takes
-    /// on a disk; without it, one in two commits would hold a single write while all others just miss it.
-    private static let patience = DispatchTimeInterval.microseconds(60)
+    /// How long a commit is held up for those who shared the last one: for half of what that took, within these. Whoever
+    /// comes too late waits for a whole one.
+    private static let patience = Duration.microseconds(60)
+    private static let longestPatience = Duration.milliseconds(2)
+    private static let mostDisappointments = 6
 
     private let pool: DatabasePool
     private let isReadOnly: Bool
@@ -32,6 +42,8 @@ final class Writer: Sendable {
         self.pool = pool
         self.isReadOnly = isReadOnly
     }
+
+    var commitCount: Int { state.withLock { $0.commitCount } }
 
     /// Refuses whatever comes from now on.
     func close() { state.withLock { $0.isClosed = true } }
@@ -57,28 +69,29 @@ final class Writer: Sendable {
             let message = "the store of intent was opened for reading only; open it for writing"
             return job.completion(.failure(OperationsError(.notWritable, message)))
         }
-        let isOpen = state.withLock { state in
-            guard !state.isClosed else { return false }
+        let (isOpen, isFirst) = state.withLock { state in
+            guard !state.isClosed else { return (false, false) }
             state.waiting.append(job)
-            return true
+            defer { state.isScheduled = true }
+            return (true, !state.isScheduled)
         }
         guard isOpen else { return job.completion(.failure(.closed)) }
+        if isFirst { pool.asyncWriteWithoutTransaction { self.run(self.takeWaiting(), $0) } }
         arrivals.signal()
-        pool.asyncWriteWithoutTransaction { db in
-            let jobs = self.takeWaiting()
-            // An earlier block has taken all.
-            if !jobs.isEmpty { self.run(jobs, db) }
-        }
     }
 
     private func takeWaiting() -> [Job] {
-        let deadline = DispatchTime.now() + Self.patience
-        while state.withLock({ !$0.waiting.isEmpty && $0.waiting.count < $0.lastCount }) {
-            if arrivals.wait(timeout: deadline) == .timedOut { break }
+        let patience = state.withLock { state -> Duration? in
+            guard state.waiting.count < state.expected else { return nil }
+            if state.hurries > 0 {
+                state.hurries -= 1
+                return nil
+            }
+            return state.patience
         }
+        if let patience { waitForOthers(within: patience) }
         let jobs = state.withLock { state in
-            defer { state.waiting = [] }
-            if !state.waiting.isEmpty { state.lastCount = state.waiting.count }
+            defer { (state.waiting, state.isScheduled) = ([], false) }
             return state.waiting
         }
         // The signals of those that were taken; a later one's that goes with them costs it only the patience.
@@ -86,9 +99,29 @@ final class Writer: Sendable {
         return jobs
     }
 
+    private func waitForOthers(within patience: Duration) {
+        let deadline = DispatchTime.now() + .nanoseconds(Int(patience.components.attoseconds / 1_000_000_000))
+        while state.withLock({ $0.waiting.count < $0.expected }) {
+            guard arrivals.wait(timeout: deadline) == .timedOut else { continue }
+            return state.withLock { state in
+                state.disappointments = min(state.disappointments + 1, Self.mostDisappointments)
+                state.hurries = 1 << state.disappointments
+            }
+        }
+        state.withLock { $0.disappointments = 0 }
+    }
+
     private func run(_ jobs: [Job], _ db: Database) {
+        let start = ContinuousClock.now
         do {
-            for (job, outcome) in zip(jobs, try commit(jobs, db)) { job.completion(outcome) }
+            let outcomes = try commit(jobs, db)
+            let time = ContinuousClock.now - start
+            // Before anybody is told: whoever comes again then is one of them.
+            state.withLock { state in
+                state.expected = state.waiting.count + jobs.count
+                state.patience = min(max(time / 2, Self.patience), Self.longestPatience)
+            }
+            for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
         } catch {
             let failure = OperationsError.translated(error)
             // What does not fit together may fit alone. Whatever else prevented the commit would do so again, and
@@ -103,15 +136,38 @@ final class Writer: Sendable {
 
     /// Makes one commit of the jobs. Throws if nothing was committed.
     private func commit(_ jobs: [Job], _ db: Database) throws -> [Result<Void, OperationsError>] {
+        if jobs.count > 1, try commitWhole(jobs, db) { return jobs.map { _ in .success(()) } }
+        return try transaction(db) {
+            let outcomes = try jobs.count == 1 ? [alone(jobs[0], db)] : jobs.map { try savepoint($0, db) }
+            return (outcomes, outcomes.contains { (try? $0.get()) != nil })
+        }
+    }
+
+    /// Makes the commit if none of the jobs fails. Savepoints cost as much as short writes do, and are for the others.
+    private func commitWhole(_ jobs: [Job], _ db: Database) throws -> Bool {
+        try transaction(db) {
+            do {
+                for job in jobs { try job.work(db) }
+                return (true, true)
+            } catch let error where db.isInsideTransaction && OperationsError.translated(error).code != .full {
+                return (false, false)
+            }
+        }
+    }
+
+    private func transaction<Outcome>(
+        _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
+    ) throws -> Outcome {
         try db.beginTransaction(.immediate)
         do {
-            let outcomes = try jobs.count == 1 ? [alone(jobs[0], db)] : jobs.map { try savepoint($0, db) }
-            if outcomes.contains(where: { (try? $0.get()) != nil }) {
+            let (outcome, isKept) = try body()
+            if isKept {
                 try db.commit()
+                state.withLock { $0.commitCount += 1 }
             } else if db.isInsideTransaction {
                 try db.rollback()
             }
-            return outcomes
+            return outcome
         } catch {
             // SQLite has ended the transaction by itself after some failures.
             if db.isInsideTransaction { try? db.rollback() }
@@ -124,7 +180,7 @@ final class Writer: Sendable {
     }
 
     private func savepoint(_ job: Job, _ db: Database) throws -> Result<Void, OperationsError> {
-        try db.cachedStatement(sql: "SAVEPOINT job").execute()
+        try db.execute(sql: "SAVEPOINT job")
         do {
             try job.work(db)
         } catch {
@@ -133,7 +189,7 @@ final class Writer: Sendable {
             try db.execute(sql: "ROLLBACK TRANSACTION TO SAVEPOINT job; RELEASE SAVEPOINT job")
             return .failure(failure)
         }
-        try db.cachedStatement(sql: "RELEASE SAVEPOINT job").execute()
+        try db.execute(sql: "RELEASE SAVEPOINT job")
         return .success(())
     }
 }

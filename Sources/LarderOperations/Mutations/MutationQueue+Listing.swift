@@ -36,6 +36,15 @@ extension MutationQueue {
         try read { try $0.list(filter, after: after, limit: limit) }
     }
 
+    /// What the unsettled mutations of a partition are expected to do, in their sequence; those that say nothing of it
+    /// are left out, as are dead letters.
+    package func expectations(in partition: String) throws(OperationsError) -> [Expectation] {
+        try read { transaction in
+            guard let number = try transaction.db.partition(partition) else { return [] }
+            return try transaction.expectations(in: number)
+        }
+    }
+
     /// How many of a partition, or of all, are in each state. O(rows of the file).
     package func counts(in partition: String? = nil) throws(OperationsError) -> [MutationState: Int] {
         try counts().reduce(into: [:]) { sums, entry in
@@ -60,6 +69,13 @@ extension MutationQueue {
     package func hasUnsent(in partition: String) throws(OperationsError) -> Bool {
         try read { transaction in
             try transaction.db.partition(partition).map(transaction.hasUnsent(in:)) ?? false
+        }
+    }
+
+    /// Whether anything is pending, in flight or acknowledged that does not wait for a dead letter. O(log n).
+    package func hasMoving(in partition: String) throws(OperationsError) -> Bool {
+        try read { transaction in
+            try transaction.db.partition(partition).map(transaction.hasMoving(in:)) ?? false
         }
     }
 

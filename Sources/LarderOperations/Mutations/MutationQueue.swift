@@ -63,6 +63,19 @@ package struct MutationQueue: Sendable {
         try await apply([.answer(attempt, answer, temporaryIDs: temporaryIDs)], now: now)
     }
 
+    /// Notes an answer, and begins the next of the lane in the same commit.
+    ///
+    /// - Returns: The next, where there is one that can be sent now.
+    package func answer(
+        _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String], beginningNextAs owner: String,
+        now: Date
+    ) async throws(OperationsError) -> Mutation? {
+        try await apply(
+            [.answer(attempt, answer, temporaryIDs: temporaryIDs), .beginNext(after: attempt.mutation, owner: owner)],
+            now: now
+        ).first
+    }
+
     package func settle(_ id: UUID, result: [UInt8]? = nil, now: Date) async throws(OperationsError) {
         try await apply([.settle(id, result: result)], now: now)
     }

@@ -52,14 +52,52 @@ extension QueueTransaction {
         return try db.rows(sql, bindings) { try Mutation($0) }
     }
 
+    func expectations(in partition: Int64) throws -> [Expectation] {
+        // Most share their documents.
+        var documents: [String: String] = [:]
+        return try db.rows(
+            """
+            SELECT m.sequence, m.id, m.idempotency_key, c.document, c.operation_name, c.variables,
+                c.optimistic_response, c.list_edits, c.updater
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
+            WHERE m.partition = ? AND m.state < 3
+                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL OR c.updater IS NOT NULL)
+            ORDER BY m.sequence
+            """, [partition]
+        ) { row in
+            let id = try row.uuid(1)
+            let text = try row.text(3)
+            let document = documents[text] ?? text
+            documents[document] = document
+            return Expectation(
+                sequence: try row.integer(0), id: id,
+                idempotencyKey: try row.optional(2, row.text) ?? id.uuidString.lowercased(),
+                content: MutationContent(
+                    document: document, operationName: try row.optional(4, row.text), variables: try row.bytes(5),
+                    optimisticResponse: try row.optional(6, row.bytes), listEdits: try row.optional(7, row.bytes),
+                    updater: try row.optional(8, row.text)))
+        }
+    }
+
     func hasUnsent(in partition: Int64) throws -> Bool {
         // Whatever is stalled waits for a dead letter, which is found.
+        try hasQueued(in: partition) || hasDone(.deadLetter, in: partition)
+    }
+
+    func hasMoving(in partition: Int64) throws -> Bool {
+        try hasQueued(in: partition) || hasDone(.acknowledged, in: partition)
+    }
+
+    private func hasQueued(in partition: Int64) throws -> Bool {
         try db.exists(
             "SELECT 1 FROM mutation INDEXED BY mutation_lane WHERE partition = ? AND queued = 1 LIMIT 1", [partition])
-            || db.exists(
-                """
-                SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = 3 LIMIT 1
-                """, [partition])
+    }
+
+    private func hasDone(_ state: MutationState, in partition: Int64) throws -> Bool {
+        try db.exists(
+            """
+            SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = ? LIMIT 1
+            """, [partition, state.rawValue])
     }
 }
 

@@ -10,6 +10,7 @@ extension QueueTransaction {
             try retryLater(attempt, at: at, failure, revision, now: now)
         case .answer(let attempt, let answer, let real):
             try acknowledge(attempt, answer, real, now: now)
+        case .beginNext(let id, let owner): return try beginNext(after: id, owner: owner, now: now)
         case .settle(let id, let result): try settle(id, result: result, now: now)
         case .setAside(let id, let state, let failure):
             try setAside(sequence: entry(id, in: state).sequence, failure)
@@ -46,6 +47,21 @@ extension QueueTransaction {
         mutation.notBefore = nil
         return mutation
     }
+
+    private func beginNext(after id: UUID, owner: String, now: Date) throws -> Mutation? {
+        let entry = try entry(id)
+        let next = try db.row(Self.nextSQL, [entry.partition, entry.lane]) { try $0.uuid(0) }
+        do {
+            return try next.map { try begin($0, owner: owner, now: now) }
+        } catch let error as OperationsError where [.notItsTurn, .expired].contains(error.code) {
+            return nil
+        }
+    }
+
+    static let nextSQL = """
+        SELECT id FROM mutation INDEXED BY mutation_lane
+        WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1
+        """
 
     /// Whether it is not to be sent yet.
     private func isWaiting(_ mutation: Mutation, _ now: Date) throws -> Bool {

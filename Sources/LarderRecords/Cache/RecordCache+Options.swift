@@ -30,6 +30,9 @@ extension RecordCache {
         /// What time it is, in milliseconds since 1970: noted with the mutations whose answers are stored.
         package var now: @Sendable () -> Int64 = { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
 
+        /// Told of optimistic layers that cannot be worked out, and so are left out.
+        package var layerFailed: @Sendable (LayerFailure) -> Void = { _ in }
+
         package init() {}
 
         var environment: Environment.Options {

@@ -18,19 +18,42 @@ extension RecordCache {
         applying key: AppliedKey? = nil, edits: [ListEdit] = [], synchronizing: Bool = false,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        let steps: [WriteWork] = edits.map { edit in
+        try await write(
+            deadline: deadline, synchronizing: synchronizing, then: Self.steps(edits),
+            storing(parsed, of: operation, to: root, applying: key))
+    }
+
+    /// Stores the answers of mutations in their order, in one commit which survives power loss.
+    ///
+    /// - Returns: For each, in order, what came of it: those that fail do so alone.
+    /// - Throws: What kept all of them from being tried.
+    package func write(
+        _ answers: [MutationAnswer], deadline: ContinuousClock.Instant? = nil
+    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
+        guard !answers.isEmpty else { return [] }
+        return try await write(deadline: deadline, synchronizing: true, answers.map { answer in
+            (storing(answer.parsed, of: answer.operation, to: .query, applying: answer.key), Self.steps(answer.edits))
+        })
+    }
+
+    private func storing(
+        _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root, applying key: AppliedKey?
+    ) -> WriteWork {
+        { (generation, transaction, changes) throws in
+            var changes = changes
+            if let key, try !changes.note(key, .applied, self.options.now(), generation, transaction) { return changes }
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
+            return try writer.run(.init(root, operation), transaction)
+        }
+    }
+
+    private static func steps(_ edits: [ListEdit]) -> [WriteWork] {
+        edits.map { edit in
             { (generation, transaction, changes) throws in
                 var changes = changes
                 try changes.edit(edit, generation, transaction)
                 return changes
             }
-        }
-        return try await write(deadline: deadline, synchronizing: synchronizing, then: steps) {
-            (generation, transaction, changes) throws in
-            var changes = changes
-            if let key, try !changes.note(key, .applied, self.options.now(), generation, transaction) { return changes }
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
-            return try writer.run(.init(root, operation), transaction)
         }
     }
 

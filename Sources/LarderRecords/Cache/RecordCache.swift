@@ -12,7 +12,7 @@ package final class RecordCache: Sendable {
     private let current: Mutex<Generation>
     let writer: RecordWriterQueue
     let programCode = ProgramCode()
-    let layers = LayerStack()
+    let layers: LayerStack
     private let isClosed = Atomic<Bool>(false)
 
     /// Opens the cache in a folder, which is made unless `options` says read-only.
@@ -23,6 +23,7 @@ package final class RecordCache: Sendable {
         folder = GenerationFolder(path: path, stamp: stamp, options: options)
         let first = try translated { [folder] in try folder.openCurrent() }
         current = Mutex(first)
+        layers = LayerStack(failed: options.layerFailed)
         writer = RecordWriterQueue(label: options.label, numbering: first.identity)
     }
 
@@ -149,15 +150,36 @@ package final class RecordCache: Sendable {
         deadline: ContinuousClock.Instant?, synchronizing: Bool = false, then steps: [WriteWork] = [],
         _ work: @escaping WriteWork
     ) async throws(RecordError) -> Commit {
+        let outcomes = try await write(deadline: deadline, synchronizing: synchronizing, [(work, steps)])
+        guard let outcome = outcomes.first else { throw RecordError(.storage, "a write had no outcome") }
+        return try outcome.get()
+    }
+
+    /// The same for several writes, of which each fails alone.
+    func write(
+        deadline: ContinuousClock.Instant?, synchronizing: Bool, _ works: [(work: WriteWork, then: [WriteWork])]
+    ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await takingTurn(until: deadline) { turn in
-            let begun: WriteWork = { (generation, transaction, changes) throws in
-                try turn.begin()
-                return try work(generation, transaction, changes)
+            // Each is told by the writer's thread, in order.
+            let outcomes = Mutex<[Result<Commit, RecordError>]>([])
+            let count = works.count
+            let jobs = works.map { (work, steps) in
+                let begun: WriteWork = { (generation, transaction, changes) throws in
+                    try turn.begin()
+                    return try work(generation, transaction, changes)
+                }
+                return WriteJob(
+                    deadline: deadline, synchronizes: synchronizing, steps: [begun] + steps,
+                    completion: { outcome in
+                        let all = outcomes.withLock { outcomes in
+                            outcomes.append(outcome)
+                            return outcomes
+                        }
+                        if all.count == count { turn.end(.success(all)) }
+                    })
             }
-            let job = WriteJob(
-                deadline: deadline, synchronizes: synchronizing, steps: [begun] + steps, completion: { turn.end($0) })
-            writer.enqueue(job, for: self)
+            writer.enqueue(jobs, for: self)
         }
     }
 
@@ -182,7 +204,14 @@ package final class RecordCache: Sendable {
 
     /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread; and
     /// with what optimistic layers make different, which is no commit.
-    package func observe(_ observer: @escaping @Sendable (Commit) -> Void) { writer.observe(observer) }
+    ///
+    /// - Parameter isListening: Whether the observer has anybody to tell. What layers make different is worked out only
+    ///   then; once there is somebody again, it is told that everything may be.
+    package func observe(
+        while isListening: @escaping @Sendable () -> Bool = { true }, _ observer: @escaping @Sendable (Commit) -> Void
+    ) {
+        writer.observe(Observer(isListening: isListening, tell: observer))
+    }
 }
 
 extension RecordCache.Root: Hashable {

@@ -21,6 +21,13 @@ package struct Commit: Sendable {
     package var isOfLayers = false
 }
 
+/// Who is told of commits.
+struct Observer: Sendable {
+    /// Whether it has anybody to tell.
+    let isListening: @Sendable () -> Bool
+    let tell: @Sendable (Commit) -> Void
+}
+
 struct WriteJob: Sendable {
     let deadline: ContinuousClock.Instant
     /// Whether the commit must survive power loss, whatever the cache's durability.
@@ -38,12 +45,21 @@ final class RecordWriterQueue: Sendable {
     /// One block runs at a time, and each from begin to commit on one thread, as LMDB's write transactions must.
     private let queue: DispatchQueue
     private let waiting = Mutex<[WriteJob]>([])
-    private let observers = Mutex<[@Sendable (Commit) -> Void]>([])
+    private let observers = Mutex<[Observer]>([])
     private let others = OtherProcesses()
     /// Memory that goes from commit to commit. Unsafe: used by blocks of `queue` alone, of which one runs at a time.
     private nonisolated(unsafe) let scratch = ByteBuffer()
     /// More than this is given back after a commit.
     private static let scratchLimit = 4 << 20
+    /// Many layers take long to work out. Then it is done less often after commits, so that it takes half of the
+    /// writer's time at most.
+    private struct Telling {
+        var due = ContinuousClock.now
+        var isScheduled = false
+    }
+
+    private let telling = Mutex(Telling())
+    private static let shortTelling = Duration.milliseconds(2)
     /// The numbering of the generation that the observers were told of last.
     private let toldNumbering: Mutex<UInt64>
 
@@ -53,10 +69,10 @@ final class RecordWriterQueue: Sendable {
         queue = DispatchQueue(label: "\(label).records.writer")
     }
 
-    func observe(_ observer: @escaping @Sendable (Commit) -> Void) { observers.withLock { $0.append(observer) } }
+    func observe(_ observer: Observer) { observers.withLock { $0.append(observer) } }
 
-    func enqueue(_ job: WriteJob, for cache: RecordCache) {
-        waiting.withLock { $0.append(job) }
+    func enqueue(_ jobs: [WriteJob], for cache: RecordCache) {
+        waiting.withLock { $0 += jobs }
         queue.async {
             let jobs = self.waiting.withLock { waiting in
                 defer { waiting = [] }
@@ -220,18 +236,43 @@ final class RecordWriterQueue: Sendable {
     /// Tells the observers if the layers do something else to the answers than when they were told last: the mutation
     /// of one has become known, or what they were laid over has changed. On the writer's thread.
     private func tellLayers(of cache: RecordCache) {
+        guard isHeard else { return cache.layers.nobodyListens() }
+        let now = ContinuousClock.now
+        let (isDue, isScheduled) = telling.withLock { telling in
+            guard telling.due > now else { return (true, false) }
+            defer { telling.isScheduled = true }
+            return (false, telling.isScheduled)
+        }
+        guard isDue else {
+            if !isScheduled { tellLayersLater(of: cache) }
+            return
+        }
         if let commit = cache.layers.untold(of: cache) { tell(commit) }
+        let time = ContinuousClock.now - now
+        if time > Self.shortTelling { telling.withLock { $0.due = .now + time } }
+    }
+
+    private func tellLayersLater(of cache: RecordCache) {
+        let wait = telling.withLock { ContinuousClock.now.duration(to: $0.due) }.components
+        let nanoseconds = max(wait.seconds, 0) * 1_000_000_000 + wait.attoseconds / 1_000_000_000
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds))) { [weak cache] in
+            self.telling.withLock { $0.isScheduled = false }
+            if let cache { self.tellLayers(of: cache) }
+        }
     }
 
     /// Tells the observers that other layers were set, on the writer's thread. What to tell is worked out at once, so
     /// that nothing reads the cache after this returns.
     func layersWereSet(in cache: RecordCache) {
+        guard isHeard else { return cache.layers.nobodyListens() }
         guard let commit = cache.layers.untold(of: cache) else { return }
         queue.async { self.tell(commit) }
     }
 
+    private var isHeard: Bool { observers.withLock { $0 }.contains { $0.isListening() } }
+
     private func tell(_ commit: Commit) {
-        for observer in observers.withLock({ $0 }) { observer(commit) }
+        for observer in observers.withLock({ $0 }) { observer.tell(commit) }
     }
 
     /// Tells the observers what other processes have committed, between commits of this one.

@@ -10,7 +10,7 @@ final class LayerSet: Sendable {
 
     /// Whether the first layers are those of another set.
     func begins(with other: LayerSet) -> Bool {
-        other.layers.count <= layers.count && zip(layers, other.layers).allSatisfy { $0.isSame(as: $1) }
+        other.layers.count <= layers.count && zip(layers, other.layers).allSatisfy { $0 === $1 }
     }
 }
 
@@ -32,9 +32,19 @@ final class LayerStack: Sendable {
     /// Whether there are layers: all that a read without them looks at.
     private let isActive = Atomic<Bool>(false)
     private let state = Mutex(State())
-    /// Of which the observers know, or will before anything else is told.
-    private let told = Mutex<Overlay?>(nil)
+    /// What the observers know of, or will before anything else is told.
+    private enum Told {
+        case overlay(Overlay?)
+        /// There was nobody to be told.
+        case unknown
+    }
+
+    private let told = Mutex(Told.overlay(nil))
     let numbers = OverlayNumbers()
+    /// Told of each layer that is left out.
+    private let failed: @Sendable (LayerFailure) -> Void
+
+    init(failed: @escaping @Sendable (LayerFailure) -> Void) { self.failed = failed }
 
     /// Nil where there are no layers.
     @inline(__always)
@@ -73,6 +83,8 @@ final class LayerStack: Sendable {
         let snapshot = try OverlayBuilder(generation: generation, numbers: numbers)
             .layered(transaction, under: set.layers, goingOnFrom: earlier)
         let overlay = snapshot.layers
+        let known = Set(state.withLock { $0.kept }?.overlay.failures.map(\.key) ?? [])
+        for failure in overlay.failures where !known.contains(failure.key) { failed(failure) }
         keep(Kept(set: set, overlay: overlay, snapshot: id, state: overlay.basis.state))
         return snapshot
     }
@@ -89,22 +101,34 @@ final class LayerStack: Sendable {
         }
     }
 
+    /// Takes note that something may have become different while nobody listened.
+    func nobodyListens() {
+        told.withLock { told in
+            if case .overlay(nil) = told, current == nil { return }
+            told = .unknown
+        }
+    }
+
     /// What observers have not been told of; nil if that is nothing. Whoever asks tells them.
     func untold(of cache: RecordCache) -> Commit? {
         told.withLock { told in
             // Loaded before the snapshot, as for a read.
             let set = current
-            if told == nil, set == nil { return nil }
+            if case .overlay(nil) = told, set == nil { return nil }
             do {
                 return try cache.takingSnapshot { generation, transaction in
                     let position = try GenerationState.stored(transaction, generation.tables).position
                     var new: Overlay?
                     if let set { new = try layered(transaction, under: set, generation).layers }
-                    defer { told = new }
-                    if told === new { return nil }
+                    defer { told = .overlay(new) }
+                    guard case .overlay(let old) = told else {
+                        return Commit(
+                            generation: generation.identity, changes: .everything, position: position, isOfLayers: true)
+                    }
+                    if old === new { return nil }
                     // In another generation's numbers nobody knows what was told.
-                    let isSame = told?.generation.identity == generation.identity
-                    let changes = Overlay.difference(isSame ? told : nil, new)
+                    let isSame = old?.generation.identity == generation.identity
+                    let changes = Overlay.difference(isSame ? old : nil, new)
                     if changes.isEmpty { return nil }
                     return Commit(
                         generation: generation.identity, changes: changes, position: position, isOfLayers: true)
@@ -140,15 +164,13 @@ extension RecordCache {
     /// A layer stays out of sight in every snapshot that knows of its mutation, so that its answer and the layer are
     /// never seen together; take it out some time after the answer is stored.
     ///
-    /// - Returns: The layers that cannot be worked out, and so are left out.
-    /// - Throws: What keeps the cache from being read. The layers are set nevertheless.
-    /// - Complexity: O(n) in what the layers hold; once for them, and again whenever something is committed that they
-    ///   read.
-    @discardableResult
-    package func setLayers(_ layers: [OptimisticLayer]) throws(RecordError) -> [LayerFailure] {
+    /// Layers that cannot be worked out are left out; `Options.layerFailed` is told of them.
+    ///
+    /// - Complexity: O(n) in the layers. What they hold is worked out when somebody reads or listens next, and again
+    ///   whenever something is committed that they read.
+    package func replaceLayers(_ layers: [OptimisticLayer]) {
         self.layers.replace(with: layers)
         writer.layersWereSet(in: self)
-        return try layerFailures()
     }
 
     /// The layers that cannot be worked out over what the cache holds now, and so are left out.

@@ -1,13 +1,24 @@
+internal import Synchronization
+
 /// What a mutation that has not been answered does to the answers of a cache, and to nothing that is stored.
-package struct OptimisticLayer: Sendable {
-    /// The mutation's. As soon as a snapshot knows of it, the layer is not seen in that snapshot.
-    package let key: AppliedKey
-    /// A response as the server may give it, stored as that would be.
-    package var response: Answer?
-    /// Cache keys of objects that are no more; those that are not in the cache are passed over.
-    package var removals: [String]
-    /// What becomes of lists, after all else.
-    package var edits: [ListEdit]
+///
+/// What it does may be worked out when somebody reads through it for the first time: a long queue is opened without.
+package final class OptimisticLayer: Sendable {
+    /// What a layer does.
+    package struct Content: Sendable {
+        /// A response as the server may give it, stored as that would be.
+        package var response: Answer?
+        /// Cache keys of objects that are no more; those that are not in the cache are passed over.
+        package var removals: [String]
+        /// What becomes of lists, after all else.
+        package var edits: [ListEdit]
+
+        package init(response: Answer? = nil, removals: [String] = [], edits: [ListEdit] = []) {
+            self.response = response
+            self.removals = removals
+            self.edits = edits
+        }
+    }
 
     package struct Answer: Sendable {
         package let operation: BoundOperation
@@ -21,22 +32,41 @@ package struct OptimisticLayer: Sendable {
         }
     }
 
+    private enum Reading {
+        case unread(@Sendable () throws(RecordError) -> Content)
+        case read(Result<Content, RecordError>)
+    }
+
+    /// The mutation's. As soon as a snapshot knows of it, the layer is not seen in that snapshot.
+    package let key: AppliedKey
+    private let reading: Mutex<Reading>
+
     package init(
         key: AppliedKey, response: Answer? = nil, removals: [String] = [], edits: [ListEdit] = []
     ) {
         self.key = key
-        self.response = response
-        self.removals = removals
-        self.edits = edits
+        reading = Mutex(.read(.success(Content(response: response, removals: removals, edits: edits))))
     }
-}
 
-extension OptimisticLayer {
-    /// Whether it is the same layer, with the same response in memory.
-    func isSame(as other: OptimisticLayer) -> Bool {
-        key == other.key && response?.parsed === other.response?.parsed
-            && response?.operation === other.response?.operation && response?.root == other.response?.root
-            && removals == other.removals && edits == other.edits
+    /// - Parameter content: Called once, when it is needed first. If it throws, the layer is left out.
+    package init(key: AppliedKey, content: @escaping @Sendable () throws(RecordError) -> Content) {
+        self.key = key
+        reading = Mutex(.unread(content))
+    }
+
+    var content: Content {
+        get throws(RecordError) {
+            let result = reading.withLock { reading in
+                if case .unread(let read) = reading {
+                    do throws(RecordError) { reading = .read(.success(try read())) } catch {
+                        reading = .read(.failure(error))
+                    }
+                }
+                guard case .read(let result) = reading else { return Result<Content, RecordError>.success(Content()) }
+                return result
+            }
+            return try result.get()
+        }
     }
 }
 

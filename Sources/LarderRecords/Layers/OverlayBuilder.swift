@@ -62,16 +62,17 @@ struct OverlayBuilder {
             changes.numbers = numbers
             return changes
         }
-        if let answer = layer.response {
+        let content = try layer.content
+        if let answer = content.response {
             let writer = ResponseWriter(answer.parsed, of: answer.operation, in: generation, blank)
             overlay.lay(try writer.run(.init(answer.root, answer.operation), snapshot))
         }
-        for key in layer.removals where key != CacheKey.queryRoot {
+        for key in content.removals where key != CacheKey.queryRoot {
             guard let id = try generation.tables.record(of: key, snapshot) else { continue }
             var changes = blank
             if try changes.removeEntity(id, leavingTombstone: true, generation, snapshot) { overlay.lay(changes) }
         }
-        for edit in layer.edits {
+        for edit in content.edits {
             var changes = blank
             try changes.edit(edit, generation, snapshot)
             if !changes.isEmpty { overlay.lay(changes) }

@@ -166,24 +166,23 @@ struct LayerModelTests {
     ) throws -> OptimisticLayer {
         let names = effect.fields.keys.sorted()
         let members = names.map { ",\"\($0)\":\(effect.fields[$0] ?? 0)" }.joined()
-        var layer = try sample.layer(
+        return try sample.layer(
             key, "{ movie(id: \(effect.id)) { id \(names.joined(separator: " ")) } }",
-            data: #"{"movie":{"__typename":"Movie","id":"\#(effect.id)"\#(members)}}"#)
-        layer.removals = effect.removes.map { ["Movie:\($0)"] } ?? []
-        layer.edits = effect.edit.map { [$0] } ?? []
-        return layer
+            data: #"{"movie":{"__typename":"Movie","id":"\#(effect.id)"\#(members)}}"#,
+            removals: effect.removes.map { ["Movie:\($0)"] } ?? [], edits: effect.edit.map { [$0] } ?? [])
     }
 
     /// Stores what a layer holds, as this process does or another.
     private func write(
         _ layer: OptimisticLayer, _ key: AppliedKey?, in sample: SampleCache, _ random: inout SeededNumbers
     ) async throws {
-        let answer = try #require(layer.response)
+        let content = try layer.content
+        let answer = try #require(content.response)
         if Bool.random(using: &random) {
-            try sample.cache.writeAsAnother(answer, edits: layer.edits, applying: key)
+            try sample.cache.writeAsAnother(answer, edits: content.edits, applying: key)
             if Bool.random(using: &random) { try await sample.cache.noticeOtherProcesses() }
         } else {
-            _ = try await sample.cache.write(answer.parsed, of: answer.operation, applying: key, edits: layer.edits)
+            _ = try await sample.cache.write(answer.parsed, of: answer.operation, applying: key, edits: content.edits)
         }
     }
 
@@ -256,14 +255,14 @@ struct LayerModelTests {
             }
             for number in 1...60 {
                 let text = "{ movie(id: \"n\(number)\") { id } }"
-                var layer = try sample.layer(
+                let layer = try sample.layer(
                     "k\(number)", "{ movie(id: \"tmp\(number)\") { id } }",
-                    data: #"{"movie":{"__typename":"Movie","id":"tmp\#(number)"}}"#)
-                layer.edits = [ListEdit(field: "movies", .insert(key: "Movie:tmp\(number)", at: .start))]
+                    data: #"{"movie":{"__typename":"Movie","id":"tmp\#(number)"}}"#,
+                    edits: [ListEdit(field: "movies", .insert(key: "Movie:tmp\(number)", at: .start))])
                 try cache.setLayers([layer])
                 let answer = try sample.layer(
                     "-", text, data: #"{"movie":{"__typename":"Movie","id":"n\#(number)"}}"#)
-                let response = try #require(answer.response)
+                let response = try #require(answer.content.response)
                 let edit = ListEdit(field: "movies", .insert(key: "Movie:n\(number)", at: .start))
                 if number % 2 == 0 {
                     try cache.writeAsAnother(response, edits: [edit], applying: layer.key)

@@ -272,12 +272,24 @@ struct LayerTests {
     }
 }
 
+extension RecordCache {
+    /// Replaces the layers, and answers those that cannot be worked out.
+    @discardableResult
+    func setLayers(_ layers: [OptimisticLayer]) throws -> [LayerFailure] {
+        replaceLayers(layers)
+        return try layerFailures()
+    }
+}
+
 extension SampleCache {
-    func layer(_ key: String, _ text: String, data: String, edits: [ListEdit] = []) throws -> OptimisticLayer {
+    func layer(
+        _ key: String, _ text: String, data: String, removals: [String] = [], edits: [ListEdit] = []
+    ) throws -> OptimisticLayer {
         let operation = try operation(text)
         let parsed = try ParsedResponse.parse(Array("{\"data\":\(data)}".utf8), along: operation.layout)
         return OptimisticLayer(
-            key: try #require(AppliedKey(key)), response: .init(parsed, of: operation), edits: edits)
+            key: try #require(AppliedKey(key)), response: .init(parsed, of: operation), removals: removals,
+            edits: edits)
     }
 
     func titleLayer(_ key: String, movie: String, _ title: String) throws -> OptimisticLayer {

@@ -7,6 +7,10 @@ import LarderOperations
 final class BareQueue {
     private var database: OpaquePointer?
     private var insertion: OpaquePointer?
+    private var beginning: OpaquePointer?
+    private var answering: OpaquePointer?
+    private var deletion: OpaquePointer?
+    private var selection: OpaquePointer?
 
     init(file: String) throws {
         try Self.check(sqlite3_open(file, &database))
@@ -16,19 +20,85 @@ final class BareQueue {
             CREATE TABLE mutation (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
                 partition INTEGER NOT NULL, lane TEXT NOT NULL, state INTEGER NOT NULL, attempts INTEGER NOT NULL,
                 created INTEGER NOT NULL, document TEXT NOT NULL, operation_name TEXT, variables BLOB NOT NULL,
-                optimistic_response BLOB)
+                optimistic_response BLOB, answer BLOB)
             """,
         ] { try Self.check(sqlite3_exec(database, statement, nil, nil, nil)) }
         let sql = """
             INSERT INTO mutation (id, partition, lane, state, attempts, created, document, operation_name, variables,
                 optimistic_response) VALUES (?, 1, ?, 0, 0, ?, ?, ?, ?, ?)
             """
-        try Self.check(sqlite3_prepare_v3(database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &insertion, nil))
+        insertion = try prepared(sql)
+        beginning = try prepared("UPDATE mutation SET state = 1, attempts = attempts + 1 WHERE sequence = ?")
+        answering = try prepared("UPDATE mutation SET state = 2, answer = ? WHERE sequence = ?")
+        deletion = try prepared("DELETE FROM mutation WHERE sequence = ?")
+        selection = try prepared("SELECT * FROM mutation ORDER BY sequence")
     }
 
     deinit {
-        sqlite3_finalize(insertion)
+        for statement in [insertion, beginning, answering, deletion, selection] { sqlite3_finalize(statement) }
         sqlite3_close(database)
+    }
+
+    private func prepared(_ sql: String) throws -> OpaquePointer? {
+        var statement: OpaquePointer?
+        try Self.check(sqlite3_prepare_v3(database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil))
+        return statement
+    }
+
+    /// Each row inserted, updated twice and deleted, with so many commits in all.
+    func pass(_ drafts: [MutationDraft], commits: Int) throws {
+        let steps = drafts.count * 4
+        let answer = Array(#"{"data":{"rename":{"__typename":"Item","id":"12345","title":"A soup of lentils"}}}"#.utf8)
+        var (done, committed) = (0, 0)
+        func step(_ body: () throws -> Void) throws {
+            if sqlite3_get_autocommit(database) != 0 { try Self.check(sqlite3_exec(database, "BEGIN", nil, nil, nil)) }
+            try body()
+            done += 1
+            // As even as whole numbers can be.
+            guard done * commits / steps > committed else { return }
+            committed += 1
+            try Self.check(sqlite3_exec(database, "COMMIT", nil, nil, nil))
+        }
+        for draft in drafts { try step { try insert(draft) } }
+        for sequence in 1...Int64(drafts.count) {
+            try step { try run(beginning, [sequence]) }
+            try step {
+                bind(answer, at: 1, of: answering)
+                sqlite3_bind_int64(answering, 2, sequence)
+                try run(answering, [])
+            }
+            try step { try run(deletion, [sequence]) }
+        }
+        if sqlite3_get_autocommit(database) == 0 { try Self.check(sqlite3_exec(database, "COMMIT", nil, nil, nil)) }
+    }
+
+    /// Rows in one commit.
+    func insert(_ drafts: [MutationDraft]) throws {
+        try Self.check(sqlite3_exec(database, "BEGIN", nil, nil, nil))
+        for draft in drafts { try insert(draft) }
+        try Self.check(sqlite3_exec(database, "COMMIT", nil, nil, nil))
+    }
+
+    /// Looks at every byte of every row; answers how many there are.
+    func readAll() throws -> Int {
+        var count = 0
+        while true {
+            let status = sqlite3_step(selection)
+            try Self.check(status)
+            guard status == SQLITE_ROW else { break }
+            for column in 0..<sqlite3_column_count(selection) {
+                _ = sqlite3_column_blob(selection, column)
+                count += Int(sqlite3_column_bytes(selection, column))
+            }
+        }
+        try Self.check(sqlite3_reset(selection))
+        return count
+    }
+
+    private func run(_ statement: OpaquePointer?, _ numbers: [Int64]) throws {
+        for (index, number) in numbers.enumerated() { sqlite3_bind_int64(statement, Int32(index + 1), number) }
+        try Self.check(sqlite3_step(statement))
+        try Self.check(sqlite3_reset(statement))
     }
 
     /// One row, on disk when this returns.
@@ -39,15 +109,15 @@ final class BareQueue {
         sqlite3_bind_int64(insertion, 3, Int64(draft.created.timeIntervalSince1970 * 1000))
         sqlite3_bind_text(insertion, 4, content.document, -1, Self.copied)
         sqlite3_bind_text(insertion, 5, content.operationName, -1, Self.copied)
-        bind(content.variables, at: 6)
-        bind(content.optimisticResponse ?? [], at: 7)
+        bind(content.variables, at: 6, of: insertion)
+        bind(content.optimisticResponse ?? [], at: 7, of: insertion)
         try Self.check(sqlite3_step(insertion))
         try Self.check(sqlite3_reset(insertion))
     }
 
-    private func bind(_ bytes: [UInt8], at index: Int32) {
+    private func bind(_ bytes: [UInt8], at index: Int32, of statement: OpaquePointer?) {
         bytes.withUnsafeBytes {
-            _ = sqlite3_bind_blob(insertion, index, $0.baseAddress, Int32($0.count), Self.copied)
+            _ = sqlite3_bind_blob(statement, index, $0.baseAddress, Int32($0.count), Self.copied)
         }
     }
 

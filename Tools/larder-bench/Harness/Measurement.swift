@@ -8,11 +8,15 @@ struct Measurement {
         var median: Double
         /// On a machine that does other things too, the nearest to what the work itself takes.
         var fastest: Double
+
+        func dividing(by count: Double) -> Times { Times(median: median / count, fastest: fastest / count) }
     }
 
-    /// Runs each once to warm up, then all in turns.
-    static func times(rounds: Int, _ contenders: [Contender]) async throws -> [Times] {
-        for contender in contenders { _ = try await contender() }
+    /// Runs each once to warm up, unless that would take too long, then all in turns.
+    static func times(
+        rounds: Int, warmingUp: Bool = true, _ contenders: [Contender]
+    ) async throws -> [Times] {
+        if warmingUp { for contender in contenders { _ = try await contender() } }
         var times: [[Double]] = Array(repeating: [], count: contenders.count)
         for _ in 0..<max(rounds, 1) {
             for (index, contender) in contenders.enumerated() { times[index].append(try await contender()) }

@@ -6,7 +6,7 @@ struct Bench {
     enum Row: String, CaseIterable {
         case parse, commit, recommit, read, visit, readOne = "read-one", changeOne = "change-one", decode, watch
         case scale, open, walk, size, jsonRows = "json-rows", allocations
-        case enqueue, enqueueMany = "enqueue-many", layers
+        case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
     }
 
     var input: BenchInput
@@ -34,7 +34,9 @@ struct Bench {
         case .allocations: try await allocations()
         case .enqueue: try await enqueue()
         case .enqueueMany: try await enqueueMany()
+        case .drain: try await drain()
         case .layers: try await layers()
+        case .openQueue: try await openQueue()
         }
     }
 

@@ -1,6 +1,8 @@
 import Foundation
+import Larder
 import LarderOperations
 import LarderRecords
+import Synchronization
 
 extension Bench {
     /// One mutation, until it is on disk.
@@ -52,6 +54,76 @@ extension Bench {
         }
     }
 
+    /// All that is queued, sent and settled; and whether that takes as long for each however many there are.
+    func drain() async throws -> [BenchRow] {
+        var rows: [BenchRow] = []
+        for count in [100, 10_000, 100_000] where count <= max(largest / 10, 100) {
+            let rounds = count > 10_000 ? 1 : count > 1_000 ? max(min(rounds / 7, 3), 1) : rounds
+            let commits = Mutex(0)
+            let times = try await Measurement.times(rounds: rounds, warmingUp: count <= 1_000, [
+                {
+                    try await withFreshPath("drain") { path in
+                        let (store, app) = try await RatingDesk.open(at: path, pending: count)
+                        let database = try store.operationsDatabase()
+                        let before = database.commitCount
+                        let time = try await Measurement.time { try await MutationRunner(app).drain() }
+                        commits.withLock { $0 = database.commitCount - before }
+                        guard try !app.hasUnsentMutations() else { throw BenchFailure("something is still queued") }
+                        try store.close()
+                        return time
+                    }
+                },
+                {
+                    try await withFreshPath("bare") { path in
+                        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                        let bare = try BareQueue(file: "\(path)/bare.sqlite")
+                        let drafts = (0..<count).map(RatingDesk.draft)
+                        return try Measurement.time { try bare.pass(drafts, commits: commits.withLock { $0 }) }
+                    }
+                },
+            ])
+            let each = times.map { $0.dividing(by: Double(count)) }
+            rows.append(BenchRow(
+                name: "drain-\(count)", what: "one of \(count) queued mutations, sent, answered and settled", each,
+                floorName: "its row inserted, updated twice and deleted, with as many commits", reach: .ratio(2),
+                note: "\(commits.withLock { $0 }) commits"))
+        }
+        return rows
+    }
+
+    /// A store whose queue is full, opened, and read through all of its layers.
+    func openQueue() async throws -> [BenchRow] {
+        let count = 10_000
+        return try await withFreshPath("pending") { path in
+            let (first, _) = try await RatingDesk.open(at: path, pending: count)
+            try first.close()
+            let bare = try BareQueue(file: "\(path)/bare.sqlite")
+            try bare.insert((0..<count).map(RatingDesk.draft))
+            let fragment = GraphQLFragment("fragment F on Item { title }")
+            let times = try await Measurement.times(rounds: max(rounds / 2, 3), [
+                {
+                    var opened: (Store, Partition)?
+                    let time = try Measurement.time { opened = try RatingDesk.reopen(at: path) }
+                    guard let (store, app) = opened, try app.read("Item:77", fragment)["title"]?.string != nil else {
+                        throw BenchFailure("no layer is seen")
+                    }
+                    try store.close()
+                    return time
+                },
+                { try Measurement.time { keep(try bare.readAll()) } },
+            ])
+            return [BenchRow(
+                name: "open-queue", what: "a store with 10,000 pending mutations opened", times,
+                floorName: "their rows read once", reach: .ratio(3))]
+        }
+    }
+
+    private func withFreshPath<Result>(_ name: String, _ body: (String) async throws -> Result) async throws -> Result {
+        let path = freshPath(name)
+        defer { remove(path) }
+        return try await body(path)
+    }
+
     /// A read of many objects, a hundred of which a queued mutation has changed.
     func layers() async throws -> [BenchRow] {
         try await withItems(1_000) { shop, cache in
@@ -66,7 +138,8 @@ extension Bench {
                 guard let key = AppliedKey("key \(index)") else { throw BenchFailure("a key is none") }
                 return OptimisticLayer(key: key, response: .init(parsed, of: operation))
             }
-            guard try cache.setLayers(layers).isEmpty else { throw BenchFailure("a layer was left out") }
+            cache.replaceLayers(layers)
+            guard try cache.layerFailures().isEmpty else { throw BenchFailure("a layer was left out") }
             let page = try shop.reading(page: 0)
             guard try cache.read(page).isOptimistic else { throw BenchFailure("no layer is seen") }
             let times = try await Measurement.times(rounds: rounds * 3, [

@@ -1,0 +1,111 @@
+internal import LarderOperations
+internal import LarderRecords
+internal import Synchronization
+
+/// An answer that is noted in the queue, and yet to be stored in the cache.
+struct NotedAnswer: Sendable {
+    /// As it stands in the queue, with its answer.
+    let mutation: Mutation
+    /// The answer, where it has been read already.
+    var parsed: ParsedResponse?
+    /// Whether another of its lane is under way, whose answer may be stored together with it.
+    var isFollowed = false
+}
+
+/// Answers on their way from those who send mutations to the one who stores what came of them, in their order.
+///
+/// Storing costs three waits for the disk, however many are stored. So where more are on the way they are waited for:
+/// a moment, and not for more than a few. There is room for so many: whoever is quicker than the cache waits for it.
+final class NotedAnswers: Sendable {
+    private struct State {
+        var waiting: [NotedAnswer] = []
+        /// Whether what waits is not to wait for more.
+        var isDue = false
+        /// Counts what was given out, so that a moment that is over is known to be another's.
+        var turn: UInt64 = 0
+        var isClosed = false
+        var consumer: CheckedContinuation<[NotedAnswer]?, Never>?
+        var producers: [CheckedContinuation<Void, Never>] = []
+
+        /// Takes out what is to be given to the consumer now, and who waits for room.
+        mutating func take() -> (answers: [NotedAnswer]?, producers: [CheckedContinuation<Void, Never>])? {
+            guard !waiting.isEmpty else { return isClosed ? (nil, []) : nil }
+            guard isDue || isClosed || waiting.count >= NotedAnswers.room else { return nil }
+            defer {
+                (waiting, producers, isDue) = ([], [], false)
+                turn += 1
+            }
+            return (waiting, producers)
+        }
+    }
+
+    private static let room = 32
+    /// Less than anybody sees, and some ten commits to a disk.
+    private static let moment = Duration.milliseconds(5)
+    private let state = Mutex(State())
+
+    /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and whoever runs next
+    /// finds it there.
+    func add(_ answer: NotedAnswer) async {
+        let startedTurn = state.withLock { state -> UInt64? in
+            guard !state.isClosed else { return nil }
+            state.waiting.append(answer)
+            if !answer.isFollowed { state.isDue = true }
+            return state.waiting.count == 1 && !state.isDue ? state.turn : nil
+        }
+        if let startedTurn {
+            Task {
+                try? await Task.sleep(for: Self.moment)
+                self.endMoment(of: startedTurn)
+            }
+        }
+        give()
+        await withCheckedContinuation { continuation in
+            let mustWait = state.withLock { state in
+                guard state.waiting.count >= Self.room, !state.isClosed else { return false }
+                state.producers.append(continuation)
+                return true
+            }
+            if !mustWait { continuation.resume() }
+        }
+    }
+
+    /// All that wait, in a moment; nil after the close, when there will be none. For one caller at a time.
+    func next() async -> [NotedAnswer]? {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.consumer = continuation }
+            give()
+        }
+    }
+
+    /// Nothing more is taken. What waits is still given out.
+    func close() {
+        let producers = state.withLock { state in
+            state.isClosed = true
+            defer { state.producers = [] }
+            return state.producers
+        }
+        for producer in producers { producer.resume() }
+        give()
+    }
+
+    private func endMoment(of turn: UInt64) {
+        state.withLock { state in
+            if state.turn == turn { state.isDue = true }
+        }
+        give()
+    }
+
+    /// Gives the consumer what it is to have, if it waits and there is anything.
+    private func give() {
+        let given = state.withLock { state -> (CheckedContinuation<[NotedAnswer]?, Never>, [NotedAnswer]?,
+            [CheckedContinuation<Void, Never>])? in
+            guard let consumer = state.consumer, let (answers, producers) = state.take() else { return nil }
+            state.consumer = nil
+            return (consumer, answers, producers)
+        }
+        guard let (consumer, answers, producers) = given else { return }
+        for producer in producers { producer.resume() }
+        consumer.resume(returning: answers)
+    }
+}
