@@ -37,6 +37,8 @@ public struct LarderError: Error, Sendable {
         public static let unsettled = Code(rawValue: "larder.unsettled")
         /// No mutation of this id is known.
         public static let unknownMutation = Code(rawValue: "larder.unknownMutation")
+        /// No updater of lists is registered under the name.
+        public static let unknownUpdater = Code(rawValue: "larder.unknownUpdater")
         /// Queued mutations cannot be sent from here; the cause says why.
         public static let notRunnable = Code(rawValue: "larder.notRunnable")
         /// The task was cancelled.
@@ -99,6 +101,10 @@ extension LarderError {
 
     init(_ error: PlanError) {
         self.init(error.code == .variable ? .variables : .operation, error.description, cause: error)
+    }
+
+    static func unknownUpdater(_ name: String) -> LarderError {
+        LarderError(.unknownUpdater, "no updater is named \(name); give it to the store in its options")
     }
 
     static func miss(_ response: Response) -> LarderError {

@@ -94,6 +94,7 @@ final class LayerBook: Sendable {
     /// mutation goes its way unseen.
     private func page(of expectation: Expectation) -> Page? {
         let content = expectation.content
+        // An updater alone has nothing to work with until there is an answer.
         guard content.optimisticResponse != nil || content.listEdits != nil,
             let key = AppliedKey(expectation.idempotencyKey)
         else { return nil }
@@ -107,14 +108,30 @@ final class LayerBook: Sendable {
 }
 
 extension OperationCache {
+    /// What the updater of this name does to lists.
+    ///
+    /// - Throws: `.unknownUpdater`; `.data` with what the updater throws.
+    func edits(
+        by name: String, of operation: GraphQLOperation, _ parsed: ParsedResponse
+    ) throws(LarderError) -> [ListEdit] {
+        guard let updater = updaters[name] else { throw .unknownUpdater(name) }
+        let response: Response
+        do { response = try parsed.assembled() } catch { throw LarderError(error) }
+        do {
+            return try updater(AnsweredMutation(operation: operation, response: response)).map(\.edit)
+        } catch { throw LarderError(.data, "the updater \(name) failed: \(error)", cause: error) }
+    }
+
     fileprivate func layer(of expectation: Expectation) throws(LarderError) -> OptimisticLayer.Content {
         let content = expectation.content
         var layer = OptimisticLayer.Content(edits: try [ListChange](content, of: expectation.id).map(\.edit))
         guard let response = content.optimisticResponse else { return layer }
-        let bound = try bound(PartitionCore.operation(content, of: expectation.id), exposesAdded: true)
-        do throws(RecordError) {
-            layer.response = .init(try ParsedResponse.parse(data: response, along: bound.layout), of: bound)
-        } catch { throw LarderError(error) }
+        let operation = try PartitionCore.operation(content, of: expectation.id)
+        let bound = try bound(operation, exposesAdded: true)
+        let parsed: ParsedResponse
+        do { parsed = try ParsedResponse.parse(data: response, along: bound.layout) } catch { throw LarderError(error) }
+        layer.response = .init(parsed, of: bound)
+        if let name = content.updater { layer.edits += try edits(by: name, of: operation, parsed) }
         return layer
     }
 }

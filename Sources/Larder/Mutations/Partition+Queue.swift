@@ -9,7 +9,7 @@ extension Partition {
     /// When this returns, the mutation is on disk and survives the loss of power. A `MutationRunner` sends it.
     ///
     /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response does
-    ///   not fit the operation; `operations.duplicate` where the id or idempotency key was used before;
+    ///   not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id or idempotency key was used before;
     ///   `operations.unknownTemporaryID`; `operations.full`, `operations.busy` and others where it cannot be stored.
     @discardableResult
     public func mutate(
@@ -108,13 +108,14 @@ extension Partition {
             }
             optimistic = json
         }
+        if let name = queued.updater, core.operations.updaters[name] == nil { throw .unknownUpdater(name) }
         return MutationDraft(
-            id: queued.id?.uuid, partition: core.name, lane: queued.lane, idempotencyKey: queued.idempotencyKey,
+            id: queued.id?.uuid, partition: core.name, lane: queued.lane.name, idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
                 document: operation.document, operationName: try core.operations.compiled(operation).name,
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
                 listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
-                resolver: queued.resolver, checkQuery: queued.check),
+                updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),
             dependencies: queued.dependencies.map(\.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
             created: core.now(), expires: queued.expires)
     }

@@ -25,16 +25,27 @@ extension PartitionCore {
     func prepared(_ noted: NotedAnswer) throws(LarderError) -> (answer: MutationAnswer, result: [UInt8]?)? {
         let mutation = noted.mutation
         guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else { return nil }
-        let operation = try operations.bound(Self.operation(of: mutation))
-        let edits = try [ListChange](mutation).map(\.edit)
+        let operation = try Self.operation(of: mutation)
+        let bound = try operations.bound(operation)
+        var edits = try [ListChange](mutation).map(\.edit)
+        let parsed: ParsedResponse
+        let data: [UInt8]
         do throws(RecordError) {
-            var parsed = noted.parsed
-            if parsed == nil { parsed = try ParsedResponse.parse(body, along: operation.layout) }
-            guard let parsed else { return nil }
-            let answer = MutationAnswer(parsed, of: operation, key: key, edits: edits)
-            let data = try parsed.assembled().json
-            return (answer, data.count <= Self.resultLimit ? data : nil)
+            if let read = noted.parsed, read.layout === bound.layout { parsed = read } else {
+                parsed = try ParsedResponse.parse(body, along: bound.layout)
+            }
+            data = try parsed.assembled().json
         } catch { throw LarderError.parking(error) }
+        if let name = mutation.content.updater {
+            do throws(LarderError) { edits += try operations.edits(by: name, of: operation, parsed) } catch {
+                // The answer is stored all the same; the lists are fetched when they are asked for.
+                logger.warning("what a mutation does to lists cannot be worked out", metadata: [
+                    "mutation": "\(mutation.id)", "error": "\(error)",
+                ])
+            }
+        }
+        let answer = MutationAnswer(parsed, of: bound, key: key, edits: edits)
+        return (answer, data.count <= Self.resultLimit ? data : nil)
     }
 
     /// Notes that there will be no answer of a mutation in the cache, though it took effect.

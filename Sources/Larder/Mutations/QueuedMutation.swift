@@ -5,15 +5,16 @@ public import LarderGraphQL
 public struct QueuedMutation: Sendable {
     /// By which its outcome is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
     public var id: MutationID?
-    /// Mutations of one lane are sent in the order in which they were queued; lanes run side by side, and what they
-    /// change must be disjoint.
-    public var lane: String
+    /// The mutations that it must not overtake.
+    public var lane: MutationLane
     /// Mutations that must have taken effect before.
     public var dependencies: [MutationID]
     /// What the server is expected to answer: the data, complete as for `Partition.write`. Shown until it answers.
     public var optimisticResponse: Value?
     /// What it does to lists.
     public var listChanges: [ListChange]
+    /// The name of the updater that works out what else it does to lists; see `Store.Options.updaters`.
+    public var updater: String?
     /// Ids that stand in variables and optimistic response for those that the server will give. Where the optimistic
     /// response has one, the answer has the real id.
     public var temporaryIDs: [TemporaryObjectID]
@@ -28,8 +29,9 @@ public struct QueuedMutation: Sendable {
 
     /// In the one lane, without optimistic response, for ever.
     public init(
-        id: MutationID? = nil, lane: String = "", dependencies: [MutationID] = [], optimisticResponse: Value? = nil,
-        listChanges: [ListChange] = [], temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
+        id: MutationID? = nil, lane: MutationLane = .main, dependencies: [MutationID] = [],
+        optimisticResponse: Value? = nil, listChanges: [ListChange] = [], updater: String? = nil,
+        temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
         resolver: String? = nil, check: String? = nil
     ) {
         self.id = id
@@ -37,6 +39,7 @@ public struct QueuedMutation: Sendable {
         self.dependencies = dependencies
         self.optimisticResponse = optimisticResponse
         self.listChanges = listChanges
+        self.updater = updater
         self.temporaryIDs = temporaryIDs
         self.idempotencyKey = idempotencyKey
         self.expires = expires

@@ -41,9 +41,14 @@ final class OperationCache: Sendable {
     private static let boundLimit = 4_000
 
     let schema: SchemaIndex
+    /// By the names that mutations say.
+    let updaters: [String: ListUpdater]
     private let known = Mutex(Known())
 
-    init(_ schema: SchemaIndex) { self.schema = schema }
+    init(_ schema: SchemaIndex, updaters: [String: ListUpdater] = [:]) {
+        self.schema = schema
+        self.updaters = updaters
+    }
 
     func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
         try compiled(DocumentKey(operation))

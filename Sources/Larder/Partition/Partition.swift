@@ -15,10 +15,10 @@ public final class Partition: Sendable {
 
     convenience init(
         name: String, cache: RecordCache, intent: Intent, folder: URL, schema: Schema,
-        transport: (any GraphQLTransport)?, logger: Logger, now: @escaping @Sendable () -> Date
+        transport: (any GraphQLTransport)?, options: Store.Options
     ) {
         let core = PartitionCore(
-            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, logger: logger, now: now)
+            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, options: options)
         self.init(core: core, transport: transport)
     }
 
@@ -50,16 +50,15 @@ final class PartitionCore: Sendable {
     let logger: Logger
 
     init(
-        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, logger: Logger,
-        now: @escaping @Sendable () -> Date
+        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, options: Store.Options
     ) {
         self.name = name
         self.cache = cache
         self.intent = intent
         self.folder = folder
-        self.now = now
-        self.logger = logger
-        operations = OperationCache(schema)
+        now = options.now
+        logger = options.logger
+        operations = OperationCache(schema, updaters: options.updaters)
         layers = LayerBook(name: name, cache: cache, operations: operations)
         let watchers = WatcherIndex()
         self.watchers = watchers

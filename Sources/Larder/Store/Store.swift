@@ -31,6 +31,8 @@ public final class Store: Sendable {
         public var label = "larder"
         /// Where diagnostics go: what is not worth an error, or has nobody to be thrown at.
         public var logger = Logger(label: "larder")
+        /// What works out what mutations do to lists, by the names that they say.
+        public var updaters: [String: ListUpdater] = [:]
         /// The time of day, for what is kept of mutations; tests hold it.
         public var now: @Sendable () -> Date = { Date() }
 
@@ -112,7 +114,7 @@ public final class Store: Sendable {
                     folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
                 let partition = Partition(
                     name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: transport,
-                    logger: self.options.logger, now: self.options.now)
+                    options: self.options)
                 do throws(LarderError) { try partition.core.open() } catch {
                     // What failed first is what is told.
                     try? partition.close()

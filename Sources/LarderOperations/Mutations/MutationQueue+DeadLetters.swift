@@ -33,19 +33,46 @@ extension MutationQueue {
     }
 
     /// Gives up all that is pending or a dead letter, each with its outcome, for whoever was told to: signing out,
-    /// clearing a store. What is in flight or acknowledged stays: it may have taken effect.
+    /// clearing a store. What is acknowledged stays: it took effect.
     ///
     /// - Returns: How many.
+    /// - Throws: `.unsentWork` if one is in flight, which may take effect. Then nothing is given up.
     @discardableResult
     package func discardAll(in partition: String, now: Date) async throws(OperationsError) -> Int {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return 0 }
+            let inFlight = try transaction.db.integer(
+                "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [number])
+            guard inFlight ?? 0 == 0 else {
+                throw OperationsError(
+                    .unsentWork, "\(inFlight ?? 0) mutations are under way and may take effect; wait for them")
+            }
             let ids = try transaction.db.rows(
                 "SELECT id FROM mutation WHERE partition = ? AND state IN (0, 3) ORDER BY sequence DESC", [number]
             ) { try $0.uuid(0) }
             // The last first: whoever depended on one is gone before it.
             for id in ids { _ = try transaction.discard(id, transaction.entry(id), .release, now: now) }
             return ids.count
+        }
+    }
+
+    /// - Throws: `.unsentWork`, with their numbers, where a partition has mutations that the server may not have.
+    package func requireSent(in partition: String) throws(OperationsError) {
+        guard try hasUnsent(in: partition) else { return }
+        let counts = try counts(in: partition)
+        let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
+        throw OperationsError(
+            .unsentWork, "\(others) mutations wait to be sent and \(dead) were set aside; send them, or say that they "
+                + "are to be kept or discarded")
+    }
+
+    /// Forgets how the mutations of a partition ended, and the real ids that were learnt.
+    package func forgetOutcomes(in partition: String) async throws(OperationsError) {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return }
+            try transaction.db.run("DELETE FROM outcome WHERE partition = ?", [number])
+            try transaction.db.run(
+                "DELETE FROM temporary_id WHERE partition = ? AND sequence IS NULL", [number])
         }
     }
 }

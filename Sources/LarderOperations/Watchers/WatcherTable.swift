@@ -83,6 +83,12 @@ package struct WatcherTable: Sendable {
         }
     }
 
+    package func removeAll(in partition: String) async throws(OperationsError) {
+        try await database.write { db in
+            try db.run("DELETE FROM watcher WHERE partition = (SELECT id FROM partition WHERE name = ?)", [partition])
+        }
+    }
+
     private static let selection = """
         SELECT p.name AS partition, w.name, w.document, w.operation_name, w.variables, w.epoch, w.number, w.created,
             w.updated

@@ -6,7 +6,7 @@ package import LarderGraphQL
 /// Unchecked: the tables and the text are written by `ResponseParser` alone, before anybody else has it, and indices
 /// into them come from nowhere else.
 package final class ParsedResponse: @unchecked Sendable {
-    let layout: PlanLayout
+    package let layout: PlanLayout
     /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.
     let text: UnsafeMutablePointer<UInt8>
     /// Cache keys, one after the other.

@@ -172,11 +172,13 @@ struct ModelQueue {
         return nil
     }
 
-    mutating func discardAll() {
+    mutating func discardAll() -> Code? {
+        if items.values.contains(where: { $0.state == .inFlight }) { return .unsentWork }
         for item in sorted.reversed() where item.state == .pending || item.state == .deadLetter {
             if let token = item.reserved, real[token] == nil { lose(token) }
             remove(item.id, .discarded)
         }
+        return nil
     }
 
     mutating func expire(_ now: Date) -> Set<UUID> {

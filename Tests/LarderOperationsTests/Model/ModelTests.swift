@@ -167,8 +167,11 @@ private final class ModelPair {
     /// What ends much at once, and is therefore rare.
     private func end(_ partition: String, _ model: inout ModelQueue) async throws -> String {
         if chance(4) {
-            model.discardAll()
-            try await database.mutations.discardAll(in: partition, now: now)
+            let expected = model.discardAll()
+            do throws(OperationsError) {
+                try await database.mutations.discardAll(in: partition, now: now)
+                #expect(expected == nil)
+            } catch { #expect(error.code == expected) }
             return "discardAll"
         }
         // It is of all partitions.

@@ -116,17 +116,20 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("Giving up all leaves an outcome for each, and what may have taken effect")
+    @Test("Giving up all leaves an outcome for each, and gives up none while one may be taking effect")
     func discardAll() async throws {
         try await withOperations { database in
             let flying = try await database.enqueue(draft("x"))
-            _ = try await database.begin(flying)
+            let attempt = try await database.begin(flying).attempt
             let token = TemporaryID()
             let maker = try await database.enqueue(draft("y", temporaryIDs: [token]))
             let user = try await database.enqueue(draft("z", variables: #"{"id":"\#(token.text)"}"#))
             let dead = try await database.enqueue(draft("z"))
             try await database.setAside(dead)
             let other = try await database.enqueue(draft(in: "other"))
+            await expectFailure(.unsentWork) { try await database.mutations.discardAll(in: app, now: noon) }
+            #expect(try database.mutations.list().count == 5)
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
             #expect(try await database.mutations.discardAll(in: app, now: noon) == 3)
             #expect(try database.mutations.list().map(\.id) == [flying, other])
             for id in [maker, user, dead] { #expect(try database.outcome(id)?.kind == .discarded) }

@@ -72,7 +72,7 @@ extension ExitStatus {
         case .notFound: .miss
         case .invalid, .unknownTemporaryID: .usage
         case .damaged, .foreign, .migrationChanged, .migrationMissing: .damaged
-        case .wrongState, .notWritable, .newerFormat, .pending: .refused
+        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork: .refused
         default: .failure
         }
     }

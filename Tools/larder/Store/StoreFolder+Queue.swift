@@ -20,6 +20,12 @@ extension StoreFolder {
     ) async throws -> Result? {
         if !hasQueue { try requireStore() }
         output.heading("store \(url.path)")
+        return try await withOperations(access, body)
+    }
+
+    private func withOperations<Result>(
+        _ access: Access, _ body: (OperationsDatabase) async throws -> Result
+    ) async throws -> Result? {
         guard hasQueue else { return nil }
         var options = OperationsDatabase.Options()
         options.isReadOnly = access == .reading
@@ -32,6 +38,19 @@ extension StoreFolder {
             // What failed first is what is told.
             try? database.close()
             throw error
+        }
+    }
+
+    /// Sees to mutations that the server may not have, before what they belong to is removed.
+    ///
+    /// - Throws: `.unsentWork`, unless it was said what becomes of them.
+    func settle(_ unsent: UnsentWork) async throws {
+        _ = try await withOperations(unsent == .discard ? .writing : .reading) { database in
+            switch unsent {
+            case .refuse: try database.mutations.requireSent(in: Store.partitionName)
+            case .keep: break
+            case .discard: _ = try await database.mutations.discardAll(in: Store.partitionName, now: Date())
+            }
         }
     }
 

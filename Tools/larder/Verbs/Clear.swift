@@ -4,14 +4,20 @@ import LarderRecords
 struct Clear: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Removes everything that the store knows. Wants --write.",
-        discussion: "Disk space is given back. Programs that have the store open go on with the empty one.")
+        discussion: """
+            Disk space is given back. Programs that have the store open go on with the empty one. It is refused while \
+            there are mutations that the server may not have, unless --unsent says what becomes of them.
+            """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var permission: WritePermission
+    @Option(help: "What becomes of mutations that were not sent, or were set aside: refuse, keep, discard.")
+    var unsent = UnsentWork.refuse
 
     func perform(_ output: Output) async throws {
         let folder = try store.folder()
         try permission.require(for: "clearing the store")
+        try await folder.settle(unsent)
         let before = folder.byteCount
         let removed = try await folder.withCache(.writing, output) { cache in
             // Of a damaged cache nobody knows how much it was; that is no reason to keep it.

@@ -1,0 +1,52 @@
+internal import LarderOperations
+internal import LarderRecords
+
+extension Partition {
+    /// What becomes of mutations that the server may not have when what they belong to is removed.
+    public enum UnsentWork: Sendable, Hashable {
+        /// Nothing is removed while there are any.
+        case refuse
+        /// They stay as they are, and are sent as if nothing had been removed.
+        case keep
+        /// They are given up, dead letters too. While one is under way nothing is removed: it may take effect.
+        case discard
+    }
+
+    /// Removes everything that the server said. What is queued is seen over an empty cache, or given up.
+    ///
+    /// Watchers are told; programs and processes that have the store open go on with the empty cache.
+    ///
+    /// - Throws: `operations.unsentWork` where there is any and nobody said what becomes of it, or where it is to be
+    ///   given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything is there.
+    public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
+        try await settle(unsent)
+        do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
+    }
+
+    /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
+    /// mutations, the named watchers; and what is queued, unless it is kept.
+    ///
+    /// - Throws: As `clear`.
+    public func erase(unsent: UnsentWork = .refuse) async throws(LarderError) {
+        try await clear(unsent: unsent)
+        guard let database = try core.intent.database(making: false) else { return }
+        do {
+            try await database.mutations.forgetOutcomes(in: core.name)
+            try await database.watchers.removeAll(in: core.name)
+        } catch { throw LarderError(error) }
+    }
+
+    private func settle(_ unsent: UnsentWork) async throws(LarderError) {
+        guard let database = try core.intent.database(making: false) else { return }
+        do {
+            switch unsent {
+            case .keep: break
+            case .refuse: try database.mutations.requireSent(in: core.name)
+            case .discard:
+                guard try await database.mutations.discardAll(in: core.name, now: core.now()) > 0 else { return }
+                try core.layers.reload(database.mutations)
+                core.intent.bell.ring()
+            }
+        } catch { throw LarderError(translating: error) }
+    }
+}
