@@ -25,7 +25,6 @@ package struct Aftermath: Sendable {
             try await checkWatcher(app, &problems)
             try await drain(app)
             try checkEffects(app, server, &problems)
-            try checkFiles(app, &problems)
             try store.close()
         } catch { problems.append("\(error)") }
         return problems

@@ -80,7 +80,7 @@ package struct PowerLossProof: Sendable {
         var differences: [String] = []
         for file in files.files where !PowerLossProof.meansNothing(file.path) {
             let real = try? Data(contentsOf: URL(filePath: folder.path + file.path))
-            if real != Data(file.bytes) { differences.append("\(file.path) is different") }
+            if real != file.bytes { differences.append("\(file.path) is different") }
         }
         let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects.compactMap { $0 as? String } ?? []
         let recorded = Set(files.files.map(\.path) + files.folders)

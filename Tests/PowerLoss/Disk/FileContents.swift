@@ -1,16 +1,18 @@
+internal import Foundation
+
 /// The bytes of a file: what is surely on the disk, and what was written since and may be.
 struct FileContents {
     enum Change {
         /// - Parameter isSure: It is on the disk; here only to keep its place before and after others.
-        case write(offset: Int, bytes: ArraySlice<UInt8>, isSure: Bool)
+        case write(offset: Int, bytes: Data, isSure: Bool)
         case resize(Int)
         case allocate(Int)
     }
 
-    private(set) var durable: [UInt8] = []
+    private(set) var durable = Data()
     private(set) var pending: [Change] = []
 
-    mutating func write(_ bytes: ArraySlice<UInt8>, at offset: Int, isSynced: Bool) {
+    mutating func write(_ bytes: Data, at offset: Int, isSynced: Bool) {
         if isSynced { durable.put(bytes, at: offset) }
         pending.append(.write(offset: offset, bytes: bytes, isSure: isSynced))
     }
@@ -24,14 +26,14 @@ struct FileContents {
     }
 
     /// With everything that was written.
-    var all: [UInt8] {
+    var all: Data {
         var bytes = durable
         for change in pending { bytes.apply(change) }
         return bytes
     }
 
     /// What a power cut may leave: of what was not synced, each sector of each write is there or not, in no order.
-    func torn(by random: inout some RandomNumberGenerator) -> [UInt8] {
+    func torn(by random: inout some RandomNumberGenerator) -> Data {
         guard !pending.isEmpty else { return durable }
         var bytes = durable
         /// How many of the changes, in their order, are there at all; past them none is.
@@ -61,7 +63,7 @@ struct FileContents {
     }
 }
 
-extension [UInt8] {
+extension Data {
     fileprivate mutating func apply(_ change: FileContents.Change) {
         switch change {
         case .write(let offset, let bytes, _): put(bytes, at: offset)
@@ -71,20 +73,19 @@ extension [UInt8] {
     }
 
     fileprivate mutating func resize(to size: Int) {
-        if size < count { removeLast(count - size) } else { append(contentsOf: repeatElement(0, count: size - count)) }
+        // Zeros, where it grows.
+        count = size
     }
 
-    fileprivate mutating func put(_ bytes: ArraySlice<UInt8>, at offset: Int) {
+    fileprivate mutating func put(_ bytes: Data, at offset: Int) {
         guard !bytes.isEmpty else { return }
         if count < offset + bytes.count { resize(to: offset + bytes.count) }
-        withUnsafeMutableBytes { target in
-            bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: $0) }
-        }
+        replaceSubrange(offset..<offset + bytes.count, with: bytes)
     }
 
     /// Puts each of the sectors, or does not.
     fileprivate mutating func put(
-        sectorsOf bytes: ArraySlice<UInt8>, at offset: Int, _ random: inout some RandomNumberGenerator
+        sectorsOf bytes: Data, at offset: Int, _ random: inout some RandomNumberGenerator
     ) {
         let sector = 512
         var next = bytes.startIndex

@@ -5,7 +5,7 @@ struct RemainingFiles {
     struct File {
         /// From the root, with a slash before.
         var path: String
-        var bytes: [UInt8]
+        var bytes: Data
         /// The number that it bore when it was recorded.
         var inode: UInt64
         /// When it was made, and when it was last synced with its times, in entries.
@@ -31,7 +31,7 @@ struct RemainingFiles {
         for folder in folders {
             try FileManager.default.createDirectory(atPath: root.path + folder, withIntermediateDirectories: false)
         }
-        for file in files { try Data(file.bytes).write(to: URL(filePath: root.path + file.path)) }
+        for file in files { try file.bytes.write(to: URL(filePath: root.path + file.path)) }
         for file in files where file.path.hasSuffix("/data.mdb") { try restoreTimes(of: file, in: root) }
     }
 
@@ -48,7 +48,7 @@ struct RemainingFiles {
     /// Lets a stamp speak of the file that was written for the recorded one; its layout is `CleanCloseStamp`'s.
     private func adopt(_ stamp: File, for file: File, in root: URL) throws {
         func number(_ offset: Int) -> UInt64 {
-            stamp.bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            Array(stamp.bytes)[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         guard stamp.bytes.count == 56, number(40) == file.inode else { return }
         var status = stat()

@@ -1,9 +1,11 @@
+package import Foundation
+
 /// One thing that a program did to the files of a folder; see `recorder.c`.
 package enum RecordedEntry: Sendable {
     case root(inode: UInt64)
     case create(path: String, inode: UInt64)
     /// - Parameter isSynced: Whether the descriptor makes each write durable.
-    case write(inode: UInt64, offset: Int, bytes: ArraySlice<UInt8>, isSynced: Bool)
+    case write(inode: UInt64, offset: Int, bytes: Data, isSynced: Bool)
     case resize(inode: UInt64, size: Int)
     /// The file is at least that long from now on.
     case allocate(inode: UInt64, end: Int)

@@ -10,11 +10,11 @@ package struct Recording: Sendable {
     }
 
     package init(_ file: URL) throws {
-        let bytes = [UInt8](try Data(contentsOf: file))
+        let bytes = try Data(contentsOf: file)
         var entries: [RecordedEntry] = []
         var root = ""
         var rest = bytes[...]
-        func take(_ count: Int) throws -> ArraySlice<UInt8> {
+        func take(_ count: Int) throws -> Data {
             guard count <= rest.count else { throw Malformed(reason: "the recording ends inside an entry") }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
