@@ -101,6 +101,12 @@ package enum FileSystem {
         }
     }
 
+    /// Removes a file for good; true also where there is none. False where it stays, or may come back after power loss.
+    static func remove(_ name: String, from folder: String) -> Bool {
+        guard unlink("\(folder)/\(name)") == 0 else { return errno == ENOENT }
+        return (try? synchronize(folder)) != nil
+    }
+
     /// Writes zeros to the end of a file, which is made if need be, until it has that many bytes.
     static func fill(_ path: String, to size: Int) throws(LMDBError) {
         let descriptor = try open(path, O_RDWR | O_CREAT)

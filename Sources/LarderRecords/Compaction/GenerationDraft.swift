@@ -73,6 +73,8 @@ struct GenerationDraft {
                 try environment.close()
             }
             defer { try? FileManager.default.removeItem(atPath: whole) }
+            // What is in it has its names before it has its own: a generation without its file cannot be opened.
+            try FileSystem.synchronize(whole)
             guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
                 throw RecordError(
                     .storage, "a new generation of the record cache could not be put in place (errno \(errno))")

@@ -102,7 +102,9 @@ struct GenerationFolder: Sendable {
                     .damaged, "the record cache at \(path) is damaged (\(problem)\(others)); remove it and fetch again")
             }
         }
-        generation.mayHaveLostCommits.store(environment.wasVerified, ordering: .relaxed)
+        generation.mayHaveLostCommits.store(environment.mayHaveLostCommits, ordering: .relaxed)
+        // A close before the next commit must not look clean: who opens it then has to start the epoch.
+        if environment.mayHaveLostCommits { environment.withholdStamp(true) }
         return generation
     }
 
@@ -149,6 +151,9 @@ struct GenerationFolder: Sendable {
     func remove(_ number: Int) {
         let doomed = "\(path)/\(number).removed-\(UUID().uuidString)"
         guard rename(path(of: number), doomed) == 0 else { return }
+        // Power loss must not give back the name to what has lost its file. The file systems that keep such changes in
+        // their order are no standard.
+        guard (try? FileSystem.synchronize(path)) != nil else { return }
         try? FileManager.default.removeItem(atPath: doomed)
     }
 

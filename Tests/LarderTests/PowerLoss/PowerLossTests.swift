@@ -13,7 +13,7 @@ struct PowerLossTests {
     private static let seed = number("LARDER_POWER_SEED").map { UInt64($0) } ?? .random(in: 1 ... 1 << 40)
     private static let lives = number("LARDER_POWER_LIVES") ?? 3
     private static let cuts = number("LARDER_POWER_CUTS") ?? 1
-    private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 8
+    private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24
 
     private func withProof(
         lives: Int = Self.lives, _ body: (PowerLossProof, _ root: URL, _ scratch: URL) async throws -> Void

@@ -19,7 +19,7 @@ package struct PowerLossProof: Sendable {
     package let recording: Recording
     package let seed: UInt64
     /// One in so many of the places where nothing was synced or promised.
-    package var sparsity = 4
+    package var sparsity = 24
     /// How many cuts at a place that are neither all nor nothing.
     package var tornCuts = 1
     /// Syncs of these files never reach the disk, though the program is told so.
@@ -31,45 +31,64 @@ package struct PowerLossProof: Sendable {
         (self.recording, self.seed) = (recording, seed)
     }
 
+    /// A store as one cut leaves it.
+    private struct Case: Sendable {
+        let place: Int
+        let cut: PowerCut
+        let files: RemainingFiles
+        let promised: Acknowledged
+    }
+
     package func run(in scratch: URL) async throws -> Result {
         let schema = try Schema(parsing: PowerLossLoad.schema)
+        let width = ProcessInfo.processInfo.activeProcessorCount
         var random = SeededNumbers(seed: seed)
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
         var promised = Acknowledged()
         var seen: Set<[Int]> = []
         var result = Result(entries: recording.entries.count)
-        for (place, entry) in recording.entries.enumerated() {
-            try disk.play(entry)
-            if case .mark(let mark) = entry { promised.take(mark) }
-            let next = place + 1 < recording.entries.count ? recording.entries[place + 1] : nil
-            // Just before a sync most is at stake, and just after a promise.
-            let isTurningPoint = next == nil || entry.isTurningPoint || next?.isTurningPoint == true
-            guard isTurningPoint || random.next() % UInt64(sparsity) == 0 else { continue }
-            result.places += 1
-            for cut in PowerCut.all(tornCuts, by: &random) {
-                let files = disk.left(by: cut)
-                guard seen.insert([files.digest, promised.count]).inserted else { continue }
-                result.variants += 1
-                let found = try await problems(after: files, promised, schema, scratch, "entry \(place), \(cut)")
-                result.problems += found.map { "entry \(place), \(cut): \($0)" }
-                if result.problems.count >= patience { return result }
+        try await withThrowingTaskGroup(of: [String].self) { group in
+            for (place, entry) in recording.entries.enumerated() {
+                try disk.play(entry)
+                if case .mark(let mark) = entry { promised.take(mark) }
+                guard isWorthACut(place, &random) else { continue }
+                result.places += 1
+                for cut in PowerCut.all(tornCuts, by: &random) {
+                    let files = disk.left(by: cut)
+                    guard seen.insert([files.digest, promised.count]).inserted else { continue }
+                    if result.variants >= width { result.problems += try await group.next() ?? [] }
+                    let this = Case(place: place, cut: cut, files: files, promised: promised)
+                    let folder = scratch.appending(path: "cut \(result.variants)")
+                    group.addTask { try await problems(of: this, schema, folder) }
+                    result.variants += 1
+                }
+                if result.problems.count >= patience { break }
             }
+            for try await problems in group { result.problems += problems }
         }
         result.mapped = disk.mapped
         return result
     }
 
-    private func problems(
-        after files: RemainingFiles, _ promised: Acknowledged, _ schema: Schema, _ scratch: URL, _ place: String
-    ) async throws -> [String] {
-        let root = scratch.appending(path: "cut")
-        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: root) }
+    /// Just before a sync most is at stake, and just after a promise. Just before a promise less was promised.
+    private func isWorthACut(_ place: Int, _ random: inout SeededNumbers) -> Bool {
+        guard place + 1 < recording.entries.count else { return true }
+        let next = recording.entries[place + 1]
+        if case .mark = next { return false }
+        return recording.entries[place].isTurningPoint || next.isTurningPoint || random.next() % UInt64(sparsity) == 0
+    }
+
+    private func problems(of this: Case, _ schema: Schema, _ folder: URL) async throws -> [String] {
+        let place = "entry \(this.place), \(this.cut)"
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
         // Where a signal ends the process, this tells which it was.
-        try Data("\(place), proof seed \(seed)\n".utf8).write(to: scratch.appending(path: "place"))
-        try files.write(to: root)
-        let aftermath = Aftermath(folder: root.appending(path: "store"), schema: schema, promised: promised)
-        return await aftermath.problems()
+        try Data("\(place), proof seed \(seed)\n".utf8).write(to: folder.appending(path: "place"))
+        let root = folder.appending(path: "root")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        try this.files.write(to: root)
+        let aftermath = Aftermath(folder: root.appending(path: "store"), schema: schema, promised: this.promised)
+        return await aftermath.problems().map { "\(place): \($0)" }
     }
 
     /// Whether the recording, played to its end, is what is in the folder: that nothing was missed.

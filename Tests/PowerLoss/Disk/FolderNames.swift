@@ -1,7 +1,7 @@
 /// The names in folders: those that are surely on the disk, and the changes since, which may be.
 struct FolderNames {
     /// How file systems keep names.
-    enum Order: Hashable, CaseIterable {
+    enum Order: Sendable, Hashable, CaseIterable {
         /// As POSIX has it, and no more: a folder's names are durable when the folder is synced, and changes in one folder
         /// say nothing about those in another. A file's own sync does nothing for its name.
         case separate

@@ -1,6 +1,6 @@
 /// Which of the things that were not synced a power cut leaves.
-struct PowerCut: Hashable, CustomStringConvertible {
-    enum Fate: Hashable {
+struct PowerCut: Sendable, Hashable, CustomStringConvertible {
+    enum Fate: Sendable, Hashable {
         case lost, kept
         /// Some of it, by a seed.
         case torn

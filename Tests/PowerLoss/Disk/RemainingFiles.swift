@@ -1,8 +1,8 @@
 internal import Foundation
 
 /// What a power cut has left, to be put where it can be opened.
-struct RemainingFiles {
-    struct File {
+struct RemainingFiles: Sendable {
+    struct File: Sendable {
         /// From the root, with a slash before.
         var path: String
         var bytes: Data

@@ -47,10 +47,8 @@ package struct PowerLossLoad: Sendable {
             let watching = try await watch(app)
             try await write(plainly: life * 10, app)
             try await Task.sleep(for: .milliseconds(40))
-            for turn in 0..<2 {
-                try await work(app, &tag)
-                try await write(plainly: life * 10 + turn + 1, app)
-            }
+            try await work(app, &tag)
+            try await write(plainly: life * 10 + 1, app)
             switch life % 3 {
             case 1: _ = try await app.records.compact()
             case 2:
