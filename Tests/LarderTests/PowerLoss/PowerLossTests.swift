@@ -45,7 +45,7 @@ struct PowerLossTests {
 
     @Test(
         "Where a sync is lost on its way to the disk, the power's loss is noticed",
-        arguments: ["/larder.sqlite-wal", "/data.mdb"])
+        arguments: ["/larder.sqlite-wal", "/data.mdb", "/store"])
     func lies(file: String) async throws {
         try await withProof(lives: 2) { (proof, _, scratch) throws in
             var proof = proof

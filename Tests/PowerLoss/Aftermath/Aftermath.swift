@@ -8,9 +8,11 @@ package struct Aftermath: Sendable {
     let folder: URL
     let schema: Schema
     let promised: Acknowledged
+    /// Whether somebody opens and closes the store first, and does nothing with it.
+    let hasVisitor: Bool
 
-    package init(folder: URL, schema: Schema, promised: Acknowledged) {
-        (self.folder, self.schema, self.promised) = (folder, schema, promised)
+    package init(folder: URL, schema: Schema, promised: Acknowledged, hasVisitor: Bool) {
+        (self.folder, self.schema, self.promised, self.hasVisitor) = (folder, schema, promised, hasVisitor)
     }
 
     /// What is not as it must be.
@@ -18,6 +20,11 @@ package struct Aftermath: Sendable {
         var problems: [String] = []
         do {
             let server = RecipeLedger(after: promised.effects)
+            if hasVisitor {
+                let store = try Store.open(at: folder, schema: schema)
+                _ = try store.partition()
+                try store.close()
+            }
             let store = try Store.open(at: folder, schema: schema)
             let app = try store.partition(transport: server)
             try checkFiles(app, &problems)

@@ -87,7 +87,9 @@ package struct PowerLossProof: Sendable {
         let root = folder.appending(path: "root")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         try this.files.write(to: root)
-        let aftermath = Aftermath(folder: root.appending(path: "store"), schema: schema, promised: this.promised)
+        let aftermath = Aftermath(
+            folder: root.appending(path: "store"), schema: schema, promised: this.promised,
+            hasVisitor: this.place % 2 == 0)
         return await aftermath.problems().map { "\(place): \($0)" }
     }
 

@@ -47,8 +47,6 @@ package struct PowerLossLoad: Sendable {
             let watching = try await watch(app)
             try await write(plainly: life * 10, app)
             try await Task.sleep(for: .milliseconds(40))
-            try await work(app, &tag)
-            try await write(plainly: life * 10 + 1, app)
             switch life % 3 {
             case 1: _ = try await app.records.compact()
             case 2:
@@ -58,6 +56,7 @@ package struct PowerLossLoad: Sendable {
             default: break
             }
             try await work(app, &tag)
+            try await write(plainly: life * 10 + 1, app)
             try store.close()
             try await watching.value
         }
