@@ -48,7 +48,7 @@ enum ChildProgram {
         try await withTemporaryFolder { folder in
             let said = folder.appending(path: "said")
             let child = try start(store, arguments, input: nil, output: said)
-            child.waitUntilExit()
+            await child.ended()
             #expect(child.terminationReason == .exit, "it ended by a signal", sourceLocation: sourceLocation)
             #expect(child.terminationStatus == 0, sourceLocation: sourceLocation)
             return try lines(of: said)

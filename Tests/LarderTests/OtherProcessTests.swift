@@ -33,7 +33,7 @@ struct OtherProcessTests {
                 let child = try ChildProgram.start(place, "count", "\(seed + UInt64(round))", output: said)
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...250)))
                 kill(child.processIdentifier, SIGKILL)
-                child.waitUntilExit()
+                await child.ended()
                 try #require(
                     child.terminationReason == .uncaughtSignal, "seed \(seed), round \(round): it ended by itself")
                 var (acknowledged, mayBeEmpty) = (before, before == 0)
@@ -59,7 +59,7 @@ struct OtherProcessTests {
         try await withTemporaryFolder { folder in
             let children = try (1...3).map { try ChildProgram.start(folder, "churn", "\($0)", "60") }
             for child in children {
-                child.waitUntilExit()
+                await child.ended()
                 #expect(child.terminationStatus == 0)
             }
             let (store, app) = try openShelf(folder)
@@ -87,7 +87,7 @@ struct OtherProcessTests {
             #expect(error?.message.contains("pid \(child.processIdentifier)") == true)
             #expect(try app.read(shelf)["books"]?.count == 1)
             kill(child.processIdentifier, SIGKILL)
-            child.waitUntilExit()
+            await child.ended()
             try await app.write(shelf, json: Array(#"{"books":[]}"#.utf8))
             #expect(try app.read(shelf)["books"]?.count == 0)
             try store.close()
@@ -102,7 +102,7 @@ struct OtherProcessTests {
             var states = try app.watch(shelf).makeAsyncIterator()
             #expect(try await next(&states)?.complete?["books"]?[0]?["title"]?.string == "7")
             let child = try ChildProgram.start(folder, "clear")
-            child.waitUntilExit()
+            await child.ended()
             try await app.write(shelf, json: Array(#"{"books":[{"id":"1","title":"8","pages":[]}]}"#.utf8))
             var title: String?
             while title != "8" { title = try await next(&states)?.complete?["books"]?[0]?["title"]?.string }

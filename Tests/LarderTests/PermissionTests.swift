@@ -143,7 +143,7 @@ struct PermissionTests {
                 }
                 #expect(try answer("after") == "after 29")
                 try input.fileHandleForWriting.close()
-                child.waitUntilExit()
+                await child.ended()
                 #expect(child.terminationStatus == 0)
                 #expect(try app.records.check().isSound)
             }

@@ -42,7 +42,7 @@ struct KilledRunnerTests {
                         try await Task.sleep(for: .milliseconds(Int(next.next() % 60)))
                         kill(child.processIdentifier, SIGKILL)
                     }
-                    child.waitUntilExit()
+                    await child.ended()
                     if child.terminationReason == .uncaughtSignal {
                         #expect(child.terminationStatus == SIGKILL, "seed \(seed)")
                         kills += 1
@@ -65,7 +65,7 @@ struct KilledRunnerTests {
             // Until the server is reached at once.
             let child = try ChildProgram.start(
                 store, ["mutate", ledger.path, "telling", "3", "1", "stored", "1"], output: file)
-            child.waitUntilExit()
+            await child.ended()
             #expect(child.terminationReason == .uncaughtSignal)
             let words = try #require(try ChildProgram.lines(of: file).first).split(separator: " ").map(String.init)
             let fragment = GraphQLFragment("fragment F on Recipe { stars }")
