@@ -7,9 +7,9 @@
 // The log is a sequence of entries, each a `struct entry` and then the first path, the second path and the bytes that
 // were written. It is in the order in which things happened: one lock is held around each call and its entry.
 //
-// What is written through a mapping or by the C library for itself (stdio) is not seen. The first kind is reported as an
-// entry of its own, so that whoever reads the log can refuse it for the files that count; that nothing else was missed
-// is seen by comparing what the log makes with what is there in the end.
+// What is written through a mapping or by the C library for itself (stdio) is not seen. The first kind is reported as
+// an entry of its own, so that whoever reads the log can refuse it for the files that count; that nothing else was
+// missed is seen by comparing what the log makes with what is there in the end.
 //
 // Nothing here allocates memory, and nothing calls a function that is replaced here: calls go straight to the system.
 
@@ -30,7 +30,8 @@
 #include <unistd.h>
 
 enum kind {
-    ROOT = 1, CREATE, WRITE, TRUNCATE, ALLOCATE, RENAME, UNLINK, MKDIR, RMDIR, LINK, SYNC, DATASYNC, MARK, MAPPED, UNKNOWN
+    ROOT = 1, CREATE, WRITE, TRUNCATE, ALLOCATE, RENAME, UNLINK, MKDIR, RMDIR, LINK, SYNC, DATASYNC, MARK, MAPPED,
+    UNKNOWN
 };
 
 struct entry {
@@ -143,6 +144,7 @@ static int what(int descriptor) {
     return descriptors[descriptor].what;
 }
 
+// Read without the lock: nobody changes a descriptor's entry but who opens or closes it.
 static int is_known(int descriptor) {
     return recording >= 0 && descriptor >= 0 && descriptor < descriptor_limit
         && descriptors[descriptor].what != NOTHING;
@@ -331,7 +333,9 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
 static void refuse(int descriptor) {
     if (!is_known(descriptor)) return;
     pthread_mutex_lock(&lock);
-    if (what(descriptor) == FILE_OF_FOLDER) note((struct entry){.kind = UNKNOWN, .inode = descriptors[descriptor].inode}, NULL, NULL);
+    if (what(descriptor) == FILE_OF_FOLDER) {
+        note((struct entry){.kind = UNKNOWN, .inode = descriptors[descriptor].inode}, NULL, NULL);
+    }
     pthread_mutex_unlock(&lock);
 }
 ssize_t sendfile(int target, int source, off_t *offset, size_t count) {
@@ -413,7 +417,8 @@ static int synced(enum kind kind, int number, int descriptor) {
     return result;
 }
 
-// `sync_file_range` and `msync` are left alone: the first promises nothing, and what the second would write is reported.
+// `sync_file_range` and `msync` are left alone: the first promises nothing, and what the second would write is
+// reported.
 int fsync(int descriptor) { return synced(SYNC, SYS_fsync, descriptor); }
 int fdatasync(int descriptor) { return synced(DATASYNC, SYS_fdatasync, descriptor); }
 

@@ -18,8 +18,8 @@ package final class Environment: @unchecked Sendable {
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
     /// somebody changed it. What the walk does not see, flipped bits inside values, is then the caller's to look for.
     package let wasVerified: Bool
-    /// Whether the last commits may be gone that somebody saw: the file was verified by this process, or by the one that
-    /// has had it open since before.
+    /// Whether the last commits may be gone that somebody saw: the file was verified by this process, or by the one
+    /// that has had it open since before.
     package let mayHaveLostCommits: Bool
     private let isDistrusted = Atomic<Bool>(false)
     private let withholdsStamp = Atomic<Bool>(false)

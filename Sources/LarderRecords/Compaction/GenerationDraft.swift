@@ -71,10 +71,10 @@ struct GenerationDraft {
                 try Environment(folder: whole, tables: Tables.definitions, options: folder.options.environment).close()
             } else {
                 try environment.close()
+                // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
+                try FileSystem.synchronize(whole)
             }
             defer { try? FileManager.default.removeItem(atPath: whole) }
-            // What is in it has its names before it has its own: a generation without its file cannot be opened.
-            try FileSystem.synchronize(whole)
             guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
                 throw RecordError(
                     .storage, "a new generation of the record cache could not be put in place (errno \(errno))")

@@ -33,6 +33,7 @@ struct GenerationFolder: Sendable {
             let numbers = numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
+                    if number != numbers.last, lacksFile(number) { continue }
                     let generation = try open(number)
                     guard try generation.isSuperseded() else {
                         if !options.isReadOnly { removeSuperseded(below: number) }
@@ -50,13 +51,18 @@ struct GenerationFolder: Sendable {
             }
         }
         // A folder loses its name before its file goes: this one lost the file otherwise.
-        if let number = numbers().first(where: { $0 > superseded }),
-            !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
-        {
+        if let number = numbers().first(where: { $0 > superseded }), lacksFile(number) {
             throw RecordError(
                 .damaged, "the record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
         }
         throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
+    }
+
+    /// Whether a generation has its name and not its file. Below another one it was being removed when the power went:
+    /// not all file systems keep changes of names in their order.
+    private func lacksFile(_ number: Int) -> Bool {
+        FileManager.default.fileExists(atPath: path(of: number))
+            && !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
     }
 
     /// What may not be looked into only looks as if nothing were there.
@@ -151,9 +157,6 @@ struct GenerationFolder: Sendable {
     func remove(_ number: Int) {
         let doomed = "\(path)/\(number).removed-\(UUID().uuidString)"
         guard rename(path(of: number), doomed) == 0 else { return }
-        // Power loss must not give back the name to what has lost its file. The file systems that keep such changes in
-        // their order are no standard.
-        guard (try? FileSystem.synchronize(path)) != nil else { return }
         try? FileManager.default.removeItem(atPath: doomed)
     }
 

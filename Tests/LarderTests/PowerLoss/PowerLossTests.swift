@@ -21,7 +21,7 @@ struct PowerLossTests {
         try await PowerRecorder.withScratch { folder in
             let root = folder.appending(path: "root")
             try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
-            let recording = try PowerRecorder.record(root, beside: folder, seed: Self.seed, lives: lives)
+            let recording = try await PowerRecorder.record(root, beside: folder, seed: Self.seed, lives: lives)
             var proof = PowerLossProof(recording, seed: Self.seed)
             proof.tornCuts = Self.cuts
             proof.sparsity = Self.sparsity
@@ -40,6 +40,35 @@ struct PowerLossTests {
             if Self.number("LARDER_POWER_CUTS") != nil {
                 print("\(result.entries) entries, \(result.places) places, \(result.variants) cuts, seed \(Self.seed)")
             }
+        }
+    }
+
+    @Test("A mutation that a new store has accepted is not lost with the names of the folders above it")
+    func newFolders() async throws {
+        try await withProof(lives: 1) { (proof, _, scratch) throws in
+            var proof = proof
+            proof.cuts = [PowerCut(order: .separate, contents: .lost, names: .lost)]
+            proof.isMeant = { if case .mark = $0 { true } else { false } }
+            let result = try await proof.run(in: scratch)
+            #expect(result.problems == [], "load seed \(Self.seed)")
+            #expect(result.variants > 10)
+        }
+    }
+
+    @Test("A generation of the cache has its name never before its file, and never longer")
+    func generationNames() async throws {
+        try await withProof(lives: 2) { (proof, _, scratch) throws in
+            var proof = proof
+            proof.cuts = (1...12).map { PowerCut(order: .separate, contents: .kept, names: .torn, seed: $0) }
+            proof.isMeant = { entry in
+                switch entry {
+                case .rename(_, let path), .remove(let path): path.contains("/records/")
+                default: false
+                }
+            }
+            let result = try await proof.run(in: scratch)
+            #expect(result.problems == [], "load seed \(Self.seed)")
+            #expect(result.variants > 10)
         }
     }
 

@@ -34,7 +34,7 @@ enum PowerRecorder {
     }()
 
     /// Records what a child does in `root`, into files beside it.
-    static func record(_ root: URL, beside folder: URL, seed: UInt64, lives: Int) throws -> Recording {
+    static func record(_ root: URL, beside folder: URL, seed: UInt64, lives: Int) async throws -> Recording {
         let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
         let child = try ChildProgram.start(
             root.appending(path: "store"), ["power", marks.path, "\(seed)", "\(lives)"], input: nil, output: nil,
@@ -42,7 +42,7 @@ enum PowerRecorder {
                 "LD_PRELOAD": try #require(library).path, "LARDER_RECORDED_FOLDER": root.path,
                 "LARDER_RECORDING": log.path, "LARDER_MARKS": marks.path,
             ])
-        child.waitUntilExit()
+        await child.ended()
         try #require(child.terminationReason == .exit && child.terminationStatus == 0, "the load failed, seed \(seed)")
         return try Recording(log)
     }
@@ -50,7 +50,9 @@ enum PowerRecorder {
     /// Where much is written that nobody keeps: in memory where there is such a folder.
     static func withScratch<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
         let memory = URL(filePath: "/dev/shm")
-        guard FileManager.default.isWritableFile(atPath: memory.path) else { return try await withTemporaryFolder(body) }
+        guard FileManager.default.isWritableFile(atPath: memory.path) else {
+            return try await withTemporaryFolder(body)
+        }
         let folder = memory.appending(path: "larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -70,7 +70,8 @@ package struct Aftermath: Sendable {
         }
     }
 
-    /// What changes after the cut, a watcher that was there before is told of: the number of a lost commit is no other's.
+    /// What changes after the cut, a watcher that was there before is told of: the number of a lost commit is not given
+    /// to another.
     private func checkWatcher(_ app: Partition, _ problems: inout [String]) async throws {
         guard try app.watcherNames().contains(PowerLossLoad.watcher),
             let before = try? app.read(PowerLossLoad.list), before["recipes"] != nil

@@ -22,6 +22,10 @@ package struct PowerLossProof: Sendable {
     package var sparsity = 24
     /// How many cuts at a place that are neither all nor nothing.
     package var tornCuts = 1
+    /// These cuts instead of those.
+    package var cuts: [PowerCut]?
+    /// Only after these entries, wherever they are.
+    package var isMeant: (@Sendable (RecordedEntry) -> Bool)?
     /// Syncs of these files never reach the disk, though the program is told so.
     package var isUnsynced: @Sendable (_ path: String) -> Bool = { _ in false }
     /// After so many problems it ends.
@@ -53,7 +57,7 @@ package struct PowerLossProof: Sendable {
                 if case .mark(let mark) = entry { promised.take(mark) }
                 guard isWorthACut(place, &random) else { continue }
                 result.places += 1
-                for cut in PowerCut.all(tornCuts, by: &random) {
+                for cut in cuts ?? PowerCut.all(tornCuts, by: &random) {
                     let files = disk.left(by: cut)
                     guard seen.insert([files.digest, promised.count]).inserted else { continue }
                     if result.variants >= width { result.problems += try await group.next() ?? [] }
@@ -72,6 +76,7 @@ package struct PowerLossProof: Sendable {
 
     /// Just before a sync most is at stake, and just after a promise. Just before a promise less was promised.
     private func isWorthACut(_ place: Int, _ random: inout SeededNumbers) -> Bool {
+        if let isMeant { return isMeant(recording.entries[place]) }
         guard place + 1 < recording.entries.count else { return true }
         let next = recording.entries[place + 1]
         if case .mark = next { return false }
@@ -97,7 +102,7 @@ package struct PowerLossProof: Sendable {
     package func differences(from folder: URL) throws -> [String] {
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
         for entry in recording.entries { try disk.play(entry) }
-        let files = disk.left(by: PowerCut(order: .separate, contents: .kept, names: .kept, seed: 0))
+        let files = disk.left(by: PowerCut(order: .separate, contents: .kept, names: .kept))
         var differences: [String] = []
         for file in files.files where !PowerLossProof.meansNothing(file.path) {
             let real = try? Data(contentsOf: URL(filePath: folder.path + file.path))
@@ -106,7 +111,9 @@ package struct PowerLossProof: Sendable {
         let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects.compactMap { $0 as? String } ?? []
         let recorded = Set(files.files.map(\.path) + files.folders)
         for name in names where !recorded.contains("/" + name) { differences.append("\(name) was not recorded") }
-        if recorded.count != names.count { differences.append("there are \(names.count) names and not \(recorded.count)") }
+        if recorded.count != names.count {
+            differences.append("there are \(names.count) names and not \(recorded.count)")
+        }
         return differences
     }
 

@@ -31,7 +31,7 @@ struct Disk {
     init(root: String, isUnsynced: @escaping @Sendable (String) -> Bool = { _ in false }) {
         self.root = root
         self.isUnsynced = isUnsynced
-        names = FolderNames.Order.allCases.map(FolderNames.init)
+        names = PowerCut.Order.allCases.map(FolderNames.init)
     }
 
     // MARK: Playing

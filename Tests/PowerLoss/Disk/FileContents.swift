@@ -37,7 +37,8 @@ struct FileContents {
         guard !pending.isEmpty else { return durable }
         var bytes = durable
         /// How many of the changes, in their order, are there at all; past them none is.
-        let reach = Int.random(in: 0..<4, using: &random) == 0 ? Int.random(in: 0...pending.count, using: &random) : .max
+        let isInOrder = Int.random(in: 0..<4, using: &random) == 0
+        let reach = isInOrder ? Int.random(in: 0...pending.count, using: &random) : .max
         /// A file that was cut and not in truth: what was written past that has no place on the disk either.
         var limit = Int.max
         for (index, change) in pending.enumerated() {

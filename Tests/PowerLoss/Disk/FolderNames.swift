@@ -1,15 +1,5 @@
 /// The names in folders: those that are surely on the disk, and the changes since, which may be.
 struct FolderNames {
-    /// How file systems keep names.
-    enum Order: Sendable, Hashable, CaseIterable {
-        /// As POSIX has it, and no more: a folder's names are durable when the folder is synced, and changes in one folder
-        /// say nothing about those in another. A file's own sync does nothing for its name.
-        case separate
-        /// As ext4, XFS and APFS do: changes of names go through a journal in their order, and syncing a file makes its
-        /// name durable, with all that came before.
-        case journalled
-    }
-
     struct Change {
         var removed: [(folder: Int, name: String)] = []
         var added: (folder: Int, name: String, object: Int)?
@@ -19,11 +9,11 @@ struct FolderNames {
 
     typealias Entries = [Int: [String: Int]]
 
-    let order: Order
+    let order: PowerCut.Order
     private(set) var durable: Entries = [:]
     private(set) var pending: [Change] = []
 
-    init(order: Order) { self.order = order }
+    init(order: PowerCut.Order) { self.order = order }
 
     mutating func note(_ change: Change) { pending.append(change) }
 

@@ -39,9 +39,8 @@ struct RemainingFiles: Sendable {
     /// after a power cut it may fit: a file's times reach it later than its bytes (`fdatasync` leaves them behind).
     private func restoreTimes(of file: File, in root: URL) throws {
         let folder = String(file.path.dropLast("/data.mdb".count))
-        guard let stamp = files.first(where: { $0.path == "\(folder)/clean.stamp" }), stamp.born > file.lastSynced else {
-            return
-        }
+        guard let stamp = files.first(where: { $0.path == "\(folder)/clean.stamp" }), stamp.born > file.lastSynced
+        else { return }
         try adopt(stamp, for: file, in: root)
     }
 
