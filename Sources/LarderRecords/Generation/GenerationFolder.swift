@@ -134,7 +134,7 @@ struct GenerationFolder: Sendable {
         try draft.fill { transaction, tables in
             try store(.fresh(), &transaction, tables)
         }
-        try draft.finish(packs: false)
+        guard try draft.finish(packs: false) else { return }
         // Where others have come further meanwhile, theirs is the current one.
         if numbers().contains(where: { $0 > number }) { remove(number) }
     }
