@@ -149,16 +149,27 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What a power cut may leave of a recorded store, and whether that keeps what was promised. The recorder is
+        // preloaded into the program below, and compiled when it is needed.
+        .target(
+            name: "LarderPowerLoss",
+            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport"],
+            path: "Tests/PowerLoss",
+            exclude: ["recorder.c"],
+            swiftSettings: strict
+        ),
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
-            dependencies: ["Larder", "LarderRecords", "LarderTestSupport"],
+            dependencies: ["Larder", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
             path: "Tests/Crash",
             swiftSettings: strict
         ),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport", "larder-crash"],
+            dependencies: [
+                "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderPowerLoss
 import LarderRecords
 import LarderTestSupport
 
@@ -15,6 +16,9 @@ import LarderTestSupport
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
 //     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
 //                                       queues mutations and sends them, until it is killed: see Mutations
+//     larder-crash STORE power MARKS SEED N
+//                                       works through N lives that each end well, while it is recorded: see
+//                                       PowerLossLoad
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -73,6 +77,10 @@ case "mutate":
         in: folder,
         server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
         accepting: count, killedAfter: step.map { ($0, Int(arguments[8]) ?? 1) }, seed: seed)
+case "power":
+    guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
+    let marks = try Marks(URL(filePath: argument))
+    try await PowerLossLoad(folder: folder, marks: marks, seed: seed, lives: lives).run()
 case "stop":
     let (_, app) = try open()
     try await app.update(shelf) { _ in

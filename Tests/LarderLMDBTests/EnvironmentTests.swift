@@ -147,6 +147,38 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("A file looks cleanly closed no more before a commit that power loss may take back")
+    func stampIsRevoked() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options()
+            options.durability = .withoutMetaSync
+            func isStamped() -> Bool { CleanCloseStamp(folder: folder.path) != nil }
+            for number in 0..<2 as Range<UInt64> {
+                let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+                #expect(isStamped() == (number > 0))
+                try environment.write { try $0.put(number, bytes("x").span.bytes, in: try environment.records) }
+                #expect(!isStamped())
+                try environment.close()
+                #expect(isStamped())
+            }
+            try requireSound(folder)
+        }
+    }
+
+    @Test("Whoever opens a file beside the one who found it not cleanly closed hears of that")
+    func recoveredBeside() async throws {
+        try await withTemporaryFolder { folder in
+            let deadline = ContinuousClock.now + .seconds(20)
+            for isRecovered in [true, false] {
+                let first = try #require(try PresenceLock(folder: folder.path, isReadOnly: false))
+                #expect(try first.enter(deadline: deadline) == .first)
+                try first.settle(isRecovered: isRecovered, deadline: deadline)
+                let second = try #require(try PresenceLock(folder: folder.path, isReadOnly: false))
+                #expect(try second.enter(deadline: deadline) == (isRecovered ? .recovered : .verified))
+            }
+        }
+    }
+
     @Test("What must exist is not made")
     func mustExist() async throws {
         try await withTemporaryFolder { folder in

@@ -24,11 +24,12 @@ enum ChildProgram {
     }
 
     static func start(
-        _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil
+        _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil, environment: [String: String] = [:]
     ) throws -> Process {
         let child = Process()
         child.executableURL = file
         child.arguments = [store.path] + arguments
+        child.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if let input { child.standardInput = input }
         if let output {
             try Data().write(to: output)

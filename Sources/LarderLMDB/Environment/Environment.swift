@@ -18,7 +18,11 @@ package final class Environment: @unchecked Sendable {
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
     /// somebody changed it. What the walk does not see, flipped bits inside values, is then the caller's to look for.
     package let wasVerified: Bool
+    /// Whether the last commits may be gone that somebody saw: the file was verified by this process, or by the one
+    /// that has had it open since before.
+    package let mayHaveLostCommits: Bool
     private let isDistrusted = Atomic<Bool>(false)
+    private let withholdsStamp = Atomic<Bool>(false)
     /// Write transactions begun.
     private let writes = Atomic<Int>(0)
 
@@ -58,6 +62,7 @@ package final class Environment: @unchecked Sendable {
         }
         self.handle = handle
         wasVerified = files.wasVerified
+        mayHaveLostCommits = files.mayHaveLostCommits
         var limit: UInt32 = 0
         _ = mdb_env_get_maxreaders(handle, &limit)
         pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
@@ -83,13 +88,16 @@ package final class Environment: @unchecked Sendable {
             mdb_env_close(handle)
             files.release()
         }
-        guard !isDistrusted.load(ordering: .relaxed) else { return }
+        guard !isDistrusted.load(ordering: .relaxed), !withholdsStamp.load(ordering: .relaxed) else { return }
         try files.stamp { () throws(LMDBError) in try flush(doing: "closing") }
     }
 
     /// Says that the contents were found damaged: closing leaves no stamp, so that whoever opens the file next looks
     /// at it again.
     package func distrust() { isDistrusted.store(true, ordering: .relaxed) }
+
+    /// Says whether closing is to leave no stamp, so that whoever opens the file next knows that commits may be gone.
+    package func withholdStamp(_ isWithheld: Bool) { withholdsStamp.store(isWithheld, ordering: .relaxed) }
 
     /// Makes every commit so far survive power loss, whatever the environment's durability.
     package func synchronize() throws(LMDBError) {
@@ -213,6 +221,12 @@ package final class Environment: @unchecked Sendable {
         try transaction.commit()
         return result
     }
+
+    /// Takes back the stamp of the last clean close before a commit that power loss may take back: the file would look
+    /// as it did then, and nobody would know that a commit is gone which others saw.
+    ///
+    /// - Returns: False where the stamp stays. Then the commit must survive.
+    func revokeStamp() -> Bool { options.durability != .withoutMetaSync || files.revokeStamp() }
 
     /// Ends the write transaction that LMDB has ended already.
     func endWrite() {

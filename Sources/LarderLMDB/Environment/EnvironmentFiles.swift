@@ -13,6 +13,8 @@ final class EnvironmentFiles: Sendable {
     private let mustSettle: Bool
     /// Whether the data file was walked because no stamp of a clean close fitted it.
     let wasVerified: Bool
+    /// Whether it was, or the process that had it open before this one had found it so.
+    let mayHaveLostCommits: Bool
 
     /// Claims the files, and verifies the data file where that is due. Nothing is mapped yet.
     init(folder: String, options: Environment.Options, openedBy: String) throws(LMDBError) {
@@ -23,10 +25,12 @@ final class EnvironmentFiles: Sendable {
         registration = try OpenFiles.register(data.identity, by: openedBy, path: data.path)
         writer = try Self.writerLock(folder: folder, options: options)
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
-        let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
+        let entry = try presence?.enter(deadline: .now + options.lockDeadline) ?? .first
+        let isFirst = entry == .first
         mustSettle = isFirst
         unregistered = try Self.readerTable(in: folder, options, isFirst: isFirst)
         wasVerified = try Self.verify(data, writer, folder: folder, options: options, isFirst: isFirst)
+        mayHaveLostCommits = wasVerified || entry == .recovered
     }
 
     /// Makes LMDB's reader table, or answers how to read without.
@@ -102,7 +106,7 @@ final class EnvironmentFiles: Sendable {
 
     /// Lets other processes in, once the environment is mapped.
     func settle() throws(LMDBError) {
-        if mustSettle { try presence?.settle(deadline: .now + options.lockDeadline) }
+        if mustSettle { try presence?.settle(isRecovered: wasVerified, deadline: .now + options.lockDeadline) }
     }
 
     /// Stamps the data file as cleanly closed, unless somebody else is writing or the stamp fits already.
@@ -117,6 +121,9 @@ final class EnvironmentFiles: Sendable {
         try synchronize()
         try stamp.write(in: folder)
     }
+
+    /// Removes the stamp for good; false where it stays. Only for the holder of the writer's lock.
+    func revokeStamp() -> Bool { FileSystem.remove(CleanCloseStamp.name, from: folder) }
 
     /// Gives the file up, to others in this process and outside it, once LMDB has closed it.
     func release() {

@@ -68,7 +68,8 @@ struct CleanCloseStamp: Hashable {
         try FileSystem.replace(Self.path(in: folder), with: bytes)
     }
 
-    static func path(in folder: String) -> String { folder + "/clean.stamp" }
+    static let name = "clean.stamp"
+    static func path(in folder: String) -> String { "\(folder)/\(name)" }
 
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }

@@ -18,16 +18,26 @@ package enum FileSystem {
         var isRegularFile: Bool
     }
 
-    /// Makes a folder and those above it.
+    /// Makes a folder and those above it, whose names survive power loss then.
     static func makeFolder(_ path: String) throws(LMDBError) {
-        if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
+        if try makeOneFolder(path) { return }
         let failure = errno
         guard failure == ENOENT, let end = path.lastIndex(of: "/"), end > path.startIndex else {
             throw .make(failure, doing: "making a folder", path: path)
         }
         try makeFolder(String(path[..<end]))
-        if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
-        throw .make(errno, doing: "making a folder", path: path)
+        guard try makeOneFolder(path) else { throw .make(errno, doing: "making a folder", path: path) }
+    }
+
+    /// False, with the reason in `errno`, where it cannot be made.
+    private static func makeOneFolder(_ path: String) throws(LMDBError) -> Bool {
+        guard mkdir(path, 0o755) == 0 else { return errno == EEXIST }
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        do throws(LMDBError) { try synchronize(parent) } catch {
+            // A folder that may be written and not opened, and a file system that knows no sync of folders.
+            guard [EACCES, EPERM, EINVAL].contains(error.status) else { throw error }
+        }
+        return true
     }
 
     /// Opens a file; the caller closes it.
@@ -89,6 +99,12 @@ package enum FileSystem {
             unlink(temporary)
             throw .make(failure, doing: "writing a file", path: path)
         }
+    }
+
+    /// Removes a file for good; true also where there is none. False where it stays, or may come back after power loss.
+    static func remove(_ name: String, from folder: String) -> Bool {
+        guard unlink("\(folder)/\(name)") == 0 else { return errno == ENOENT }
+        return (try? synchronize(folder)) != nil
     }
 
     /// Writes zeros to the end of a file, which is made if need be, until it has that many bytes.

@@ -9,6 +9,17 @@ final class PresenceLock: Sendable {
     private enum Note {
         static let unverified = "unverified"
         static let verified = "verified"
+        /// It was verified because it had not been closed cleanly.
+        static let recovered = "recovered"
+    }
+
+    enum Entry {
+        /// Nobody else is there: the caller must verify and then call `settle`.
+        case first
+        /// Somebody was there before, and found the file cleanly closed.
+        case verified
+        /// Somebody was there before, and found that it was not.
+        case recovered
     }
 
     /// Nil where the environment is read-only and the folder has no such file and takes none.
@@ -21,28 +32,33 @@ final class PresenceLock: Sendable {
         }
     }
 
-    /// Enters; true where nobody else is there, so that the caller must verify and then call `settle`.
-    func enter(deadline: ContinuousClock.Instant) throws(LMDBError) -> Bool {
-        let isFirst: Bool? = try poll(until: deadline) { () throws(LMDBError) in
+    func enter(deadline: ContinuousClock.Instant) throws(LMDBError) -> Entry {
+        let entry: Entry? = try poll(until: deadline) { () throws(LMDBError) in
             if try file.tryLock(.exclusive) {
                 if file.isWritable { file.setNote(Note.unverified) }
-                return true
+                return .first
             }
             guard try file.tryLock(.shared) else { return nil }
-            if file.note() == Note.verified { return false }
+            switch file.note() {
+            case Note.verified: return .verified
+            case Note.recovered: return .recovered
+            default: break
+            }
             // Nobody verifies now, and who cannot write cannot say that it has.
-            if !file.isWritable { return true }
+            if !file.isWritable { return .first }
             file.unlock()
             return nil
         }
-        if let isFirst { return isFirst }
+        if let entry { return entry }
         let advice = "Wait longer, or end that process if it is stopped."
         throw LMDBError(.lockTimedOut, "Another process is verifying the file. \(advice)", path: file.path)
     }
 
     /// Lets others in, after verifying.
-    func settle(deadline: ContinuousClock.Instant) throws(LMDBError) {
-        if file.isWritable { file.setNote(Note.verified) }
+    ///
+    /// - Parameter isRecovered: Whether the file had not been closed cleanly.
+    func settle(isRecovered: Bool, deadline: ContinuousClock.Instant) throws(LMDBError) {
+        if file.isWritable { file.setNote(isRecovered ? Note.recovered : Note.verified) }
         // Another may slip in while the lock changes its kind; it verifies once more, and nobody writes meanwhile.
         let settled: Void? = try poll(until: deadline) { () throws(LMDBError) in
             try file.tryLock(.shared) ? () : nil

@@ -29,13 +29,14 @@ package struct WriteTransaction: ~Copyable, Transaction {
     /// - Parameter synchronizing: Makes it, and every commit before, survive power loss whatever that durability. A
     ///   failure to do so is thrown, and leaves the changes committed.
     package consuming func commit(synchronizing: Bool = false) throws(LMDBError) {
+        let mustSynchronize = synchronizing || !isNested && !environment.revokeStamp()
         // The transaction is gone after this call, whatever it returns: nothing is left for `deinit` to abort.
         isFinished = true
         let status = mdb_txn_commit(handle.pointer)
         if isNested {
             guard status == MDB_SUCCESS else { throw .make(status, doing: "committing a nested transaction") }
         } else {
-            try environment.finishWrite(status, synchronizing: synchronizing)
+            try environment.finishWrite(status, synchronizing: mustSynchronize)
         }
     }
 

@@ -20,6 +20,7 @@ extension OperationsDatabase {
                         try migrations.requireComplete(db)
                     } else {
                         try makeDurable(db)
+                        if try isNew(db) { try FolderNames.synchronize(above: file) }
                         try migrations.apply(db)
                     }
                 }
@@ -128,6 +129,11 @@ extension OperationsDatabase {
             throw OperationsError(
                 .unsupported, "SQLite keeps no synchronous log here; use a local volume, and the system's SQLite")
         }
+    }
+
+    /// Whether nothing was ever committed to it.
+    private static func isNew(_ db: Database) throws -> Bool {
+        try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
     }
 
     private static func quickCheck(_ db: Database) throws {

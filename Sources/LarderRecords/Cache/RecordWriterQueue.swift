@@ -151,7 +151,10 @@ final class RecordWriterQueue: Sendable {
         let changed = outcomes.compactMap { try? $0.get() }.filter { !$0.isEmpty }
         if !changed.isEmpty {
             try transaction.commit()
-            if startsEpoch { generation.mayHaveLostCommits.store(false, ordering: .relaxed) }
+            if startsEpoch {
+                generation.mayHaveLostCommits.store(false, ordering: .relaxed)
+                generation.environment.withholdStamp(false)
+            }
             for changes in changed { generation.names.learn(changes.newNames) }
         }
         return synchronized(outcomes, of: jobs, generation)

@@ -60,7 +60,8 @@ struct GenerationDraft {
     ///
     /// - Parameter packs: Leaves out the pages that are free, and walks all others: what takes the place of another
     ///   generation is looked at first.
-    func finish(packs: Bool) throws {
+    /// - Returns: False where another process has removed the draft, which it took for a leftover.
+    func finish(packs: Bool) throws -> Bool {
         do {
             let whole = packs ? packed : temporary
             if packs {
@@ -71,13 +72,17 @@ struct GenerationDraft {
                 try Environment(folder: whole, tables: Tables.definitions, options: folder.options.environment).close()
             } else {
                 try environment.close()
+                // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
+                try FileSystem.synchronize(whole)
             }
             defer { try? FileManager.default.removeItem(atPath: whole) }
             guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
+                if errno == ENOENT { return false }
                 throw RecordError(
                     .storage, "a new generation of the record cache could not be put in place (errno \(errno))")
             }
             try FileSystem.synchronize(folder.path)
+            return true
         } catch {
             abandon()
             throw error

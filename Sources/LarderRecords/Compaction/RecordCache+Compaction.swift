@@ -114,7 +114,9 @@ extension RecordCache {
             draft.abandon()
             throw error
         }
-        try draft.finish(packs: true)
+        guard try draft.finish(packs: true) else {
+            throw RecordError(.storage, "somebody removed the new generation of the record cache before it was named")
+        }
         try reached(.named)
         do {
             state.isSuperseded = true

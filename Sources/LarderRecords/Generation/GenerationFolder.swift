@@ -33,6 +33,7 @@ struct GenerationFolder: Sendable {
             let numbers = numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
+                    if number != numbers.last, lacksFile(number) { continue }
                     let generation = try open(number)
                     guard try generation.isSuperseded() else {
                         if !options.isReadOnly { removeSuperseded(below: number) }
@@ -50,13 +51,18 @@ struct GenerationFolder: Sendable {
             }
         }
         // A folder loses its name before its file goes: this one lost the file otherwise.
-        if let number = numbers().first(where: { $0 > superseded }),
-            !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
-        {
+        if let number = numbers().first(where: { $0 > superseded }), lacksFile(number) {
             throw RecordError(
                 .damaged, "the record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
         }
         throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
+    }
+
+    /// Whether a generation has its name and not its file. Below another one it was being removed when the power went:
+    /// not all file systems keep changes of names in their order.
+    private func lacksFile(_ number: Int) -> Bool {
+        FileManager.default.fileExists(atPath: path(of: number))
+            && !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
     }
 
     /// What may not be looked into only looks as if nothing were there.
@@ -102,7 +108,9 @@ struct GenerationFolder: Sendable {
                     .damaged, "the record cache at \(path) is damaged (\(problem)\(others)); remove it and fetch again")
             }
         }
-        generation.mayHaveLostCommits.store(environment.wasVerified, ordering: .relaxed)
+        generation.mayHaveLostCommits.store(environment.mayHaveLostCommits, ordering: .relaxed)
+        // A close before the next commit must not look clean: who opens it then has to start the epoch.
+        if environment.mayHaveLostCommits { environment.withholdStamp(true) }
         return generation
     }
 
@@ -126,7 +134,7 @@ struct GenerationFolder: Sendable {
         try draft.fill { transaction, tables in
             try store(.fresh(), &transaction, tables)
         }
-        try draft.finish(packs: false)
+        guard try draft.finish(packs: false) else { return }
         // Where others have come further meanwhile, theirs is the current one.
         if numbers().contains(where: { $0 > number }) { remove(number) }
     }

@@ -167,6 +167,27 @@ struct CheckTests {
         }
     }
 
+    @Test("Who opens and closes after an unclean close, and writes nothing, does not hide that commits may be lost")
+    func visitorAfterCrash() async throws {
+        try await withTemporaryFolder { base in
+            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
+            let library = try LibraryCache(folder)
+            try await library.fill(5)
+            let position = try library.cache.position
+            try crashCopy(of: folder, to: copy)
+            try LibraryCache(copy).cache.close()
+            let later = try LibraryCache(copy)
+            #expect(try later.cache.changes(since: position) == .everything)
+            let commit = try await later.write(LibraryCache.books(0..<6), later.operation())
+            #expect(commit.position.epoch != position.epoch)
+            try later.cache.close()
+            let last = try LibraryCache(copy)
+            #expect(try last.cache.changes(since: commit.position) == .changes([]))
+            try expectSound(last.cache)
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("Any bytes in any table are problems or answers, sealed or not", arguments: [1, 2, 3] as [UInt64])
     func anyBytes(seed: UInt64) async throws {
         try await withTemporaryFolder { folder in

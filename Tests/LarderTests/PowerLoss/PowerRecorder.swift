@@ -1,0 +1,61 @@
+import Foundation
+import LarderPowerLoss
+import LarderTestSupport
+import Testing
+
+/// Runs a load in a child that is recorded.
+enum PowerRecorder {
+    static let requirement = "needs Linux, clang and the program larder-crash"
+
+    #if os(Linux)
+    static let isUsable = ChildProgram.isBuilt && library != nil
+    #else
+    static let isUsable = false
+    #endif
+
+    /// The recorder, compiled for this run; nil where it cannot be.
+    private static let library: URL? = {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "larder-\(UUID().uuidString)")
+        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let library = folder.appending(path: "recorder.so")
+        let source = packageRoot.appending(path: "Tests/PowerLoss/recorder.c")
+        for compiler in ["clang", "cc"] {
+            let child = Process()
+            child.executableURL = URL(filePath: "/usr/bin/env")
+            child.arguments = [
+                compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fPIC", "-shared",
+                "-o", library.path, source.path,
+            ]
+            guard (try? child.run()) != nil else { continue }
+            child.waitUntilExit()
+            if child.terminationStatus == 0 { return library }
+        }
+        return nil
+    }()
+
+    /// Records what a child does in `root`, into files beside it.
+    static func record(_ root: URL, beside folder: URL, seed: UInt64, lives: Int) async throws -> Recording {
+        let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
+        let child = try ChildProgram.start(
+            root.appending(path: "store"), ["power", marks.path, "\(seed)", "\(lives)"], input: nil, output: nil,
+            environment: [
+                "LD_PRELOAD": try #require(library).path, "LARDER_RECORDED_FOLDER": root.path,
+                "LARDER_RECORDING": log.path, "LARDER_MARKS": marks.path,
+            ])
+        await child.ended()
+        try #require(child.terminationReason == .exit && child.terminationStatus == 0, "the load failed, seed \(seed)")
+        return try Recording(log)
+    }
+
+    /// Where much is written that nobody keeps: in memory where there is such a folder.
+    static func withScratch<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+        let memory = URL(filePath: "/dev/shm")
+        guard FileManager.default.isWritableFile(atPath: memory.path) else {
+            return try await withTemporaryFolder(body)
+        }
+        let folder = memory.appending(path: "larder-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        return try await body(folder)
+    }
+}
