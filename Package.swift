@@ -158,7 +158,11 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport", "larder-crash"],
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderTestSupport", "larder-crash",
+                // To hold, damage and look into larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

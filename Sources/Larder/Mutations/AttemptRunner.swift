@@ -111,7 +111,8 @@ struct AttemptRunner: Sendable {
         case .conflict(let failure): try await resolve(mutation, failure)
         case .unknown(let failure, let time):
             if transport.idempotency != nil {
-                guard failure.class != .serverFault || mutation.attempts < options.maximumFaults else {
+                if failure.class == .serverFault, runner.countFault(of: mutation.id) >= options.maximumFaults {
+                    runner.forgetFaults(of: mutation.id)
                     return try await setAside(mutation, failure)
                 }
                 try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
@@ -133,6 +134,7 @@ struct AttemptRunner: Sendable {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
         options.afterStep(.acknowledged)
+        runner.forgetFaults(of: mutation.id)
         var acknowledged = mutation
         acknowledged.answer = body
         // Real ids have taken the places of its own temporary ones.

@@ -2,6 +2,7 @@ public import Foundation
 internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
+internal import Logging
 
 extension Partition {
     /// Queues a mutation, which is sent when it is its turn and the server can be reached, after restarts as well.
@@ -19,7 +20,12 @@ extension Partition {
         let mutation: Mutation
         let queue = try core.intent.database().mutations
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
-        try core.layers.put(mutation)
+        // It is accepted, whether it can be shown or not: an error would have it queued a second time.
+        do { try core.layers.put(mutation) } catch {
+            core.logger.warning("what a mutation is expected to do cannot be shown", metadata: [
+                "mutation": "\(mutation.id)", "error": "\(error)",
+            ])
+        }
         core.followOthers()
         core.intent.bell.ring()
         return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)

@@ -65,7 +65,7 @@ final class RatingServer: GraphQLTransport {
     }
 }
 
-private func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> Void = { _ in }) -> MutationRunner {
+func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> Void = { _ in }) -> MutationRunner {
     var options = MutationRunner.Options()
     options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
     change(&options)
