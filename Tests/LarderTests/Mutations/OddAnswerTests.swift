@@ -76,7 +76,7 @@ struct OddAnswerTests {
         }
     }
 
-    @Test("One whose answers never fit is set aside after some attempts, and holds up nobody for ever")
+    @Test("One bad mutation at the head does not block all others for ever, and is not deleted after a few attempts")
     func neverFits() async throws {
         let server = OddServer { _, request in
             request.document.contains("Add") ? #"{"data":{"nonsense":1}}"#

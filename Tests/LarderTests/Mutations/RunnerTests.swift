@@ -200,7 +200,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("A conflict is resolved as the resolver says, and one without an answer does not stop the queue")
+    @Test("A conflict is resolved as its handler says, and a handler that ends without an answer does not stop the queue")
     func conflicts() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = RatingServer(errors: { [0, 1, 3].contains($0) ? conflict : nil })
@@ -229,7 +229,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("A sign-up that must happen now is never queued")
+    @Test("A sign-up is not queued because the network is away: its completion runs, with an error now")
     func immediate() async throws {
         let server = RatingServer { _ in (.away, false) }
         try await withKitchen(server) { (app) throws in
