@@ -177,6 +177,25 @@ struct BadDatabaseTests {
         }
     }
 
+    @Test("A log that is lost or damaged after closing has nothing in it that the file has not", arguments: [true, false])
+    func lostLog(isLost: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, app) = try open(folder)
+            for stars in 1...5 { try await app.mutate(giveStars("1", stars)) }
+            try store.close()
+            let log = folder.appending(path: "larder.sqlite-wal")
+            if isLost {
+                try? FileManager.default.removeItem(at: log)
+            } else if var bytes = try? Data(contentsOf: log) {
+                for place in stride(from: 40, to: bytes.count, by: 1_000) { bytes[place] ^= 0x55 }
+                try bytes.write(to: log)
+            }
+            let (again, after) = try open(folder)
+            #expect(try after.mutations().count == 5)
+            try again.close()
+        }
+    }
+
     @Test("One that a program left empty before it wrote anything is a new one")
     func neverWritten() async throws {
         try await withTemporaryFolder { folder in
