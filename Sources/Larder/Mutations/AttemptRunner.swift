@@ -157,7 +157,7 @@ struct AttemptRunner: Sendable {
             } catch {
                 guard Self.misfits.contains(error.code.rawValue) else { throw error }
                 // It took effect; what came of it does not fit the schema of today, and is fetched when it is asked for.
-                core.logger.warning("an answer no longer fits the schema, and is not stored", metadata: [
+                core.logger.warning("an answer no longer fits, and is not stored", metadata: [
                     "mutation": "\(mutation.id)", "error": "\(error)",
                 ])
             }
@@ -171,10 +171,11 @@ struct AttemptRunner: Sendable {
         if mutation.temporaryIDs.isEmpty { core.layers.settled(mutation.id) } else { try core.layers.reload(queue) }
     }
 
-    /// What is thrown where an answer does not fit its operation any more, or the operation the schema.
+    /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer the
+    /// cache: at every further try too.
     private static let misfits: Set<String> = [
-        "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "larder.operation",
-        "larder.variables", "larder.syntax", "larder.data",
+        "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "records.tooLarge",
+        "larder.operation", "larder.variables", "larder.syntax", "larder.data",
     ]
 
     // MARK: Questions
