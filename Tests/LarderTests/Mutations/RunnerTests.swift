@@ -193,7 +193,7 @@ struct RunnerTests {
             #expect(try receipt.status()?.state == .pending)
             isSignedIn.withLock { $0 = true }
             runner.resume()
-            #expect(try await receipt.ended(within: .seconds(10)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
             running.cancel()
             try await running.value
             #expect(runner.state == .stopped)
@@ -254,7 +254,7 @@ struct RunnerTests {
             try await running.value
             while second.state != .running { try await Task.sleep(for: .milliseconds(2)) }
             let receipt = try await app.mutate(rate("1", 2), queued: .init())
-            #expect(try await receipt.ended(within: .seconds(10)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
             waiting.cancel()
             try await waiting.value
         }
