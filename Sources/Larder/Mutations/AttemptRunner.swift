@@ -171,8 +171,8 @@ struct AttemptRunner: Sendable {
         if mutation.temporaryIDs.isEmpty { core.layers.settled(mutation.id) } else { try core.layers.reload(queue) }
     }
 
-    /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer the
-    /// cache: at every further try too.
+    /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer
+    /// the cache: at every further try too.
     private static let misfits: Set<String> = [
         "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "records.tooLarge",
         "larder.operation", "larder.variables", "larder.syntax", "larder.data",

@@ -177,7 +177,8 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("A log that is lost or damaged after closing has nothing in it that the file has not", arguments: [true, false])
+    @Test("A log that is lost or damaged after closing has nothing in it that the file has not",
+        arguments: [true, false])
     func lostLog(isLost: Bool) async throws {
         try await withTemporaryFolder { folder in
             let (store, app) = try open(folder)

@@ -200,7 +200,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("A conflict is resolved as its handler says, and a handler that ends without an answer does not stop the queue")
+    @Test("A conflict is resolved as its handler says, and one that ends without an answer does not stop the queue")
     func conflicts() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = RatingServer(errors: { [0, 1, 3].contains($0) ? conflict : nil })
