@@ -169,6 +169,8 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+                // To hold, damage and look into larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

@@ -34,6 +34,10 @@ extension HTTPTransport {
         /// Whether documents are sent by their hash.
         public var persistedQueries: PersistedQueries = .off
 
+        /// How the server is told that a mutation is a repeat; nil where it cannot be told. Queued mutations carry
+        /// their key so, and one whose answer was lost is sent again only where this is set.
+        public var idempotency: Idempotency?
+
         /// Headers of every request. A header of the same name (in any case) from `headersForRequest` replaces
         /// them, and one of the request itself replaces both.
         ///

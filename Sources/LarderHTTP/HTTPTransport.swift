@@ -29,6 +29,9 @@ public final class HTTPTransport: GraphQLTransport {
     /// How operations are sent.
     public let options: Options
 
+    /// As the options say.
+    public var idempotency: Idempotency? { options.idempotency }
+
     let client: HTTPClient
     private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
     /// Set once the server has said that it does not do persisted queries.

@@ -14,19 +14,9 @@ struct FullDisk {
         case look
     }
 
-    /// How the room is taken.
-    enum Room: String {
-        /// This process may write no further into any file than a few kilobytes.
-        case limit
-        /// The volume, which is this process's alone, is filled to its last byte.
-        case volume
-    }
-
     let folder: URL
     let work: Work
-    let room: Room
-    /// How many bytes are left.
-    let left: Int
+    let room: ScarceRoom
 
     private var reopens: Bool { work == .reopen || work == .reopenWithoutTable }
 
@@ -39,7 +29,7 @@ struct FullDisk {
         if work == .reopenWithoutTable {
             try FileManager.default.removeItem(at: folder.appending(path: "records/main/1/lock.mdb"))
         }
-        try take()
+        try room.take()
         do {
             if reopens { (store, app) = try open() } else { try await perform(app) }
             say("done")
@@ -47,7 +37,7 @@ struct FullDisk {
             say("refused " + code(error))
         }
         if !reopens { try report(app) }
-        try giveBack()
+        try room.giveBack()
         if reopens {
             try? store.close()
             (store, app) = try open()
@@ -74,14 +64,14 @@ struct FullDisk {
     }
 
     private func openFirst() async throws {
-        try take()
+        try room.take()
         do {
             _ = try open()
             say("done")
         } catch {
             say("refused " + code(error))
         }
-        try giveBack()
+        try room.giveBack()
         let (store, app) = try open()
         try await app.write(library, json: libraryData(1))
         try report(app)
@@ -97,13 +87,13 @@ struct FullDisk {
         for name in ["lock.mdb", "open.lock", "write.lock"] {
             try FileManager.default.removeItem(at: generation.appending(path: name))
         }
-        try take()
+        try room.take()
         var options = Store.Options()
         options.isReadOnly = true
         let (store, reader) = try open(options)
         say("reads \(libraryNumber(try reader.read(library)))")
         try store.close()
-        try giveBack()
+        try room.giveBack()
     }
 
     private func code(_ error: any Error) -> String {
@@ -123,51 +113,6 @@ struct FullDisk {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "records/main").path)
         say("holds " + names.sorted().joined(separator: " "))
     }
-
-    // MARK: Room
-
-    private var ballast: URL { folder.deletingLastPathComponent().appending(path: "ballast") }
-
-    private func take() throws {
-        switch room {
-        case .limit:
-            signal(SIGXFSZ, SIG_IGN)
-            try setLimit(UInt64(left))
-        case .volume:
-            let file = Foundation.open(ballast.path, O_WRONLY | O_CREAT, 0o644)
-            guard file >= 0 else { throw Failure() }
-            let bytes = [UInt8](repeating: 1, count: 1 << 20)
-            var count = bytes.count
-            // A smaller and smaller piece, until not one byte fits.
-            while count > 0 {
-                let written = Foundation.write(file, bytes, count)
-                if written < count { count = written > 0 ? count - written : count / 2 }
-            }
-            ftruncate(file, lseek(file, 0, SEEK_END) - off_t(left))
-            Foundation.close(file)
-        }
-    }
-
-    private func giveBack() throws {
-        switch room {
-        case .limit: try setLimit(nil)
-        case .volume: try FileManager.default.removeItem(at: ballast)
-        }
-    }
-
-    private func setLimit(_ bytes: UInt64?) throws {
-        #if canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
-        #else
-        let resource = RLIMIT_FSIZE
-        #endif
-        var limit = rlimit()
-        guard getrlimit(resource, &limit) == 0 else { throw Failure() }
-        limit.rlim_cur = bytes.map { rlim_t($0) } ?? limit.rlim_max
-        guard setrlimit(resource, &limit) == 0 else { throw Failure() }
-    }
-
-    struct Failure: Error {}
 }
 
 private let library = GraphQLOperation("query Library { books { id title } }")

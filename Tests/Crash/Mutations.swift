@@ -6,7 +6,7 @@ import Synchronization
 /// Queues mutations and sends them to a server that outlives this process, until it is killed at a step.
 enum Mutations {
     static let schema = """
-        type Recipe { id: ID! stars: Int! }
+        type Recipe { id: ID! stars: Int! note: String }
         type Query { recipe(id: ID!): Recipe }
         type Mutation { rate(recipe: ID!, stars: Int!): Recipe! }
         """

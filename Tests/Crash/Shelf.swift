@@ -4,6 +4,7 @@ let crashSchema = """
     type Book { id: ID! title: String! pages: [Page!]! }
     type Page { text: String! }
     type Query { books: [Book!]! }
+    type Mutation { shelve(id: ID!): Book! }
     """
 let shelf = GraphQLOperation("{ books { id title pages { text } } }")
 

@@ -8,6 +8,8 @@ struct Stranger {
         case read, write
         /// Reads while another reads too, and says so before it ends.
         case linger
+        /// Queues a mutation in a store in which this user may write but for what concerns mutations.
+        case queue
     }
 
     let folder: URL
@@ -20,9 +22,13 @@ struct Stranger {
         }
         do {
             var options = Store.Options()
-            options.isReadOnly = work != .write
+            options.isReadOnly = work == .read || work == .linger
             options.lockDeadline = .milliseconds(300)
             let (store, app) = try open(options)
+            if work == .queue {
+                _ = try await app.mutate(GraphQLOperation("mutation { shelve(id: 1) { id } }"))
+                return say("queued")
+            }
             if work == .write { try await app.write(shelf, json: shelfData(2)) }
             say("reads \(try wholeNumber(app.read(shelf)) ?? -1)")
             if work == .linger {

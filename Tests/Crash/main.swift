@@ -13,6 +13,8 @@ import LarderTestSupport
 //     larder-crash STORE verify         looks at everything, and says the number that is stored
 //     larder-crash STORE full WORK HOW LEFT
 //                                       does something while there is no room, and again when there is: see FullDisk
+//     larder-crash STORE fullqueue STEP HOW LEFT plain|telling
+//                                       sends mutations while there is no room, and again when there is: see FullQueue
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
 //     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
 //                                       queues mutations and sends them, until it is killed: see Mutations
@@ -104,9 +106,17 @@ case "clear":
     try store.close()
 case "full":
     guard let work = FullDisk.Work(rawValue: argument), arguments.count > 5,
-        let room = FullDisk.Room(rawValue: arguments[4]), let left = Int(arguments[5])
+        let room = ScarceRoom.Kind(rawValue: arguments[4]), let left = Int(arguments[5])
     else { exit(2) }
-    try await FullDisk(folder: folder, work: work, room: room, left: left).run()
+    try await FullDisk(folder: folder, work: work, room: ScarceRoom(room, left: left, besides: folder)).run()
+case "fullqueue":
+    guard let step = FullQueue.Step(rawValue: argument), arguments.count > 6,
+        let room = ScarceRoom.Kind(rawValue: arguments[4]), let left = Int(arguments[5])
+    else { exit(2) }
+    try await FullQueue(
+        folder: folder, step: step, room: ScarceRoom(room, left: left, besides: folder),
+        tellsRepeats: arguments[6] == "telling"
+    ).run()
 case "stranger":
     guard let work = Stranger.Work(rawValue: argument) else { exit(2) }
     try await Stranger(folder: folder, work: work).run()

@@ -112,6 +112,39 @@ struct MutationVerbTests {
         }
     }
 
+    @Test("check looks into larder.sqlite as well, counts what is there, and ends with 5 where it is damaged")
+    func check() async throws {
+        try await withQueue { (store, _, _, _) throws in
+            let sound = try await LarderProcess.run(["check", "--json", "--store", store])
+            #expect(sound.status == 0, "\(sound.errors)")
+            #expect(sound.output.contains(#""mutations":3,"outcomes":0,"watchers":0}"#))
+            let file = URL(filePath: store).appending(path: "larder.sqlite")
+            // Closing has put all that the log held into the file.
+            for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+            #expect(try await LarderProcess.run(["mutations", "--store", store]).output.contains("deadLetter"))
+            // A page that nobody reads at opening.
+            var bytes = try Data(contentsOf: file)
+            try #require(bytes.count > 8 * 4_096)
+            bytes[bytes.count - 4_096 + 3] ^= 0xff
+            try bytes.write(to: file)
+            let json = try await LarderProcess.run(["check", "--json", "--store", store])
+            #expect(json.status == 5)
+            #expect(json.output == "")
+            #expect(json.errors.contains(#""code":"command.findings""#))
+            #expect(json.errors.contains(#""findings":["larder.sqlite: integrity: "#))
+            #expect(!json.errors.contains("clear it"))
+            let text = try await LarderProcess.run(["check", "--store", store])
+            #expect(text.status == 5)
+            #expect(text.errors.hasPrefix("larder: larder.sqlite: integrity: "))
+            #expect(text.errors.contains("restore a backup"))
+            // One that cannot even be opened.
+            try Data(repeating: 7, count: 8_192).write(to: file)
+            let foreign = try await LarderProcess.run(["check", "--store", store])
+            #expect(foreign.status == 5)
+            #expect(foreign.errors.hasPrefix("larder: larder.sqlite is no SQLite database"))
+        }
+    }
+
     @Test("Changes are listed with their objects, after a number, and as they come")
     func changes() async throws {
         try await withQueue { (store, _, _, _) throws in

@@ -196,6 +196,44 @@ struct RecipeServerTests {
         )
     }
 
+    @Test("A repeat of a mutation that took effect is answered as it was; one that was refused may come again")
+    func tellsRepeats() async throws {
+        try await withRecipes { server, transport in
+            func rate(_ stars: Int, key: String) async throws -> JSONValue? {
+                var request = GraphQLRequest.query(
+                    "mutation { rateRecipe(id: 7, stars: \(stars)) { ratingCount } }", name: nil)
+                request.kind = .mutation
+                request.headers = [.init(name: RecipeServer.idempotencyHeader, value: key)]
+                return JSONValue(try await transport.send(request, deadline: .ample).body)
+            }
+            #expect(try await rate(6, key: "a")?["errors", 0, "path"] == ["rateRecipe"])
+            #expect(server.effectCount == 0)
+            let answer = try await rate(5, key: "a")
+            #expect(try await rate(5, key: "a") == answer)
+            #expect(server.effectCount == 1)
+            #expect(try await rate(5, key: "b") != answer)
+            #expect((server.mutationCount, server.effectCount) == (4, 2))
+        }
+    }
+
+    @Test("Started again it listens at its address, with what it held and has counted")
+    func startsAgain() async throws {
+        try await withRecipes { server, transport in
+            var rename = GraphQLRequest.query(#"mutation { renameRecipe(id: 1, title: "x") { id } }"#, name: nil)
+            rename.kind = .mutation
+            _ = try await transport.send(rename, deadline: .ample)
+            try await server.stop()
+            try await server.startAgain()
+            try await server.startAgain()
+            let query = GraphQLRequest.query("{ recipe(id: 1) { title } }", name: nil)
+            // Connections of before may not be known to be closed yet.
+            try await HTTPTransport.withTransport(to: server.url) { new in
+                try await expect(#"{"data":{"recipe":{"title":"x"}}}"#, from: new, for: query)
+            }
+            #expect((server.requestCount, server.mutationCount, server.effectCount) == (2, 1, 1))
+        }
+    }
+
     @Test(
         "An operation that cannot be executed is an error without data, with status 400",
         arguments: [

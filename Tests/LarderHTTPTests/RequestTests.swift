@@ -28,6 +28,17 @@ struct RequestTests {
         }
     }
 
+    @Test("A transport tells repeats as its options say, and by itself not at all")
+    func tellsRepeats() async throws {
+        let told = options { $0.idempotency = .header(name: "Idempotency-Key") }
+        try await withServer(options: told) { _ in .json(Self.answer) } _: { _, transport in
+            #expect(transport.idempotency == .header(name: "Idempotency-Key"))
+        }
+        try await withServer { _ in .json(Self.answer) } _: { _, transport in
+            #expect(transport.idempotency == nil)
+        }
+    }
+
     @Test("An anonymous operation without variables is sent as its text alone")
     func leavesOutWhatIsNotThere() async throws {
         try await withServer { _ in .json(Self.answer) } _: { server, transport in

@@ -50,7 +50,7 @@ struct WatchTests {
         }
     }
 
-    @Test("Writing the same again, or something else, wakes nobody")
+    @Test("Own writes do not echo back: writing the same again, or something else, wakes nobody")
     func unconcerned() async throws {
         try await withKitchen { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -64,7 +64,7 @@ struct WatchTests {
         }
     }
 
-    @Test("Removing wakes watchers: deleted from lists, null in references; evicted is missing")
+    @Test("Removing or clearing wakes watchers: deleted from lists, null in references; evicted is missing")
     func removing() async throws {
         try await withKitchen { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -78,6 +78,10 @@ struct WatchTests {
             let partial = try #require(try await next(&states))
             #expect(partial.complete == nil)
             #expect(partial.response?.missing.map(\.description) == ["recipes[0]"])
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            #expect(try await next(&states)?.complete != nil)
+            _ = try await app.records.clear()
+            #expect(try await next(&states)?.complete == nil)
         }
     }
 
@@ -128,7 +132,7 @@ struct WatchTests {
         #expect(isCancelled.isSet)
     }
 
-    @Test("A slow reader gets the newest state and holds up no writer")
+    @Test("A slow watcher does not stall the writer, and gets the newest state")
     func slow() async throws {
         try await withKitchen { app in
             try await app.write(recipeList, json: soupAndBread("Soup 0"))

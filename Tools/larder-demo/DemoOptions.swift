@@ -25,8 +25,8 @@ struct DemoOptions: Sendable {
     var asksForHelp = false
     var port = 0
     var latency = Duration.zero
-    /// Set in the child process that is killed: the server it asks.
-    var serverOfKilledWriter: URL?
+    /// Set in a child process that is killed: what it does, and the server it asks.
+    var child: (role: KilledChild.Role, server: URL)?
 
     init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
@@ -40,12 +40,14 @@ struct DemoOptions: Sendable {
                 keepsStore = true
             case "--port": port = try Self.number(of: option, &rest, in: 0...65_535)
             case "--latency": latency = .milliseconds(try Self.number(of: option, &rest, in: 0...2_000))
-            case KilledWriter.option:
+            default:
+                guard let role = KilledChild.Role(rawValue: option) else {
+                    throw UsageError(message: "unknown argument: \(option)")
+                }
                 guard let server = URL(string: try Self.value(of: option, &rest)) else {
                     throw UsageError(message: "\(option) takes the address of a server")
                 }
-                serverOfKilledWriter = server
-            default: throw UsageError(message: "unknown argument: \(option)")
+                child = (role, server)
             }
         }
     }

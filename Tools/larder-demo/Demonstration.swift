@@ -32,7 +32,7 @@ struct Demonstration: Sendable {
         let claims = Claims()
         let outcome: Outcome
         do {
-            try await HTTPTransport.withTransport(to: server.url) { http in
+            try await HTTPTransport.withTransport(to: server.url, options: .ofDemonstration) { http in
                 let story = try Story(
                     folder: folder, options: options, server: server, http: MeasuredTransport(http),
                     printout: Printout(isQuiet: options.isQuiet), claims: claims)
@@ -42,5 +42,14 @@ struct Demonstration: Sendable {
         } catch { outcome = .failed(error) }
         try? await server.stop()
         return outcome
+    }
+}
+
+extension HTTPTransport.Options {
+    /// The recipe server is told of repeats.
+    static var ofDemonstration: Self {
+        var options = Self()
+        options.idempotency = .header(name: RecipeServer.idempotencyHeader)
+        return options
     }
 }

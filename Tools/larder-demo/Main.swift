@@ -19,8 +19,8 @@ import Foundation
             try? FileHandle.standardOutput.write(contentsOf: Data(DemoOptions.usage.utf8))
             return
         }
-        if let server = options.serverOfKilledWriter, let store = options.store {
-            await writeUntilKilled(store: store, server: server)
+        if let child = options.child, let store = options.store {
+            await workUntilKilled(as: child.role, store: store, server: child.server)
         }
 
         let demonstration = Task { await Demonstration(options: options).run() }
@@ -52,8 +52,13 @@ import Foundation
         }
     }
 
-    private static func writeUntilKilled(store: URL, server: URL) async -> Never {
-        do { try await KilledWriter.write(store: store, server: server) } catch { complain("child: \(error)") }
+    private static func workUntilKilled(as role: KilledChild.Role, store: URL, server: URL) async -> Never {
+        do {
+            switch role {
+            case .writer: try await KilledWriter.write(store: store, server: server)
+            case .sender: try await KilledSender.send(store: store, server: server)
+            }
+        } catch { complain("child: \(error)") }
         exit(Status.failed)
     }
 

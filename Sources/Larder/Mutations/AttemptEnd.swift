@@ -53,10 +53,10 @@ extension AttemptEnd {
     init(_ answer: GraphQLAnswer, along layout: PlanLayout, at time: Date) {
         let parsed: ParsedResponse
         do { parsed = try ParsedResponse.parse(answer.body, along: layout) } catch {
-            // It is an answer, but not to this: nobody knows what the server did.
+            // It is an answer, but not to this: nobody knows what the server did, and it may say the same for ever.
             self = .unknown(
                 MutationFailure(
-                    .outcomeUnknown, code: error.code.rawValue, message: "the answer does not fit: \(error.message)",
+                    .serverFault, code: error.code.rawValue, message: "the answer does not fit: \(error.message)",
                     details: Array(answer.body.prefix(1024)), time: time),
                 retryAfter: answer.retryAfter)
             return

@@ -134,7 +134,8 @@ struct AttemptRunner: Sendable {
         case .conflict(let failure): try await resolve(mutation, failure)
         case .unknown(let failure, let time):
             if transport.idempotency != nil {
-                guard failure.class != .serverFault || mutation.attempts < options.maximumFaults else {
+                if failure.class == .serverFault, runner.countFault(of: mutation.id) >= options.maximumFaults {
+                    runner.forgetFaults(of: mutation.id)
                     try await setAside(mutation, failure)
                     return nil
                 }
@@ -169,6 +170,7 @@ struct AttemptRunner: Sendable {
             try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
         }
         options.afterStep(.acknowledged)
+        runner.forgetFaults(of: mutation.id)
         var answered = mutation
         answered.answer = body
         // Real ids have taken the places of its own temporary ones.
@@ -233,15 +235,16 @@ struct AttemptRunner: Sendable {
     /// - Throws: The error, where it is another one.
     private func noteMisfit(_ error: LarderError, of mutation: Mutation) throws(LarderError) {
         guard Self.misfits.contains(error.code.rawValue) else { throw error }
-        core.logger.warning("an answer no longer fits the schema, and is not stored", metadata: [
+        core.logger.warning("an answer no longer fits, and is not stored", metadata: [
             "mutation": "\(mutation.id)", "error": "\(error)",
         ])
     }
 
-    /// What is thrown where an answer does not fit its operation any more, or the operation the schema.
+    /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer
+    /// the cache: at every further try too.
     private static let misfits: Set<String> = [
-        "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "larder.operation",
-        "larder.variables", "larder.syntax", "larder.data",
+        "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "records.tooLarge",
+        "larder.operation", "larder.variables", "larder.syntax", "larder.data",
     ]
 
     // MARK: Questions

@@ -33,6 +33,7 @@ final class Intent: Sendable {
                 let file = folder.appending(path: OperationsDatabase.fileName)
                 guard making || FileManager.default.fileExists(atPath: file.path) else { return .success(nil) }
                 do throws(OperationsError) {
+                    try requireNotEmptied(file)
                     let database = try OperationsDatabase(folder: folder, options: options)
                     state = .open(database)
                     return .success(database)
@@ -40,6 +41,19 @@ final class Intent: Sendable {
             }
         }
         return try result.get()
+    }
+
+    /// Refuses a file that has lost all that it held: it would be taken for a new one. A runner's lock is made only
+    /// after the file had its tables. SQLite takes a single byte for nothing.
+    private func requireNotEmptied(_ file: URL) throws(OperationsError) {
+        let files = FileManager.default
+        guard let size = try? files.attributesOfItem(atPath: file.path)[.size] as? NSNumber, size.intValue <= 1,
+            let locks = try? files.contentsOfDirectory(atPath: folder.appending(path: "locks").path),
+            locks.contains(where: { $0.hasSuffix(RunnerLock.suffix) })
+        else { return }
+        throw OperationsError(
+            .damaged, "larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
+                + "if nothing is missed")
     }
 
     /// The database, which is made if there is none.

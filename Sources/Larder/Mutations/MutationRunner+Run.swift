@@ -7,7 +7,8 @@ extension MutationRunner: Service {
     /// for, each as long as its exchange may take.
     ///
     /// - Throws: `.noTransport`; `.parked` once the store is closed; `.notRunnable` where the lock cannot be made;
-    ///   `operations.…` where the queue cannot be read or written.
+    ///   `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or
+    ///   another program keeps the file locked past the deadline. Nothing is lost; run again when that is over.
     public func run() async throws {
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await work(untilEmpty: false)
@@ -41,32 +42,29 @@ extension MutationRunner: Service {
         guard try await acquire(lock) else { return }
         defer { lock.release() }
         let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: lock.owner)
-        try await withThrowingTaskGroup { group in
+        await withDiscardingTaskGroup { group in
             group.addTask {
-                // Without it nothing ends that is begun.
-                defer { self.stop() }
                 do { try await attempts.storeAnswers() } catch {
+                    // They are in the queue; nobody is to wait for room among them any more.
                     attempts.answers.close()
-                    throw error
+                    self.end(because: error)
                 }
             }
-            group.addTask {
-                defer { attempts.answers.close() }
-                try await attempts.recover()
-                try await self.send(attempts, queue, untilEmpty)
-            }
-            try await group.waitForAll()
+            do { try await attempts.recover() } catch { end(because: error) }
+            await send(attempts, queue, untilEmpty)
+            attempts.answers.close()
         }
+        if let failure = progress.withLock({ $0.failure }) { throw failure }
     }
 
     /// Sends whatever can be sent, each lane in its order, until the runner is to stop.
-    private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async throws {
-        try await withThrowingDiscardingTaskGroup { group in
-            while let heads = try await next(queue, untilEmpty) {
+    private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async {
+        await withDiscardingTaskGroup { group in
+            while let heads = await next(queue, untilEmpty) {
                 for head in heads {
                     group.addTask {
                         defer { self.free(head.lane) }
-                        try await attempts.carryOut(head)
+                        do { try await attempts.carryOut(head) } catch { self.end(because: error) }
                     }
                 }
             }
@@ -82,8 +80,25 @@ extension MutationRunner: Service {
         return false
     }
 
+    /// As `look`. What goes wrong ends the work, as it does in an attempt.
+    private func next(_ queue: MutationQueue, _ untilEmpty: Bool) async -> [Runnable.Head]? {
+        do { return try await look(queue, untilEmpty) } catch {
+            end(because: error)
+            return nil
+        }
+    }
+
+    /// Begins nothing more; what other lanes have in flight is waited for, so that their answers are not lost as well.
+    private func end(because error: any Error) {
+        progress.withLock { progress in
+            progress.failure = progress.failure ?? error
+            progress.isStopping = true
+        }
+        core.intent.bell.ring()
+    }
+
     /// What to begin now; waits until there is something. Nil when the work is to end.
-    private func next(_ queue: MutationQueue, _ untilEmpty: Bool) async throws -> [Runnable.Head]? {
+    private func look(_ queue: MutationQueue, _ untilEmpty: Bool) async throws -> [Runnable.Head]? {
         while !isStopping {
             let count = core.intent.bell.count
             let now = core.now()

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LarderRecords
 internal import Synchronization
 
@@ -20,7 +21,7 @@ public final class MutationRunner: Sendable {
         public var backoff = Backoff()
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
-        /// After so many attempts that ended in a fault of the server the mutation is set aside.
+        /// After so many attempts of one run that ended in a fault of the server the mutation is set aside.
         public var maximumFaults = 20
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
@@ -59,9 +60,13 @@ public final class MutationRunner: Sendable {
         var state = State.stopped
         var isSignedOut = false
         var isStopping = false
+        /// What has gone wrong first, and ends the work.
+        var failure: (any Error)?
         var busyLanes: Set<String> = []
         /// The last that became busy.
         var lastLane: String?
+        /// How many attempts of a mutation have ended in a fault of the server.
+        var faults: [UUID: Int] = [:]
     }
 
     let core: PartitionCore
@@ -78,6 +83,18 @@ public final class MutationRunner: Sendable {
 
     /// What it is doing now.
     public var state: State { progress.withLock { $0.state } }
+
+    /// Counts one more.
+    func countFault(of mutation: UUID) -> Int {
+        progress.withLock { progress in
+            progress.faults[mutation, default: 0] += 1
+            return progress.faults[mutation, default: 0]
+        }
+    }
+
+    func forgetFaults(of mutation: UUID) {
+        _ = progress.withLock { $0.faults.removeValue(forKey: mutation) }
+    }
 
     /// Goes on after somebody has signed in.
     public func resume() {

@@ -4,6 +4,8 @@ internal import LarderLMDB
 /// The right to send a partition's mutations: a lock of the kernel's, which is free at once when its process dies and
 /// stays with one that is only stopped.
 final class RunnerLock: Sendable {
+    static let suffix = ".runner"
+
     private let file: LockFile
     /// Unlike any other runner's: what stands beside a mutation that is under way.
     let owner: String
@@ -13,7 +15,7 @@ final class RunnerLock: Sendable {
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
         do {
             try FileManager.default.createDirectory(at: locks, withIntermediateDirectories: true)
-            file = try LockFile(path: locks.appending(path: "\(partition).runner").path, mustWrite: true)
+            file = try LockFile(path: locks.appending(path: partition + Self.suffix).path, mustWrite: true)
         } catch {
             throw LarderError(.notRunnable, "the lock of the mutations' runner cannot be made: \(error)", cause: error)
         }

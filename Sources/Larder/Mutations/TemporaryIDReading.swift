@@ -30,7 +30,8 @@ struct TemporaryIDReading {
         case (.list(let expected), .list(let came)):
             for (value, other) in zip(expected, came) { compare(value, other, &found) }
         case (.string(let token), .string(let real)):
-            if let id = tokens[token], real != token { found[id] = found[id] ?? real }
+            // Neither nothing nor a temporary id, this one or another's, is what a server calls an object.
+            if let id = tokens[token], !real.isEmpty, TemporaryID(real) == nil { found[id] = found[id] ?? real }
         case (.string(let token), .int(let real)):
             if let id = tokens[token] { found[id] = found[id] ?? String(real) }
         default: return

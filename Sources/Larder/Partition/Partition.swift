@@ -77,6 +77,8 @@ final class PartitionCore: Sendable {
         following.withLock { following in
             guard following == nil else { return }
             following = Task { [cache, intent, layers, logger, weak watchers] in
+                // What goes wrong is told once when it begins, and once when it has ended.
+                var failing: String?
                 while !Task.isCancelled, watchers != nil {
                     do {
                         try await Task.sleep(for: Self.followingPause)
@@ -86,10 +88,14 @@ final class PartitionCore: Sendable {
                             intent.bell.ring()
                         }
                         try await cache.noticeOtherProcesses()
+                        if failing != nil { logger.notice("what other processes queue can be read again") }
+                        failing = nil
                     } catch is CancellationError { return } catch {
                         if let error = error as? LarderError, error.code == .parked { return }
                         if let error = error as? OperationsError, error.code == .closed { return }
                         if let error = error as? RecordError, error.code == .closed { return }
+                        guard failing != "\(error)" else { continue }
+                        failing = "\(error)"
                         logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
                     }
                 }

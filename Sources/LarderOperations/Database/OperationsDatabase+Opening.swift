@@ -34,10 +34,18 @@ extension OperationsDatabase {
     }
 
     private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
+        // In this order: the log is made when the file has its first page already.
+        let hadLog = size(of: file.path + "-wal") > 0
         var isFolder: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder)
         if isFolder.boolValue {
             throw OperationsError(.foreign, "\(file.path) is a folder; move it away")
+        }
+        // SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing
+        // to it as well.
+        if hadLog, !isFolder.boolValue, size(of: file.path) <= 1 {
+            throw OperationsError.damaged(
+                "the file is \(exists ? "empty" : "not there"), and its log, \(file.path)-wal, is what there is of it")
         }
         if options.isReadOnly {
             guard exists else {
@@ -86,6 +94,12 @@ extension OperationsDatabase {
             let path = file.path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file.path
             return try DatabasePool(path: "file:\(path)?immutable=1", configuration: configuration)
         }
+    }
+
+    /// In bytes; 0 where there is no such file.
+    private static func size(of path: String) -> Int {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return (attributes?[.size] as? NSNumber)?.intValue ?? 0
     }
 
     private static func hasLog(_ file: URL) -> Bool {

@@ -59,6 +59,9 @@ package final class OperationsDatabase: Sendable {
         }
         guard !wasClosed else { return }
         writer.close()
+        // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
+        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for nobody.
+        if !options.isReadOnly { try? pool.writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
         try translated { try pool.close() }
     }
 

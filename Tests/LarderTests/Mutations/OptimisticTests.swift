@@ -75,7 +75,7 @@ private func withCookbook(
 
 @Suite("What queued mutations show before they are answered")
 struct OptimisticTests {
-    @Test("An expected change is seen at once, goes when the server says no, and is never in the base data")
+    @Test("An optimistic change is never written into the base data, and does not stay when the server says no")
     func rejected() async throws {
         let server = Cookbook()
         try await withCookbook(server) { (app) throws in
@@ -90,7 +90,7 @@ struct OptimisticTests {
         }
     }
 
-    @Test("An expected change is seen on an empty cache, and what the server answers takes its place")
+    @Test("An optimistic change does not fail on an empty cache, and what the server answers takes its place")
     func applied() async throws {
         let server = Cookbook()
         let stars = GraphQLFragment("fragment F on Recipe { stars }")

@@ -78,7 +78,8 @@ final class RecipeHandler: ChannelInboundHandler {
             guard head.method == .POST || prepared.operation.kind == .query else {
                 return .text(.methodNotAllowed, "By GET there are only queries.\n", headers: ["Allow": "POST"])
             }
-            return answer(service.execute(prepared), status: .ok, takesGraphQL)
+            let key = head.headers.first(name: RecipeServer.idempotencyHeader)
+            return answer(service.execute(prepared, idempotencyKey: key), status: .ok, takesGraphQL)
         } catch {
             // The older type has 200 for every well-formed request.
             let status: HTTPResponseStatus = takesGraphQL ? .badRequest : .ok

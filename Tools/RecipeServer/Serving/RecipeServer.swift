@@ -29,23 +29,41 @@ package final class RecipeServer: Sendable {
     /// The schema that it serves, in the schema definition language.
     package static var schema: String { recipeSchema }
 
+    /// The header by which a mutation says its key; one that took effect does not take effect again under the same key.
+    package static let idempotencyHeader = "Idempotency-Key"
+
     /// Where it takes operations, by POST and, for queries, by GET.
     package let url: URL
+    private let port: Int
     private let service: RecipeService
-    private let listener: any Channel
-    private let group: MultiThreadedEventLoopGroup
-    private let isStopped = Mutex(false)
+    private let listening: Mutex<Listening?>
 
-    private init(url: URL, service: RecipeService, listener: any Channel, group: MultiThreadedEventLoopGroup) {
+    private struct Listening {
+        var listener: any Channel
+        var group: MultiThreadedEventLoopGroup
+    }
+
+    private init(url: URL, port: Int, service: RecipeService, listening: Listening) {
         self.url = url
+        self.port = port
         self.service = service
-        self.listener = listener
-        self.group = group
+        self.listening = Mutex(listening)
     }
 
     /// Makes the data and begins to listen on 127.0.0.1.
     package static func start(_ configuration: Configuration = Configuration()) async throws -> RecipeServer {
         let service = try RecipeService(configuration)
+        let listening = try await listen(on: configuration.port, service)
+        guard let port = listening.listener.localAddress?.port,
+            let url = URL(string: "http://127.0.0.1:\(port)/graphql")
+        else {
+            try? await listening.group.shutdownGracefully()
+            throw ChannelError.unknownLocalAddress
+        }
+        return RecipeServer(url: url, port: port, service: service, listening: listening)
+    }
+
+    private static func listen(on port: Int, _ service: RecipeService) async throws -> Listening {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let listener = try await ServerBootstrap(group: group)
@@ -57,10 +75,8 @@ package final class RecipeServer: Sendable {
                         try channel.pipeline.syncOperations.addHandler(RecipeHandler(service: service))
                     }
                 }
-                .bind(host: "127.0.0.1", port: configuration.port).get()
-            guard let port = listener.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)/graphql")
-            else { throw ChannelError.unknownLocalAddress }
-            return RecipeServer(url: url, service: service, listener: listener, group: group)
+                .bind(host: "127.0.0.1", port: port).get()
+            return Listening(listener: listener, group: group)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -69,6 +85,12 @@ package final class RecipeServer: Sendable {
 
     /// How many operations have been received.
     package var requestCount: Int { service.requestCount }
+
+    /// How many mutations have been received, repeats and refused ones included.
+    package var mutationCount: Int { service.mutationCount }
+
+    /// How many mutations have had an effect.
+    package var effectCount: Int { service.effectCount }
 
     /// How many objects with an id the data holds.
     package var objectCount: Int { service.objectCount }
@@ -82,12 +104,19 @@ package final class RecipeServer: Sendable {
     /// Stops listening and closes all connections. Stopping twice does nothing.
     package func stop() async throws {
         // A loop that has been shut down would leave what is asked of it unanswered.
-        let isFirst = isStopped.withLock { isStopped in
-            defer { isStopped = true }
-            return !isStopped
-        }
-        guard isFirst else { return }
-        try await listener.close()
-        try await group.shutdownGracefully()
+        guard let ending = listening.withLock({ listening in
+            defer { listening = nil }
+            return listening
+        }) else { return }
+        try await ending.listener.close()
+        try await ending.group.shutdownGracefully()
+    }
+
+    /// Listens again after it has stopped, at the same address, with what it holds and has counted. Whoever calls this
+    /// lets nobody else stop or start it meanwhile.
+    package func startAgain() async throws {
+        guard listening.withLock({ $0 == nil }) else { return }
+        let again = try await Self.listen(on: port, service)
+        listening.withLock { $0 = again }
     }
 }

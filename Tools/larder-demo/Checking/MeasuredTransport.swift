@@ -16,6 +16,8 @@ final class MeasuredTransport: GraphQLTransport {
 
     init(_ transport: any GraphQLTransport) { self.transport = transport }
 
+    var idempotency: Idempotency? { transport.idempotency }
+
     /// The latest exchange that had an answer.
     var last: Exchange? { exchange.withLock { $0 } }
 

@@ -5,8 +5,6 @@ import RecipeServer
 
 /// A process that fetches, then writes without end and says of each write that it is durable, until it is killed.
 enum KilledWriter {
-    /// On the command line of the child; the server's address follows.
-    static let option = "--write-until-killed"
     static let id = "8"
     static let key = "Recipe:\(id)"
     /// It ends by itself where nobody kills it.
@@ -40,35 +38,9 @@ enum KilledWriter {
 
     /// Starts the child, lets it write for a while, and kills it.
     static func runAndKill(store: URL, server: URL, claims: Claims) async throws -> Killed {
-        let child = Process()
-        child.executableURL = try claims.require("the program knows where it is", ownExecutable)
-        child.arguments = ["--store", store.path, option, server.absoluteString]
-        let output = Pipe()
-        child.standardOutput = output
-        let said = SaidLines(output.fileHandleForReading)
-        try child.run()
-        // The child must not stay whatever happens here; it is dead after the first signal.
-        defer { if child.isRunning { kill(child.processIdentifier, SIGKILL) } }
-
-        _ = try await waiting(for: "the child writes") {
-            guard child.isRunning else {
-                throw Mismatch(claim: "the child writes", expected: "\(enough) writes", found: "that it has ended")
-            }
-            return said.lastNumber.flatMap { $0 >= enough ? $0 : nil }
+        let said = try await KilledChild.runAndKill(.writer, store: store, server: server, claims: claims) { said in
+            (said.lastNumber ?? 0) >= enough
         }
-        kill(child.processIdentifier, SIGKILL)
-        _ = try await waiting(for: "the child is dead") { child.isRunning ? nil : true }
-        try claims.expect("the child died of a signal", child.terminationReason == .uncaughtSignal, else: "an exit")
-        try claims.expect("the signal was SIGKILL", child.terminationStatus, is: SIGKILL)
-        let last = try await waiting(for: "all that the child said") { said.isEnded ? said.lastNumber : nil }
-        return Killed(lastAcknowledged: last)
-    }
-
-    private static var ownExecutable: URL? {
-        #if os(Linux)
-        URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        #else
-        Bundle.main.executableURL
-        #endif
+        return Killed(lastAcknowledged: try claims.require("the child has written", said.lastNumber))
     }
 }

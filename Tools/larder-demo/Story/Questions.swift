@@ -76,6 +76,11 @@ enum Questions {
             variables: ["id": .string(id)])
     }
 
+    static func ratings(_ id: String) -> GraphQLOperation {
+        GraphQLOperation(
+            "query Ratings($id: ID!) { recipe(id: $id) { id ratingCount } }", variables: ["id": .string(id)])
+    }
+
     /// One recipe with a field that no other question has, and a recipe that no other question brought.
     static func unknown(known: String, never: String) -> GraphQLOperation {
         GraphQLOperation(
@@ -119,6 +124,7 @@ enum Questions {
         GraphQLFragment("fragment Identity on \(type) { id }")
     }
 
+    static let rating = GraphQLFragment("fragment Rating on Recipe { rating ratingCount }")
     static let card = GraphQLFragment("fragment Card on Recipe { title ratingCount }")
     static let title = GraphQLFragment("fragment Title on Recipe { title }")
     static let biography = GraphQLFragment("fragment Biography on Author { bio }")

@@ -58,7 +58,7 @@ extension Story {
         printout.fact("what the child had fetched, read from disk", "all 50")
     }
 
-    private func open() throws {
+    func open() throws {
         store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
         app = try store.partition(transport: http)
     }

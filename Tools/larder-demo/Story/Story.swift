@@ -17,6 +17,14 @@ final class Story {
     // What later steps compare with, and the closing figures.
     var fetchDuration = Duration.zero
     var readDuration = Duration.zero
+    var unanswered: Unanswered?
+
+    /// A mutation whose sender died before the answer came, and what the server had counted before it.
+    struct Unanswered {
+        var id: MutationID
+        var received: Int
+        var effects: Int
+    }
 
     init(
         folder: URL, options: DemoOptions, server: RecipeServer, http: MeasuredTransport, printout: Printout,
@@ -45,6 +53,10 @@ final class Story {
         try await restartHard()
         try await loseServer()
         try await askUnknown()
+        try await queueAndDie()
+        try await dieBeforeAnswer()
+        try await takeEffectOnce()
+        try await beRejected()
         try close()
     }
 
@@ -78,10 +90,12 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(11, "In short")
+        printout.step(15, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)
+        printout.fact(
+            "mutations it received, and carried out", "\(server.mutationCount), \(server.effectCount)")
         printout.fact("the store on disk", Figures.text(bytes: StoreFolder.bytes(in: folder)))
         if options.keepsStore {
             printout.say("The store is left where it is. To look into it:")

@@ -1,36 +1,63 @@
 import ArgumentParser
+import LarderOperations
 import LarderRecords
 
 struct Check: Verb {
     static let configuration = CommandConfiguration(
         abstract: "Looks whether the store's files are as they must be.",
         discussion: """
-            Looks at every page, and at every record, reference and index. Changes nothing. A process that writes \
-            meanwhile can be mistaken for damage: check again. The exit status is 5 if anything is wrong; each \
-            finding is a line.
+            Looks at every page, and at every record, reference and index; and in larder.sqlite, where the store has \
+            one, at every page and row. Changes nothing. A process that writes meanwhile can be mistaken for damage: \
+            check again. The exit status is 5 if anything is wrong; each finding is a line.
             """)
 
     @OptionGroup var store: StoreOptions
 
     func perform(_ output: Output) async throws {
-        let report = try await store.folder().withCache(.reading, output) { try $0.check() }
-        guard report.isSound else {
-            let problems = report.problems.map(\.description)
+        let folder = try store.folder()
+        let records = try await folder.withCache(.reading, output) { try $0.check() }
+        let (queue, queueProblems) = try await checkQueue(folder, output)
+        let problems = records.problems.map(\.description) + queueProblems
+        guard problems.isEmpty else {
             for problem in problems { output.note(problem) }
+            let count = records.problemCount + queueProblems.count
+            var remedies: [String] = []
+            if !records.isSound { remedies.append("clear it and fetch again") }
+            if !queueProblems.isEmpty {
+                remedies.append("larder.sqlite cannot be fetched again: restore a backup, or repair it into a new file")
+            }
             throw Failure(
-                .findings, .damaged, "the store is damaged: \(report.problemCount) findings; clear it and fetch again",
-                details: [("findingCount", .int(report.problemCount)), ("findings", .strings(problems))])
+                .findings, .damaged, "the store is damaged: \(count) findings; " + remedies.joined(separator: "; "),
+                details: [("findingCount", .int(count)), ("findings", .strings(problems))])
         }
-        let counts = report.counts
+        let counts = records.counts
         try output.result(
             .object([
                 ("isSound", .boolean(true)), ("pages", .int(Int(clamping: counts.pages))),
                 ("objects", .int(counts.entities)),
                 ("parts", .int(counts.parts)), ("tombstones", .int(counts.tombstones)),
                 ("references", .int(counts.references)), ("keys", .int(counts.keys)), ("names", .int(counts.names)),
-                ("changes", .int(counts.changes)),
+                ("changes", .int(counts.changes)), ("mutations", .int(queue?.mutations ?? 0)),
+                ("outcomes", .int(queue?.outcomes ?? 0)), ("watchers", .int(queue?.watchers ?? 0)),
             ]),
             text: "sound: \(counts.pages) pages, \(counts.entities) objects, \(counts.parts) parts, "
-                + "\(counts.tombstones) tombstones, \(counts.references) references, \(counts.keys) keys")
+                + "\(counts.tombstones) tombstones, \(counts.references) references, \(counts.keys) keys"
+                + (queue.map { ", \($0.mutations) mutations, \($0.outcomes) outcomes, \($0.watchers) watchers" }
+                    ?? ""))
+    }
+
+    /// Nil where nothing was ever queued or watched, or where the file cannot be opened for its damage, which is a
+    /// problem like others.
+    private func checkQueue(
+        _ folder: StoreFolder, _ output: Output
+    ) async throws -> (report: OperationsCheck?, problems: [String]) {
+        do {
+            let report = try await folder.withOperations(.reading, output) { try $0.check() }
+            return (report, (report?.problems ?? []).map { "larder.sqlite: \($0)" })
+        } catch {
+            let failure = Failure(error)
+            guard failure.exit == .damaged else { throw error }
+            return (nil, [failure.message])
+        }
     }
 }

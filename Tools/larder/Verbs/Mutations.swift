@@ -59,72 +59,6 @@ extension Mutations {
             }
         }
     }
-
-    struct Edit: Verb {
-        static let configuration = CommandConfiguration(
-            abstract: "Changes the variables of a mutation that was set aside. Wants --write.")
-        static let name = "mutations edit"
-
-        @OptionGroup var store: StoreOptions
-        @OptionGroup var permission: WritePermission
-        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
-        @Option(help: ArgumentHelp("The new variables: a file with a JSON object.", valueName: "file"))
-        var variables: String
-
-        func perform(_ output: Output) async throws {
-            try permission.require(for: "changing what is sent")
-            let text = try InputFile(role: "the variables", path: variables).bytes()
-            try await store.folder().requireQueue(output) { try await $0.edit(id, Revision(variables: text)) }
-            try output.result(.object([("id", .string(id.text)), ("did", .string("edit"))]), text: "edited \(id.text)")
-        }
-    }
-
-    struct Replay: Verb {
-        static let configuration = CommandConfiguration(
-            abstract: "Makes a mutation that was set aside pending again, at its old place. Wants --write.")
-        static let name = "mutations replay"
-
-        @OptionGroup var store: StoreOptions
-        @OptionGroup var permission: WritePermission
-        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
-
-        func perform(_ output: Output) async throws {
-            try permission.require(for: "sending it again")
-            try await store.folder().requireQueue(output) { try await $0.replay(id) }
-            try output.result(
-                .object([("id", .string(id.text)), ("did", .string("replay"))]), text: "replayed \(id.text)")
-        }
-    }
-
-    struct Discard: Verb {
-        static let configuration = CommandConfiguration(
-            abstract: "Gives up a mutation that was set aside. Wants --write.")
-        static let name = "mutations discard"
-
-        @OptionGroup var store: StoreOptions
-        @OptionGroup var permission: WritePermission
-        @Argument(help: ArgumentHelp("The mutation's id.", valueName: "id"), transform: Mutations.id) var id: UUID
-        @Option(help: ArgumentHelp(
-            "What becomes of those that depend on it: setAside, or release them from waiting for it.",
-            valueName: "how"))
-        var dependents: Dependents = .setAside
-
-        func perform(_ output: Output) async throws {
-            try permission.require(for: "giving it up")
-            let others = try await store.folder().requireQueue(output) { queue in
-                try await queue.discard(
-                    id,
-                    dependents: dependents == .release
-                        ? .release : .setAside(reason: "the mutation that it depends on was discarded"),
-                    now: Date())
-            }
-            try output.result(
-                .object([
-                    ("id", .string(id.text)), ("did", .string("discard")), ("setAside", .strings(others.map(\.text))),
-                ]),
-                text: "discarded \(id.text)" + others.map { "\nset aside \($0.text)" }.joined())
-        }
-    }
 }
 
 extension Mutations {
@@ -145,6 +79,4 @@ extension Mutations {
         guard let id = UUID(uuidString: text) else { throw ValidationError("\(text) is no mutation's id.") }
         return id
     }
-
-    enum Dependents: String, CaseIterable, ExpressibleByArgument { case setAside, release }
 }

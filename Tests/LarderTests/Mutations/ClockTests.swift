@@ -1,0 +1,112 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+private let year: TimeInterval = 365 * 86_400
+
+/// A time of day that goes on as time does, and is set by a test.
+private final class WallClock: Sendable {
+    private let start = ContinuousClock.now
+    private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+    var now: Date {
+        let (seconds, attoseconds) = start.duration(to: .now).components
+        return time.withLock { $0 } + TimeInterval(seconds) + TimeInterval(attoseconds) * 1e-18
+    }
+    func jump(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
+}
+
+private func withClock(
+    _ transport: any GraphQLTransport, _ body: (Partition, WallClock) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let clock = WallClock()
+        var options = Store.Options()
+        options.now = { clock.now }
+        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+        try await body(try store.partition(transport: transport), clock)
+        try store.close()
+    }
+}
+
+@Suite("A clock that jumps")
+struct ClockTests {
+    @Test("Order follows the queue and not the wall clock, which moves", arguments: [-year, year])
+    func order(_ jump: TimeInterval) async throws {
+        let server = RatingServer()
+        try await withClock(server) { (app, clock) throws in
+            for stars in 1...4 {
+                try await app.mutate(giveStars("1", stars))
+                clock.jump(stars % 2 == 0 ? jump : -2 * jump)
+            }
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 1", "1 2", "1 3", "1 4"])
+        }
+    }
+
+    @Test("A year ahead, what was to expire is set aside, can be replayed, and is not lost; a year back, it is sent",
+        arguments: [-year, year])
+    func expiry(_ jump: TimeInterval) async throws {
+        let server = RatingServer()
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(expires: clock.now + 3_600))
+            let next = try await app.mutate(giveStars("1", 4))
+            clock.jump(jump)
+            try await quickRunner(app).drain()
+            #expect(try next.status()?.state == .applied)
+            if jump > 0 {
+                #expect(try receipt.status()?.state == .deadLetter)
+                #expect(try receipt.status()?.failure?.kind == "expired")
+                try await app.replayMutation(receipt.id, expires: clock.now + 3_600)
+                try await quickRunner(app).drain()
+            }
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == (jump > 0 ? ["1 4", "1 5"] : ["1 5", "1 4"]))
+        }
+    }
+
+    @Test("A pause that was asked for ends when the clock jumps, in either direction, and no wait is a year long",
+        arguments: [-year, year])
+    func retryAfter(_ jump: TimeInterval) async throws {
+        let server = RatingServer { number in
+            number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: .seconds(3_600)), false) : nil
+        }
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            let error = await #expect(throws: LarderError.self) {
+                try await receipt.ended(within: .milliseconds(300))
+            }
+            #expect(error?.code == .unsettled)
+            clock.jump(jump)
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(server.requests.count == 2)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A clock that is set back again and again does not lengthen the backoff")
+    func backoff() async throws {
+        let server = RatingServer { $0 < 6 ? (.away, false) : nil }
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            let setting = Task {
+                while !Task.isCancelled {
+                    clock.jump(-3_600)
+                    try await Task.sleep(for: .milliseconds(7))
+                }
+            }
+            defer { setting.cancel() }
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(server.effects == ["1 5"])
+            running.cancel()
+            try await running.value
+        }
+    }
+}
