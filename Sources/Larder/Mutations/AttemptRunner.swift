@@ -163,7 +163,8 @@ struct AttemptRunner: Sendable {
     ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         var next: Mutation?
-        if goesOn, runner.goesOn {
+        // Where a repeat is not told, nothing is in flight for longer than it must be.
+        if goesOn, transport.idempotency != nil, runner.goesOn {
             next = try await queue.answer(
                 mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, now: core.now())
         } else {
