@@ -9,11 +9,13 @@ extension MutationRunner: Service {
     /// - Throws: `.noTransport`; `.parked` once the store is closed; `.notRunnable` where the lock cannot be made;
     ///   `operations.…` where the queue cannot be read or written.
     public func run() async throws {
-        try await withTaskCancellationOrGracefulShutdownHandler {
-            try await work(untilEmpty: false)
-        } onCancelOrGracefulShutdown: {
-            self.stop()
-        }
+        do {
+            try await withTaskCancellationOrGracefulShutdownHandler {
+                try await work(untilEmpty: false)
+            } onCancelOrGracefulShutdown: {
+                self.stop()
+            }
+        } catch { throw LarderError(translating: error) }
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
@@ -21,7 +23,9 @@ extension MutationRunner: Service {
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
-        try await withTaskCancellationHandler { try await work(untilEmpty: true) } onCancel: { self.stop() }
+        do {
+            try await withTaskCancellationHandler { try await work(untilEmpty: true) } onCancel: { self.stop() }
+        } catch { throw LarderError(translating: error) }
     }
 
     private func stop() {

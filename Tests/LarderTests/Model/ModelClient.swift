@@ -61,7 +61,8 @@ struct ModelClient {
     mutating func run() {
         guard runner.isRunning, !runner.isSignedOut, runner.isConnected else { return }
         for item in sorted where item.state == .pending && item.expires.map({ $0 <= now }) ?? false {
-            setAside(item.id, "expired")
+            // That it was not sent in the end says nothing of what was sent before.
+            setAside(item.id, item.leavesDoubt ? "outcomeUnknown" : "expired")
         }
         for item in heads {
             change(item.id) {
@@ -135,7 +136,8 @@ struct ModelClient {
     private mutating func retry(_ id: MutationID, _ failure: String, after seconds: Int) {
         let now = now
         change(id) {
-            ($0.state, $0.failure) = (.pending, failure)
+            let isOfOneAttempt = ["offline", "throttled", "notSignedIn"].contains(failure)
+            ($0.state, $0.failure) = (.pending, isOfOneAttempt && $0.leavesDoubt ? $0.failure : failure)
             $0.notBefore = seconds == 0 ? nil : now.addingTimeInterval(Double(seconds))
             $0.notBeforeSet = now
         }

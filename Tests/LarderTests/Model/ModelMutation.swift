@@ -82,6 +82,9 @@ struct ModelMutation {
     /// Whether it waits, or waited, for others of whatever lane.
     var hadDependencies = false
 
+    /// Whether it may have taken effect.
+    var leavesDoubt: Bool { failure == "outcomeUnknown" || failure == "serverFault" }
+
     /// The ids in it that may be temporary.
     var recipes: Set<String> {
         Set([change.recipe] + (optimistic.map { [$0.recipe] } ?? []) + listChanges.map(\.recipe)).subtracting([""])

@@ -147,7 +147,7 @@ extension ModelRun {
     }
 
     func restart() async throws -> String {
-        for item in model.inFlight { maybeCarryOut(item) }
+        for held in gate.held { item(of: held.request).map(maybeCarryOut) }
         let isSudden = chance(2)
         if isSudden { try store.close() }
         await endRunner()
@@ -157,7 +157,7 @@ extension ModelRun {
     }
 
     func stop() async throws -> String {
-        for item in model.inFlight { maybeCarryOut(item) }
+        for held in gate.held { item(of: held.request).map(maybeCarryOut) }
         await endRunner()
         return "the runner is stopped"
     }

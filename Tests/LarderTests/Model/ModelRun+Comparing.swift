@@ -37,8 +37,8 @@ extension ModelRun {
             let count = server.effects(of: item.change.tag).count
             if count > (model.tellsRepeats ? 1 : 1 + item.replays) { return "\(item.change.tag) took effect \(count) times" }
             if model.outcomes[item.id]?.state == .applied, count == 0 { return "\(item.change.tag) took no effect" }
-            if item.state == .deadLetter, item.failure == "expired", item.replays == 0, count > 0 {
-                return "\(item.change.tag) is said to have expired, and took effect"
+            if item.state == .deadLetter, ["expired", "rejected"].contains(item.failure), item.replays == 0, count > 0 {
+                return "\(item.change.tag) is set aside as \(item.failure ?? ""), and took effect"
             }
         }
         return nil
@@ -157,7 +157,8 @@ extension ModelRun {
                 ? try app.read(Self.list, allowsPartial: true) : try app.read(key, Self.card, allowsPartial: true)
             if latest.response != response {
                 return "the watcher of \(key.isEmpty ? "the list" : key) was told "
-                    + "\(latest.response.map { "\($0)" } ?? "nothing") and not \(response)"
+                    + "\(latest.response.map { "\($0), missing \($0.missing)" } ?? "nothing") and not "
+                    + "\(response), missing \(response.missing)"
             }
         }
         return nil

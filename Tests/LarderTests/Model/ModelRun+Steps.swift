@@ -8,6 +8,12 @@ extension ModelRun {
     ///
     /// - Returns: What.
     func step() async throws -> String {
+        let what = try await doSomething()
+        model.run()
+        return what
+    }
+
+    private func doSomething() async throws -> String {
         switch Int.random(in: 0..<60, using: &random) {
         case 0..<17: return try await enqueue()
         case 17..<37 where !model.inFlight.isEmpty: return try await endAttempt()
@@ -87,10 +93,8 @@ extension ModelRun {
         }
         if let token { temporaryIDs.append(token) }
         let code = model.enqueue(item)
-        if item.key == item.id.description { model.change(item.id) { $0.key = $0.id.description } }
         try await expect(code, "enqueue") { [app] in try await app.mutate(change.operation, queued: queued) }
         if code == nil, let token, chance(2) { try watch("Recipe:\(token.text)") }
-        model.run()
         return "enqueue \(change) as \(item.id)\(code.map { ", \($0)" } ?? "")"
     }
 
@@ -171,7 +175,6 @@ extension ModelRun {
         change.stars += 5000
         let code = model.edit(id, change)
         try await expect(code, "edit") { [app] in try await app.editMutation(id, variables: change.variables) }
-        model.run()
         return "edit \(id) to \(change)\(code.map { ", \($0)" } ?? "")"
     }
 
@@ -179,7 +182,6 @@ extension ModelRun {
         let (id, expires) = (pick(), chance(4) ? soon() : nil)
         let code = model.replay(id, expires)
         try await expect(code, "replay") { [app] in try await app.replayMutation(id, expires: expires) }
-        model.run()
         return "replay \(id)\(code.map { ", \($0)" } ?? "")"
     }
 
@@ -189,7 +191,6 @@ extension ModelRun {
         try await expect(code, "discard") { [app] in
             try await app.discardMutation(id, dependents: settingAside ? .setAside : .release)
         }
-        model.run()
         return "discard \(id)\(code.map { ", \($0)" } ?? "")"
     }
 
@@ -199,7 +200,6 @@ extension ModelRun {
         try await other.mutations.discardAll(in: Store.partitionName, now: model.now)
         try other.close()
         model.discardAll()
-        model.run()
         return "another process discards all"
     }
 

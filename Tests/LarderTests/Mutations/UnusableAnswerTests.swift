@@ -57,11 +57,12 @@ struct UnusableAnswerTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
             let app = try store.partition(transport: server)
             let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
-            await #expect(throws: LarderError.self) {
+            let error = await #expect(throws: LarderError.self) {
                 try await runner(app) { options in
                     options.afterStep = { if $0 == .acknowledged { try? store.close() } }
                 }.drain()
             }
+            #expect(error?.code == .parked)
             let schema = try Schema(parsing: kitchenSchema.replacing("rate(input: Rating!)", with: "judge(input: Rating!)"))
             let again = try Store.open(at: folder, schema: schema)
             let later = try again.partition(transport: server)
