@@ -251,9 +251,10 @@ struct ModelClient {
     // MARK: Queueing
 
     mutating func enqueue(_ new: ModelMutation) -> Code? {
-        guard !ids.contains(new.id) else { return "operations.duplicate" }
+        guard outcomes[new.id] == nil else { return "operations.duplicate" }
         var item = new
         guard resolve(&item) else { return "operations.unknownTemporaryID" }
+        guard items[new.id] == nil else { return "operations.duplicate" }
         item.dependencies.formIntersection(items.keys)
         item.hadDependencies = !item.dependencies.isEmpty
         items[item.id] = item

@@ -13,7 +13,7 @@ extension ModelRun {
     ///
     /// - Parameter isKind: It is carried out, and the answer comes.
     func endAttempt(isKind: Bool = false) async throws -> String {
-        let held = gate.held
+        let held = held
         guard let (number, request) = held.randomElement(using: &random), let item = item(of: request) else {
             return "nothing"
         }
@@ -26,6 +26,11 @@ extension ModelRun {
         model.end(item.id, exchange.end, truth(item))
         model.run()
         return "\(item.change.tag) ends: \(exchange.end)"
+    }
+
+    /// In an order that the seed repeats.
+    private var held: [(number: Int, request: GraphQLRequest)] {
+        gate.held.sorted { Self.tag(of: $0.request) ?? 0 < Self.tag(of: $1.request) ?? 0 }
     }
 
     private func item(of request: GraphQLRequest) -> ModelMutation? {
@@ -147,7 +152,7 @@ extension ModelRun {
     }
 
     func restart() async throws -> String {
-        for held in gate.held { item(of: held.request).map(maybeCarryOut) }
+        for held in held { item(of: held.request).map(maybeCarryOut) }
         let isSudden = chance(2)
         if isSudden { try store.close() }
         await endRunner()
@@ -157,7 +162,7 @@ extension ModelRun {
     }
 
     func stop() async throws -> String {
-        for held in gate.held { item(of: held.request).map(maybeCarryOut) }
+        for held in held { item(of: held.request).map(maybeCarryOut) }
         await endRunner()
         return "the runner is stopped"
     }

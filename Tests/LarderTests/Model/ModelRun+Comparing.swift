@@ -16,7 +16,7 @@ extension ModelRun {
 
     /// The first thing that is not as the model says.
     private func difference() throws -> String? {
-        try differenceOfRequests() ?? differenceOfQueue() ?? differenceOfOutcomes() ?? differenceOfAnswers()
+        try differenceOfQueue() ?? differenceOfRequests() ?? differenceOfOutcomes() ?? differenceOfAnswers()
             ?? differenceOfBase() ?? differenceOfWatches() ?? differenceOfEffects()
     }
 
@@ -50,7 +50,7 @@ extension ModelRun {
         let expected = model.inFlight.map(\.change.tag)
         // Without a runner nothing is held.
         guard Set(tags) == (runner == nil ? [] : Set(expected)), tags.count == Set(tags).count else {
-            return "requests \(tags.sorted()) instead of \(expected.sorted())"
+            return "requests \(tags.sorted()) instead of \(expected.sorted()), while \(runner.map { "\($0.0.state)" } ?? "-")"
         }
         for request in requests {
             guard let item = model.inFlight.first(where: { $0.change.tag == Self.tag(of: request) }) else { continue }
