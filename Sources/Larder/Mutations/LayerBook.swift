@@ -59,31 +59,33 @@ final class LayerBook: Sendable {
 
     /// Shows what the queue holds now, and nothing else.
     func reload(_ queue: MutationQueue) throws(LarderError) {
-        let unsettled: [Mutation]
-        do {
-            unsettled = try queue.list(
-                MutationFilter(partition: name, states: [.pending, .inFlight, .acknowledged]))
-        } catch { throw LarderError(error) }
-        let new = unsettled.compactMap { mutation in page(of: mutation).map { (mutation.id, $0) } }
-        try change { $0 = Dictionary(new, uniquingKeysWith: { first, _ in first }) }
+        let filter = MutationFilter(partition: name, states: [.pending, .inFlight, .acknowledged])
+        // Looked at while nobody else writes in the book: whoever changes the queue does so before it comes here, and
+        // what is newer than what is found here comes after it.
+        try change { pages throws(LarderError) in
+            let unsettled: [Mutation]
+            do throws(OperationsError) { unsettled = try queue.list(filter) } catch { throw LarderError(error) }
+            let new = unsettled.compactMap { mutation in page(of: mutation).map { (mutation.id, $0) } }
+            pages = Dictionary(new, uniquingKeysWith: { first, _ in first })
+        }
     }
 
-    private func change(_ body: (inout [UUID: Page]) -> Void) throws(LarderError) {
-        let failures = book.withLock { book -> Result<[LayerFailure], RecordError> in
+    private func change(_ body: (inout [UUID: Page]) throws(LarderError) -> Void) throws(LarderError) {
+        let failures = try book.withLock { (book) throws(LarderError) -> [LayerFailure] in
             let had = !book.pages.isEmpty || book.isBehind
+            try body(&book.pages)
             book.isBehind = false
-            body(&book.pages)
-            guard had || !book.pages.isEmpty else { return .success([]) }
+            guard had || !book.pages.isEmpty else { return [] }
             let layers = book.pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)
-            do throws(RecordError) { return .success(try cache.setLayers(layers)) } catch { return .failure(error) }
-        }
-        do throws(RecordError) {
-            for failure in try failures.get() {
-                logger.warning("what a mutation is expected to do cannot be shown", metadata: [
-                    "key": "\(failure.key)", "error": "\(failure.error)",
-                ])
+            do throws(RecordError) { return try cache.setLayers(layers) } catch {
+                throw LarderError.parking(error)
             }
-        } catch { throw LarderError.parking(error) }
+        }
+        for failure in failures {
+            logger.warning("what a mutation is expected to do cannot be shown", metadata: [
+                "key": "\(failure.key)", "error": "\(failure.error)",
+            ])
+        }
     }
 
     /// Nil where nothing is expected, or where it no longer fits the schema: the mutation goes its way unseen.
