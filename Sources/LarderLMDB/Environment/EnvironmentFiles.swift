@@ -20,7 +20,8 @@ final class EnvironmentFiles: Sendable {
         self.options = options
         if !options.isReadOnly, !options.mustExist { try FileSystem.makeFolder(folder) }
         data = try DataFile(folder: folder, isReadOnly: options.isReadOnly, mustExist: options.mustExist)
-        registration = try OpenFiles.register(data.identity, by: openedBy, path: data.path)
+        registration = try OpenFiles.register(
+            data.identity, by: openedBy, path: data.path, deadline: .now + options.lockDeadline)
         writer = try Self.writerLock(folder: folder, options: options)
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
         let isFirst = try presence?.enter(deadline: .now + options.lockDeadline) ?? true
@@ -117,6 +118,9 @@ final class EnvironmentFiles: Sendable {
         try synchronize()
         try stamp.write(in: folder)
     }
+
+    /// Says that the file will be given up as soon as the last transaction has ended.
+    func leave() { registration.leave() }
 
     /// Gives the file up, to others in this process and outside it, once LMDB has closed it.
     func release() {
