@@ -20,6 +20,8 @@ final class LayerBook: Sendable {
         var pages: [UUID: Page] = [:]
         /// Whether the cache still has layers of mutations that are settled.
         var isBehind = false
+        /// How often layers were taken out.
+        var removals: UInt64 = 0
     }
 
     /// Held while layers are handed to the cache, so that they come in order.
@@ -32,10 +34,22 @@ final class LayerBook: Sendable {
         self.logger = logger
     }
 
-    /// Shows what a mutation is expected to do, if it says so.
-    func put(_ mutation: Mutation) throws(LarderError) {
+    /// How often layers were taken out so far.
+    var removals: UInt64 { book.withLock { $0.removals } }
+
+    /// Shows what a mutation is expected to do, if it says so, and if it is not set aside already.
+    ///
+    /// - Parameter removals: As many as there were before it was queued: a runner may have ended it since.
+    func put(_ mutation: Mutation, after removals: UInt64, _ queue: MutationQueue) throws(LarderError) {
         guard let page = page(of: mutation) else { return }
-        try change { $0[mutation.id] = page }
+        try change { book throws(LarderError) in
+            if book.removals != removals {
+                do throws(OperationsError) {
+                    guard case .present(let found) = try queue.find(mutation.id), found.state != .deadLetter else { return }
+                } catch { throw LarderError(error) }
+            }
+            book.pages[mutation.id] = page
+        }
     }
 
     /// Notes that a mutation is settled. Its layer is out of sight since the cache knows of it; it is taken away with
@@ -54,7 +68,10 @@ final class LayerBook: Sendable {
 
     /// Shows no more what mutations were expected to do: there will be no answers.
     func remove(_ ids: [UUID]) throws(LarderError) {
-        try change { pages in for id in ids { pages[id] = nil } }
+        try change { book in
+            book.removals += 1
+            for id in ids { book.pages[id] = nil }
+        }
     }
 
     /// Shows what the queue holds now, and nothing else.
@@ -62,18 +79,19 @@ final class LayerBook: Sendable {
         let filter = MutationFilter(partition: name, states: [.pending, .inFlight, .acknowledged])
         // Looked at while nobody else writes in the book: whoever changes the queue does so before it comes here, and
         // what is newer than what is found here comes after it.
-        try change { pages throws(LarderError) in
+        try change { book throws(LarderError) in
             let unsettled: [Mutation]
             do throws(OperationsError) { unsettled = try queue.list(filter) } catch { throw LarderError(error) }
             let new = unsettled.compactMap { mutation in page(of: mutation).map { (mutation.id, $0) } }
-            pages = Dictionary(new, uniquingKeysWith: { first, _ in first })
+            book.removals += 1
+            book.pages = Dictionary(new, uniquingKeysWith: { first, _ in first })
         }
     }
 
-    private func change(_ body: (inout [UUID: Page]) throws(LarderError) -> Void) throws(LarderError) {
+    private func change(_ body: (inout Book) throws(LarderError) -> Void) throws(LarderError) {
         let failures = try book.withLock { (book) throws(LarderError) -> [LayerFailure] in
             let had = !book.pages.isEmpty || book.isBehind
-            try body(&book.pages)
+            try body(&book)
             book.isBehind = false
             guard had || !book.pages.isEmpty else { return [] }
             let layers = book.pages.values.sorted { $0.sequence < $1.sequence }.map(\.layer)

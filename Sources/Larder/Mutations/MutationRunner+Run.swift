@@ -102,6 +102,8 @@ extension MutationRunner: Service {
     /// The heads of lanes that are free, up to as many lanes as may be busy, which are busy from now on.
     private func take(_ heads: [Runnable.Head]) -> [Runnable.Head] {
         progress.withLock { progress in
+            // What has come back since the runner looked whether somebody is signed in is among the heads.
+            guard !progress.isSignedOut else { return [] }
             var taken: [Runnable.Head] = []
             for head in heads where progress.busyLanes.count < options.maximumLanes {
                 if progress.busyLanes.insert(head.lane).inserted { taken.append(head) }

@@ -35,6 +35,33 @@ struct ExpiryTests {
         }
     }
 
+    @Test("One that is set aside before it is seen to be queued leaves nothing of what was expected")
+    func setAsideAtOnce() async throws {
+        try await withKitchen(RatingServer()) { (app) throws in
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            for number in 0..<60 {
+                let receipt = try await app.mutate(
+                    GraphQLOperation("mutation { rate(input: {recipe: \(number), stars: 5}) { id rating } }"),
+                    queued: .init(
+                        optimisticResponse: [
+                            "rate": ["__typename": "Recipe", "id": .string("\(number)"), "rating": 5]
+                        ], expires: Self.noon))
+                #expect(try await receipt.ended(within: .seconds(20)).failure?.kind == "expired")
+                let rating = GraphQLFragment("fragment F on Recipe { rating }")
+                // The runner takes the layer out after the mutation is set aside.
+                var patience = 1000
+                while try app.read("Recipe:\(number)", rating, allowsPartial: true)["rating"] != nil, patience > 0 {
+                    patience -= 1
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+                #expect(patience > 0, "\(number)")
+            }
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("One that was never taken is set aside as expired")
     func expired() async throws {
         let status = try await status(after: [(.away, false)])
