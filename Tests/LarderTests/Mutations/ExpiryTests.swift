@@ -46,7 +46,7 @@ struct ExpiryTests {
                     queued: .init(
                         optimisticResponse: [
                             "rate": ["__typename": "Recipe", "id": .string("\(number)"), "rating": 5]
-                        ], expires: Self.noon))
+                        ], expires: Date(timeIntervalSince1970: 1_000_000)))
                 #expect(try await receipt.ended(within: .seconds(20)).failure?.kind == "expired")
                 let rating = GraphQLFragment("fragment F on Recipe { rating }")
                 // The runner takes the layer out after the mutation is set aside.
