@@ -20,15 +20,48 @@ enum Mutations {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
         let app = try store.partition(transport: server)
+        for _ in 0..<count { try await accept(app, &random) }
+        try await runner(app, step).drain()
+        try store.close()
+    }
+
+    /// Does the same beside other processes: of all of them one sends, and the others stand by.
+    ///
+    /// - Parameter end: A file; when it is there, this ends as soon as nothing is left that could be sent.
+    static func share(
+        in folder: URL, server: LedgerServer, accepting count: Int, until end: URL,
+        killedAfter step: (MutationStep, Int)?, seed: UInt64
+    ) async throws {
+        var random = SeededNumbers(seed: seed)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+        let app = try store.partition(transport: server)
+        let runner = runner(app, step)
+        let running = Task { try await runner.run() }
         for _ in 0..<count {
-            let recipe = "r\(random.next() % 1_000_000_000)"
-            let operation = GraphQLOperation(
-                "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
-                variables: ["recipe": .string(recipe), "stars": 5])
-            let lane = random.next() % 2 == 0 ? "a" : "b"
-            let receipt = try await app.mutate(operation, queued: QueuedMutation(lane: MutationLane(lane)))
-            say("accepted \(receipt.id) \(recipe)")
+            try await accept(app, &random)
+            try await Task.sleep(for: .milliseconds(Int(random.next() % 8)))
         }
+        while true {
+            let isLast = FileManager.default.fileExists(atPath: end.path)
+            if isLast, try app.mutations(in: [.pending, .inFlight, .acknowledged]).isEmpty { break }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        running.cancel()
+        try await running.value
+        try store.close()
+    }
+
+    private static func accept(_ app: Partition, _ random: inout SeededNumbers) async throws {
+        let recipe = "r\(random.next() % 1_000_000_000)"
+        let operation = GraphQLOperation(
+            "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
+            variables: ["recipe": .string(recipe), "stars": 5])
+        let lane = random.next() % 2 == 0 ? "a" : "b"
+        let receipt = try await app.mutate(operation, queued: QueuedMutation(lane: MutationLane(lane)))
+        say("accepted \(receipt.id) \(recipe) \(lane)")
+    }
+
+    private static func runner(_ app: Partition, _ step: (MutationStep, Int)?) -> MutationRunner {
         let left = Mutex(step?.1 ?? 0)
         var options = MutationRunner.Options()
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
@@ -40,8 +73,7 @@ enum Mutations {
             }
             if isLast { kill(getpid(), SIGKILL) }
         }
-        try await MutationRunner(app, options: options).drain()
-        try store.close()
+        return MutationRunner(app, options: options)
     }
 }
 

@@ -21,6 +21,8 @@ import LarderTestSupport
 //     larder-crash STORE power MARKS SEED N
 //                                       works through N lives that each end well, while it is recorded: see
 //                                       PowerLossLoad
+//     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
+//                                       does that beside others, until there is a file END and nothing is left
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -83,6 +85,14 @@ case "power":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let marks = try Marks(URL(filePath: argument))
     try await PowerLossLoad(folder: folder, marks: marks, seed: seed, lives: lives).run()
+case "share":
+    guard arguments.count >= 8, let seed = UInt64(arguments[5]), let count = Int(arguments[6]) else { exit(2) }
+    let step = arguments.count > 9 ? MutationStep(rawValue: arguments[8]) : nil
+    try await Mutations.share(
+        in: folder,
+        server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
+        accepting: count, until: URL(filePath: arguments[7]), killedAfter: step.map { ($0, Int(arguments[9]) ?? 1) },
+        seed: seed)
 case "stop":
     let (_, app) = try open()
     try await app.update(shelf) { _ in

@@ -60,13 +60,40 @@ struct EnvironmentTests {
                 expectFailure(.closed) { _ = try environment.beginRead() }
                 expectFailure(.closed) { try environment.write { _ in } }
                 expectFailure(.closed) { _ = try environment.statistics() }
-                expectFailure(.alreadyOpen) { _ = try Environment(folder: folder.path, tables: sampleTables) }
+                var impatient = Environment.Options.fast
+                impatient.lockDeadline = .milliseconds(1)
+                expectFailure(.alreadyOpen) {
+                    _ = try Environment(folder: folder.path, tables: sampleTables, options: impatient)
+                }
             }
             try readOn()
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
             try requireSound(folder)
         }
     }
+
+    @Test("Whoever opens a file that was closed waits for the last snapshot of it")
+    func openWhileClosing() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            let hasClosed = DispatchSemaphore(value: 0)
+            let reader = Thread {
+                guard let transaction = try? environment.beginRead() else { return }
+                try? environment.close()
+                hasClosed.signal()
+                Thread.sleep(forTimeInterval: 0.02)
+                _ = try? transaction.get(1, in: records)
+            }
+            reader.start()
+            await Task.detached { Self.wait(for: hasClosed) }.value
+            try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
+            try requireSound(folder)
+        }
+    }
+
+    private static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
 
     @Test("A clean close leaves a stamp that fits, and a later change makes it not fit")
     func stamp() async throws {

@@ -17,6 +17,8 @@ final class LayerBook: Sendable {
         var pages: [Page] = []
         /// Those whose layers the cache still has, though they are settled.
         var settled: Set<UUID> = []
+        /// How often layers were taken out.
+        var removals: UInt64 = 0
     }
 
     private let cache: RecordCache
@@ -32,16 +34,25 @@ final class LayerBook: Sendable {
         self.operations = operations
     }
 
-    /// Shows what a mutation is expected to do, if it says so.
-    func put(_ mutation: Mutation) {
+    /// How often layers were taken out so far.
+    var removals: UInt64 { book.withLock { $0.removals } }
+
+    /// Shows what a mutation is expected to do, if it says so, and if it has not ended already.
+    ///
+    /// - Parameter removals: As many as there were before it was queued: a runner may have ended it since.
+    func put(_ mutation: Mutation, after removals: UInt64, _ queue: MutationQueue) {
         guard let page = page(of: mutation.expectation) else { return }
-        change { pages in
+        change { book in
+            // Where the queue cannot be read it is shown: it was accepted.
+            if book.removals != removals, let standing = try? queue.find(mutation.id) {
+                guard case .present(let found) = standing, found.state != .deadLetter else { return }
+            }
             // Nearly always at the end.
-            let index = pages.lastIndex { $0.sequence <= page.sequence }
-            if let index, pages[index].sequence == page.sequence {
-                pages[index] = page
+            let index = book.pages.lastIndex { $0.sequence <= page.sequence }
+            if let index, book.pages[index].sequence == page.sequence {
+                book.pages[index] = page
             } else {
-                pages.insert(page, at: index.map { $0 + 1 } ?? 0)
+                book.pages.insert(page, at: index.map { $0 + 1 } ?? 0)
             }
         }
     }
@@ -52,6 +63,7 @@ final class LayerBook: Sendable {
     func settled(_ ids: [UUID]) {
         let areMany = book.withLock { book in
             book.settled.formUnion(ids)
+            book.removals += 1
             return book.settled.count * 2 >= book.pages.count
         }
         if areMany { tidy() }
@@ -67,25 +79,34 @@ final class LayerBook: Sendable {
     func remove(_ ids: [UUID]) {
         guard !ids.isEmpty else { return }
         let ids = Set(ids)
-        change { pages in pages.removeAll { ids.contains($0.id) } }
+        change { book in
+            book.removals += 1
+            book.pages.removeAll { ids.contains($0.id) }
+        }
     }
 
     /// Shows what the queue holds now, and nothing else.
     func reload(_ queue: MutationQueue) throws(LarderError) {
-        let expectations: [Expectation]
-        do { expectations = try queue.expectations(in: name) } catch { throw LarderError(error) }
-        let pages = expectations.compactMap(page(of:))
-        change { $0 = pages }
+        // Looked at while nobody else writes in the book: whoever changes the queue does so before it comes here, and
+        // what is newer than what is found here comes after it.
+        try change { book throws(LarderError) in
+            let expectations: [Expectation]
+            do throws(OperationsError) { expectations = try queue.expectations(in: name) } catch {
+                throw LarderError(error)
+            }
+            book.removals += 1
+            book.pages = expectations.compactMap(page(of:))
+        }
     }
 
-    private func change(_ body: (inout [Page]) -> Void) {
-        book.withLock { book in
+    private func change<Failure>(_ body: (inout Book) throws(Failure) -> Void) throws(Failure) {
+        try book.withLock { (book) throws(Failure) in
             let hadAny = !book.pages.isEmpty
             if !book.settled.isEmpty {
                 book.pages.removeAll { book.settled.contains($0.id) }
                 book.settled = []
             }
-            body(&book.pages)
+            try body(&book)
             if hadAny || !book.pages.isEmpty { cache.replaceLayers(book.pages.map(\.layer)) }
         }
     }

@@ -10,11 +10,13 @@ extension MutationRunner: Service {
     ///   `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or
     ///   another program keeps the file locked past the deadline. Nothing is lost; run again when that is over.
     public func run() async throws {
-        try await withTaskCancellationOrGracefulShutdownHandler {
-            try await work(untilEmpty: false)
-        } onCancelOrGracefulShutdown: {
-            self.stop()
-        }
+        do {
+            try await withTaskCancellationOrGracefulShutdownHandler {
+                try await work(untilEmpty: false)
+            } onCancelOrGracefulShutdown: {
+                self.stop()
+            }
+        } catch { throw LarderError(translating: error) }
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
@@ -22,7 +24,9 @@ extension MutationRunner: Service {
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
-        try await withTaskCancellationHandler { try await work(untilEmpty: true) } onCancel: { self.stop() }
+        do {
+            try await withTaskCancellationHandler { try await work(untilEmpty: true) } onCancel: { self.stop() }
+        } catch { throw LarderError(translating: error) }
     }
 
     private func stop() {
@@ -149,6 +153,8 @@ extension MutationRunner: Service {
     /// The heads of lanes that are free, up to as many lanes as may be busy, which are busy from now on.
     private func take(_ heads: [Runnable.Head]) -> [Runnable.Head] {
         progress.withLock { progress in
+            // What has come back since the runner looked whether somebody is signed in is among the heads.
+            guard !progress.isSignedOut else { return [] }
             var taken: [Runnable.Head] = []
             for head in heads where progress.busyLanes.count < options.maximumLanes {
                 if progress.busyLanes.insert(head.lane).inserted { taken.append(head) }

@@ -19,8 +19,9 @@ extension Partition {
         let draft = try draft(operation, queued)
         let mutation: Mutation
         let queue = try core.intent.database().mutations
+        let removals = core.layers.removals
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
-        core.layers.put(mutation)
+        core.layers.put(mutation, after: removals, queue)
         core.followOthers()
         core.intent.bell.ring()
         return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)

@@ -61,6 +61,8 @@ extension PartitionCore {
             let old = try cache.applied().filter { $0.time < limit }
             guard !old.isEmpty else { return }
             let unsettled = Set(try queue.list(MutationFilter(partition: name)).map(\.idempotencyKey))
+            // A layer whose key is forgotten while it is there would be seen again.
+            try layers.reload(queue)
             _ = try await cache.forgetApplied(
                 old.map(\.key).filter { !unsettled.contains($0) }.compactMap(AppliedKey.init))
         } catch { throw LarderError(translating: error) }

@@ -77,8 +77,10 @@ package final class Environment: @unchecked Sendable {
     /// Closes cleanly: makes everything durable and stamps the file, so that the next opening need not walk it.
     ///
     /// Transactions that are open go on; new ones are refused at once, and the last to end closes the environment.
+    /// Whoever opens it anew in this process meanwhile waits for that, until its deadline.
     /// Closing again does nothing. Letting go of the environment closes it too, without saying what failed.
     package func close() throws(LMDBError) {
+        files.leave()
         if pool.withLock({ $0.close() }) { try finishClosing() }
     }
 

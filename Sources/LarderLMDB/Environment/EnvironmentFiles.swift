@@ -22,7 +22,8 @@ final class EnvironmentFiles: Sendable {
         self.options = options
         if !options.isReadOnly, !options.mustExist { try FileSystem.makeFolder(folder) }
         data = try DataFile(folder: folder, isReadOnly: options.isReadOnly, mustExist: options.mustExist)
-        registration = try OpenFiles.register(data.identity, by: openedBy, path: data.path)
+        registration = try OpenFiles.register(
+            data.identity, by: openedBy, path: data.path, deadline: .now + options.lockDeadline)
         writer = try Self.writerLock(folder: folder, options: options)
         presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
         let entry = try presence?.enter(deadline: .now + options.lockDeadline) ?? .first
@@ -124,6 +125,9 @@ final class EnvironmentFiles: Sendable {
 
     /// Removes the stamp for good; false where it stays. Only for the holder of the writer's lock.
     func revokeStamp() -> Bool { FileSystem.remove(CleanCloseStamp.name, from: folder) }
+
+    /// Says that the file will be given up as soon as the last transaction has ended.
+    func leave() { registration.leave() }
 
     /// Gives the file up, to others in this process and outside it, once LMDB has closed it.
     func release() {

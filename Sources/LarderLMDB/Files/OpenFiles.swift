@@ -9,18 +9,34 @@ enum OpenFiles {
         let inode: UInt64
     }
 
-    private static let openers = Mutex<[Identity: String]>([:])
+    private struct Opener {
+        var name: String
+        /// Whether it has closed the file, and waits for its last transactions to end.
+        var isLeaving = false
+    }
+
+    private static let openers = Mutex<[Identity: Opener]>([:])
 
     /// Claims a file until the registration goes away.
-    static func register(_ identity: Identity, by opener: String, path: String) throws(LMDBError) -> Registration {
-        let first: String? = openers.withLock { openers in
-            if let first = openers[identity] { return first }
-            openers[identity] = opener
-            return nil
+    ///
+    /// - Parameter deadline: Until when to wait for one that has closed the file and has transactions left.
+    static func register(
+        _ identity: Identity, by name: String, path: String, deadline: ContinuousClock.Instant
+    ) throws(LMDBError) -> Registration {
+        var first: Opener?
+        _ = try poll(until: deadline) { () throws(LMDBError) -> Void? in
+            first = openers.withLock { openers in
+                if let first = openers[identity] { return first }
+                openers[identity] = Opener(name: name)
+                return nil
+            }
+            return first?.isLeaving == true ? nil : ()
         }
         if let first {
-            let advice = "Share that environment, or close it first."
-            throw LMDBError(.alreadyOpen, "This process has the file open already, by \(first). \(advice)", path: path)
+            let advice = first.isLeaving
+                ? "It was closed, and somebody still reads from it." : "Share that environment, or close it first."
+            throw LMDBError(
+                .alreadyOpen, "This process has the file open already, by \(first.name). \(advice)", path: path)
         }
         return Registration(identity: identity)
     }
@@ -33,12 +49,22 @@ enum OpenFiles {
 
         deinit { cancel() }
 
+        /// Says that the file will be given up as soon as the last transaction has ended.
+        func leave() {
+            openers.withLock { openers in
+                guard !isCancelled.load(ordering: .relaxed) else { return }
+                openers[identity]?.isLeaving = true
+            }
+        }
+
         /// Gives the file up, once: another may have claimed it since.
         func cancel() {
-            guard isCancelled.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
-                return
+            openers.withLock { openers in
+                guard isCancelled.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
+                    return
+                }
+                openers[identity] = nil
             }
-            openers.withLock { _ = $0.removeValue(forKey: identity) }
         }
     }
 }

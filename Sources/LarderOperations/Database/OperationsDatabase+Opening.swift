@@ -87,7 +87,7 @@ extension OperationsDatabase {
             #endif
         }
         do {
-            return try DatabasePool(path: file.path, configuration: configuration)
+            return try pool(file.path, configuration, until: .now + .seconds(seconds))
         } catch let error as DatabaseError
             where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file) {
             // A folder that takes no shared-memory file. Nobody can be writing there: a writer would have left a log.
@@ -100,6 +100,19 @@ extension OperationsDatabase {
     private static func size(of path: String) -> Int {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         return (attributes?[.size] as? NSNumber)?.intValue ?? 0
+    }
+
+    /// SQLite does not wait, whatever its timeout, where two connections turn the journal of a new file into a log.
+    private static func pool(
+        _ path: String, _ configuration: Configuration, until deadline: ContinuousClock.Instant
+    ) throws -> DatabasePool {
+        while true {
+            do { return try DatabasePool(path: path, configuration: configuration) } catch let error as DatabaseError
+                where error.resultCode == .SQLITE_BUSY && .now < deadline
+            {
+                Thread.sleep(forTimeInterval: 0.002)
+            }
+        }
     }
 
     private static func hasLog(_ file: URL) -> Bool {

@@ -21,6 +21,11 @@ package struct MutationFailure: Sendable, Hashable {
         package static let dependencyDiscarded = Class(rawValue: "dependencyDiscarded")
         /// It holds a temporary id for which there will be no real one.
         package static let temporaryIDLost = Class(rawValue: "temporaryIDLost")
+
+        /// Whether the attempt may have taken effect. Where a later one had none for sure, that is still so.
+        var leavesDoubt: Bool { self == .outcomeUnknown || self == .serverFault }
+        /// Whether the attempt had no effect, which says nothing of those before it.
+        var isOfOneAttempt: Bool { self == .offline || self == .throttled || self == .notSignedIn }
     }
 
     package var `class`: Class

@@ -39,7 +39,8 @@ extension MutationQueue {
         }
     }
 
-    /// Turns pending mutations whose time is over into dead letters of the class `expired`.
+    /// Turns pending mutations whose time is over into dead letters of the class `expired`; of the class
+    /// `outcomeUnknown` those of which an attempt may have taken effect.
     ///
     /// - Returns: Which.
     @discardableResult
@@ -48,12 +49,20 @@ extension MutationQueue {
             guard let number = try transaction.db.partition(partition) else { return [] }
             let expired = try transaction.db.rows(
                 """
-                SELECT sequence, id FROM mutation INDEXED BY mutation_expiry
-                WHERE partition = ? AND state = 0 AND expires IS NOT NULL AND expires <= ? ORDER BY sequence
+                SELECT m.sequence, m.id, coalesce(f.class, '') FROM mutation m INDEXED BY mutation_expiry
+                LEFT JOIN mutation_failure f ON f.sequence = m.sequence
+                WHERE m.partition = ? AND m.state = 0 AND m.expires IS NOT NULL AND m.expires <= ?
+                ORDER BY m.sequence
                 """, [number, now.milliseconds]
-            ) { (try $0.integer(0), try $0.uuid(1)) }
-            let failure = MutationFailure(.expired, message: "its time was over before an attempt succeeded", time: now)
-            for (sequence, _) in expired { try transaction.setAside(sequence: sequence, failure) }
+            ) { (try $0.integer(0), try $0.uuid(1), MutationFailure.Class(rawValue: try $0.text(2))) }
+            for (sequence, _, last) in expired {
+                let failure = last.leavesDoubt
+                    ? MutationFailure(
+                        .outcomeUnknown, message: "its time was over, and an attempt before may have taken effect",
+                        time: now)
+                    : MutationFailure(.expired, message: "its time was over before an attempt succeeded", time: now)
+                try transaction.setAside(sequence: sequence, failure)
+            }
             return expired.map(\.1)
         }
     }

@@ -58,6 +58,12 @@ struct QueueTransaction {
     }
 
     func note(_ failure: MutationFailure, of sequence: Int64) throws {
+        var failure = failure
+        // That the last attempt had no effect says nothing of those before it.
+        if failure.class.isOfOneAttempt {
+            let last = try db.texts("SELECT class FROM mutation_failure WHERE sequence = ?", [sequence]).first
+            if let last = last.map(MutationFailure.Class.init), last.leavesDoubt { failure.class = last }
+        }
         try db.run(
             """
             INSERT OR REPLACE INTO mutation_failure (sequence, class, code, message, details, time)

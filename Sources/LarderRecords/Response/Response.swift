@@ -49,12 +49,14 @@ public struct Response: Sendable {
 
 extension Response: Hashable {
     public static func == (left: Response, right: Response) -> Bool {
-        left.data == right.data && left.errors == right.errors && left.missing == right.missing
+        left.data == right.data && left.errors == right.errors
+            // The order in which a cache comes upon them is that of its numbers, which says nothing.
+            && (left.missing == right.missing || Set(left.missing) == Set(right.missing))
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(data)
         hasher.combine(errors)
-        hasher.combine(missing)
+        hasher.combine(Set(missing))
     }
 }

@@ -18,6 +18,15 @@ struct ResponseCodableTests {
         #expect(again.json == response.json, "seed \(seed)")
     }
 
+    @Test("Missing paths are the same in whatever order a cache came upon them")
+    func missingInAnyOrder() throws {
+        let (first, second) = (ResponsePath([.field("a")]), ResponsePath([.field("b")]))
+        let left = Response(buffer: nil, missing: [first, second])
+        #expect(left == Response(buffer: nil, missing: [second, first]))
+        #expect(left.hashValue == Response(buffer: nil, missing: [second, first]).hashValue)
+        #expect(left != Response(buffer: nil, missing: [second]))
+    }
+
     @Test("Errors and missing paths come back equal")
     func errorsAndMissing() throws {
         let errors = [

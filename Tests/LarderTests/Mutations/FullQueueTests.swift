@@ -26,7 +26,8 @@ struct FullQueueTests {
     func telling(_ step: String, _ room: (room: String, left: String, of: String)) async throws {
         let said = try await run(step, room.room, room.left, "telling")
         let refusals = ["refused operations.\(room.of)", "refused records.full"]
-        #expect(said.first == refusals[step == "apply" ? 1 : 0])
+        // The next is begun while the first is stored.
+        #expect(step == "apply" ? said.first.map(refusals.contains) == true : said.first == refusals[0])
         #expect(said.count > 1 && refusals.contains(said[1]))
         #expect(said.dropFirst(2) == ["r0 applied 1 5", "r1 applied 1 5", "order true", "sound"])
     }
@@ -36,7 +37,7 @@ struct FullQueueTests {
     func plain(_ step: String) async throws {
         let said = try await run(step, "volume", "0", "plain")
         let isLost = step == "answer"
-        #expect(said.first == (step == "apply" ? "refused records.full" : "refused operations.full"))
+        #expect(said.first == "refused operations.full" || step == "apply" && said.first == "refused records.full")
         #expect(Array(said.dropFirst(2)) == [
             isLost ? "r0 deadLetter outcomeUnknown 1 -" : "r0 applied 1 5", "r1 applied 1 5", "order true", "sound",
         ])

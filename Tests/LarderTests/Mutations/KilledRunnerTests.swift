@@ -57,6 +57,55 @@ struct KilledRunnerTests {
         #expect(kills >= Self.rounds)
     }
 
+    @Test(
+        "Of several processes on one store some are killed: a survivor sends what all of them accepted, once",
+        arguments: [true, false])
+    func severalProcesses(tellsRepeats: Bool) async throws {
+        var random = SeededNumbers(seed: .random(in: 1 ... .max))
+        for _ in 0..<max(Self.rounds * 16 / 100, 1) {
+            let seed = random.next() >> 1
+            try await withTemporaryFolder { (folder) throws in
+                try await shareAndKill(in: folder, tellsRepeats, seed)
+            }
+        }
+    }
+
+    /// One of two or three processes survives.
+    private func shareAndKill(in folder: URL, _ tellsRepeats: Bool, _ seed: UInt64) async throws {
+        let (store, ledger) = (folder.appending(path: "store"), folder.appending(path: "ledger"))
+        let end = folder.appending(path: "end")
+        var next = SeededNumbers(seed: seed)
+        var children: [Process] = []
+        let count = 2 + Int(next.next() % 2)
+        // Whoever comes first is the one that sends, as a rule.
+        let survivor = Int(next.next() % UInt64(count))
+        for number in 0..<count {
+            let step = MutationStep.allCases[Int(next.next() % 5)].rawValue
+            let isSudden = number == survivor || next.next() % 3 == 0
+            children.append(try ChildProgram.start(
+                store, ["share", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
+                    "\(2 + next.next() % 4)", end.path] + (isSudden ? [] : [step, "\(1 + next.next() % 5)"]),
+                output: folder.appending(path: "said \(number)")))
+            try await Task.sleep(for: .milliseconds(Int(next.next() % 20)))
+        }
+        for (number, child) in children.enumerated() where number != survivor {
+            // Those that do not come to their step are killed wherever they are.
+            let patience = ContinuousClock.now + .milliseconds(20 + Int(next.next() % 200))
+            while child.isRunning, .now < patience { try await Task.sleep(for: .milliseconds(2)) }
+            kill(child.processIdentifier, SIGKILL)
+        }
+        for (number, child) in children.enumerated() where number != survivor {
+            await child.ended()
+            #expect(child.terminationReason == .uncaughtSignal, "seed \(seed), process \(number)")
+        }
+        try Data().write(to: end)
+        await children[survivor].ended()
+        #expect(children[survivor].terminationReason == .exit, "seed \(seed)")
+        #expect(children[survivor].terminationStatus == 0, "seed \(seed)")
+        let said = try (0..<count).flatMap { try ChildProgram.lines(of: folder.appending(path: "said \($0)")) }
+        try check(store, ledger, said, tellsRepeats, seed)
+    }
+
     @Test("An answer that was stored before the process was killed is not stored again over newer data")
     func storedOnce() async throws {
         try await withTemporaryFolder { (folder) throws in
@@ -82,6 +131,18 @@ struct KilledRunnerTests {
         }
     }
 
+    /// The server has seen each lane's mutations in the order of the queue.
+    private func expectOrder(of recipes: [String], _ app: Partition, _ said: [String], _ seed: UInt64) throws {
+        let accepted = said.filter { $0.hasPrefix("accepted ") }.map { $0.split(separator: " ").map(String.init) }
+        for lane in ["a", "b"] {
+            let sequences = try Dictionary(uniqueKeysWithValues: accepted.filter { $0[3] == lane }.map { words in
+                (words[2], try MutationID(words[1]).flatMap { try app.mutation($0).status()?.sequence })
+            })
+            let seen = recipes.compactMap { sequences[$0] ?? nil }
+            #expect(seen == seen.sorted(), "lane \(lane), seed \(seed)")
+        }
+    }
+
     private func check(
         _ folder: URL, _ ledger: URL, _ said: [String], _ tellsRepeats: Bool, _ seed: UInt64
     ) throws {
@@ -92,6 +153,7 @@ struct KilledRunnerTests {
         #expect(effects.values.allSatisfy { $0 == 1 }, "took effect twice, seed \(seed)")
         let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
         let app = try store.partition()
+        try expectOrder(of: lines.compactMap { $0.split(separator: " ").last.map(String.init) }, app, said, seed)
         for line in said where line.hasPrefix("accepted ") {
             let words = line.split(separator: " ").map(String.init)
             let id = try #require(MutationID(words[1]))

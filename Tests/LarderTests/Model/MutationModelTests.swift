@@ -1,0 +1,43 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("The whole way of mutations beside a model of plain values")
+struct MutationModelTests {
+    /// More of them by the environment, for a long night.
+    private static let seeds = number("LARDER_MODEL_SEEDS") ?? 16
+    /// One that failed, instead of random ones.
+    private static let seed = number("LARDER_MODEL_SEED").map(UInt64.init)
+    private static let groups = 4
+
+    private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap(Int.init) }
+
+    @Test(
+        "Random mutations, answers, faults, restarts and clocks that jump leave what plain values say",
+        arguments: 0..<groups)
+    func random(group: Int) async throws {
+        for _ in 0..<(Self.seeds + Self.groups - 1 - group) / Self.groups {
+            try await run(Self.seed ?? .random(in: 0..<1 << 40))
+        }
+    }
+
+    private func run(_ seed: UInt64) async throws {
+        try await withTemporaryFolder { folder in
+            let run = try ModelRun(folder, seed: seed)
+            do {
+                var steps: [String] = []
+                for step in 0..<60 {
+                    steps.append(try await run.step())
+                    try await run.settle("seed \(seed), step \(step):\n\(steps.joined(separator: "\n"))")
+                }
+                try await run.finish()
+            } catch {
+                Issue.record("seed \(seed)")
+                run.runner?.1.cancel()
+                _ = try? await run.runner?.1.value
+                try? run.store.close()
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Larder
+import Synchronization
+
+/// Holds every mutation until a test says what becomes of it; questions are answered at once.
+final class RequestGate: GraphQLTransport {
+    struct Held {
+        var request: GraphQLRequest
+        fileprivate var continuation: CheckedContinuation<Result<GraphQLAnswer, TransportError>, Never>
+    }
+
+    private struct State {
+        var next = 0
+        var held: [Int: Held] = [:]
+        var cancelled: Set<Int> = []
+        var listAnswer: [UInt8] = []
+    }
+
+    let idempotency: Idempotency?
+    private let state = Mutex(State())
+
+    init(tellsRepeats: Bool) { idempotency = tellsRepeats ? .header(name: "Idempotency-Key") : nil }
+
+    /// What is held, the first that came first.
+    var held: [(number: Int, request: GraphQLRequest)] {
+        state.withLock { $0.held.sorted { $0.key < $1.key }.map { ($0.key, $0.value.request) } }
+    }
+
+    func setListAnswer(_ body: [UInt8]) { state.withLock { $0.listAnswer = body } }
+
+    /// Lets the request of this number end.
+    func end(_ number: Int, _ result: Result<GraphQLAnswer, TransportError>) {
+        state.withLock { $0.held.removeValue(forKey: number) }?.continuation.resume(returning: result)
+    }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        guard request.kind == .mutation else {
+            return GraphQLAnswer(body: state.withLock { $0.listAnswer }, status: 200)
+        }
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    guard !state.cancelled.contains(number) else { return true }
+                    state.held[number] = Held(request: request, continuation: continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume(returning: .failure(Self.cancelled)) }
+            }
+        } onCancel: {
+            let held = state.withLock { state in
+                state.cancelled.insert(number)
+                return state.held.removeValue(forKey: number)
+            }
+            held?.continuation.resume(returning: .failure(Self.cancelled))
+        }
+        return try result.get()
+    }
+
+    private static let cancelled = TransportError(.cancelled, "the runner was stopped")
+}
+
+/// A network that is there or not as a test says.
+final class SwitchedConnectivity: Connectivity {
+    private struct State {
+        var isConnected = true
+        var next = 0
+        var observers: [Int: @Sendable (Bool) -> Void] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    var isConnected: Bool { state.withLock { $0.isConnected } }
+
+    func set(_ isConnected: Bool) {
+        let observers = state.withLock { state in
+            state.isConnected = isConnected
+            return Array(state.observers.values)
+        }
+        for observer in observers { observer(isConnected) }
+    }
+
+    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+        let number = state.withLock { state in
+            state.next += 1
+            state.observers[state.next] = change
+            return state.next
+        }
+        return ConnectivityObservation { [self] in _ = state.withLock { $0.observers.removeValue(forKey: number) } }
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Mutations whose time is over")
+struct ExpiryTests {
+    private static let noon = Date(timeIntervalSince1970: 1_800_000_000)
+
+    /// Queues one that is of use for ten seconds, and lets 20 seconds pass after the first attempt.
+    ///
+    /// - Parameter troubles: How the attempts end.
+    private func status(after troubles: [(error: TransportError, afterEffect: Bool)]) async throws -> MutationStatus? {
+        try await withTemporaryFolder { (folder) throws in
+            let time = Mutex(Self.noon)
+            var options = Store.Options()
+            options.now = { time.withLock { $0 } }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let server = RatingServer { number in
+                if number == troubles.count - 1 { time.withLock { $0 += 20 } }
+                return number < troubles.count ? troubles[number] : nil
+            }
+            let app = try store.partition(transport: server)
+            let operation = GraphQLOperation(
+                "mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }")
+            let receipt = try await app.mutate(operation, queued: .init(expires: Self.noon + 10))
+            var running = MutationRunner.Options()
+            running.backoff = Backoff(first: .zero, cap: .zero)
+            try await MutationRunner(app, options: running).drain()
+            #expect(server.requests.count == troubles.count)
+            let status = try receipt.status()
+            try store.close()
+            return status
+        }
+    }
+
+    @Test("One that is set aside before it is seen to be queued leaves nothing of what was expected")
+    func setAsideAtOnce() async throws {
+        try await withKitchen(RatingServer()) { (app) throws in
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            for number in 0..<60 {
+                let receipt = try await app.mutate(
+                    GraphQLOperation("mutation { rate(input: {recipe: \(number), stars: 5}) { id rating } }"),
+                    queued: .init(
+                        optimisticResponse: [
+                            "rate": ["__typename": "Recipe", "id": .string("\(number)"), "rating": 5]
+                        ], expires: Date(timeIntervalSince1970: 1_000_000)))
+                #expect(try await receipt.ended(within: .seconds(20)).failure?.kind == "expired")
+                let rating = GraphQLFragment("fragment F on Recipe { rating }")
+                // The runner takes the layer out after the mutation is set aside.
+                var patience = 1000
+                while try app.read("Recipe:\(number)", rating, allowsPartial: true)["rating"] != nil, patience > 0 {
+                    patience -= 1
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+                #expect(patience > 0, "\(number)")
+            }
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("One that was never taken is set aside as expired")
+    func expired() async throws {
+        let status = try await status(after: [(.away, false)])
+        #expect(status?.state == .deadLetter)
+        #expect(status?.failure?.kind == "expired")
+    }
+
+    @Test("One whose answer was lost is not said to have expired, for it may have taken effect")
+    func inDoubt() async throws {
+        let status = try await status(after: [(TransportError(.timedOut, "late"), true)])
+        #expect(status?.state == .deadLetter)
+        #expect(status?.failure?.kind == "outcomeUnknown")
+    }
+
+    @Test("That the server was away afterwards does not make certain what was not")
+    func inDoubtStill() async throws {
+        let status = try await status(after: [
+            (TransportError(.status, "fault", status: 500), true), (.away, false),
+            (TransportError(.status, "busy", status: 503), false),
+        ])
+        #expect(status?.state == .deadLetter)
+        #expect(status?.failure?.kind == "outcomeUnknown")
+    }
+}
+
+@Suite("A runner whose store is closed")
+struct ClosedRunnerTests {
+    @Test("A runner that works, and one that drains, end with the error of a store that was closed", arguments: [true, false])
+    func parked(untilEmpty: Bool) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let server = RatingServer { _ in
+                try store.close()
+                return (.away, false)
+            }
+            let app = try store.partition(transport: server)
+            try await app.mutate(
+                GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }"), queued: .init())
+            let error = await #expect(throws: LarderError.self) {
+                let runner = MutationRunner(app)
+                try await untilEmpty ? runner.drain() : runner.run()
+            }
+            #expect(error?.code == .parked)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("What the cache forgets of mutations that were settled long ago")
+struct ForgottenKeyTests {
+    @Test("An expected change does not come back when its mutation is forgotten while the network is away")
+    func layerStaysAway() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let time = Mutex(Date())
+            var options = Store.Options()
+            options.now = { time.withLock { $0 } }
+            let schema = try Schema(parsing: kitchenSchema)
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            let store = try Store.open(at: folder, schema: schema, options: options)
+            let app = try store.partition(transport: RatingServer())
+            // The server answers something else than what is expected.
+            let receipt = try await app.mutate(
+                GraphQLOperation(
+                    "mutation Rate($recipe: ID!, $stars: Int!) "
+                        + "{ rate(input: {recipe: $recipe, stars: $stars}) { id rating } }",
+                    variables: ["recipe": "1", "stars": 3]),
+                queued: .init(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]))
+            var dying = MutationRunner.Options()
+            dying.afterStep = { if $0 == .stored { try? store.close() } }
+            await #expect(throws: LarderError.self) { try await MutationRunner(app, options: dying).drain() }
+
+            time.withLock { $0 += 40 * 86_400 }
+            let again = try Store.open(at: folder, schema: schema, options: options)
+            let later = try again.partition(transport: RatingServer())
+            #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
+            #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
+            var away = MutationRunner.Options()
+            away.connectivity = NoConnectivity()
+            let runner = MutationRunner(later, options: away)
+            let running = Task { try await runner.run() }
+            while runner.state != .offline { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(try later.mutation(receipt.id).status()?.state == .applied)
+            #expect(try later.records.applied().isEmpty)
+            #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
+            running.cancel()
+            try await running.value
+            try again.close()
+        }
+    }
+}
+
+/// A network that is away.
+private struct NoConnectivity: Connectivity {
+    var isConnected: Bool { false }
+    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
+        ConnectivityObservation(stop: {})
+    }
+}

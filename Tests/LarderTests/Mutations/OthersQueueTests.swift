@@ -1,0 +1,54 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Expected changes while other processes queue")
+struct OthersQueueTests {
+    private static let document =
+        "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars}) { id rating } }"
+
+    @Test("An expected change stays seen while another process queues one mutation after the other")
+    func staysSeen() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let app = try store.partition()
+            func queue(_ recipe: String, _ stars: Int64) async throws {
+                try await app.mutate(
+                    GraphQLOperation(Self.document, variables: ["recipe": .string(recipe), "stars": .int(stars)]),
+                    queued: .init(optimisticResponse: [
+                        "rate": ["__typename": "Recipe", "id": .string(recipe), "rating": .int(stars)]
+                    ]))
+            }
+            // So many that looking at all of them takes a while.
+            for number in 0..<100 { try await queue("old \(number)", 1) }
+            let other = try OperationsDatabase(folder: folder)
+            let isDone = Flag()
+            let queueing = Task.detached {
+                while !isDone.isSet {
+                    _ = try await other.mutations.enqueue(MutationDraft(
+                        partition: Store.partitionName, lane: "other",
+                        content: MutationContent(
+                            document: Self.document, variables: Array(#"{"recipe":"2","stars":1}"#.utf8)),
+                        created: Date()))
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            for number in 0..<150 {
+                try await queue("1", Int64(number))
+                for _ in 0..<4 {
+                    let seen = try app.read("Recipe:1", rating, allowsPartial: true)["rating"]?.double
+                    #expect(seen == Double(number))
+                    try await Task.sleep(for: .milliseconds(2))
+                }
+            }
+            isDone.set()
+            try await queueing.value
+            try other.close()
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import Larder
+import LarderRecords
+import LarderTestSupport
+import Synchronization
+import Testing
+
+private let stars = GraphQLFragment("fragment F on Recipe { rating }")
+
+private func rate(_ recipe: String, _ stars: Int64) -> GraphQLOperation {
+    GraphQLOperation(
+        "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars}) { id rating } }",
+        variables: ["recipe": .string(recipe), "stars": .int(stars)])
+}
+
+private func rated(_ recipe: String, _ rating: Int64) -> Value {
+    ["rate": ["__typename": "Recipe", "id": .string(recipe), "rating": .int(rating)]]
+}
+
+private func runner(_ app: Partition, _ change: (inout MutationRunner.Options) -> Void = { _ in }) -> MutationRunner {
+    var options = MutationRunner.Options()
+    options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
+    change(&options)
+    return MutationRunner(app, options: options)
+}
+
+@Suite("Answers, resolvers and checks that say what cannot be used")
+struct UnusableAnswerTests {
+    /// The answer of the first request is lost, after it took effect.
+    private func losing() -> RatingServer {
+        RatingServer(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
+    }
+
+    @Test(
+        "One that took effect without an answer that can be stored is applied, and its expected change is gone",
+        arguments: [nil, ["rate": "nonsense"], ["other": 1], 7] as [Value?])
+    func unstored(response: Value?) async throws {
+        try await withKitchen(losing()) { (app) throws in
+            try await app.write("Recipe:1", stars, ["rating": 1])
+            let receipt = try await app.mutate(
+                rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "rated"))
+            #expect(try app.read("Recipe:1", stars)["rating"]?.double == 5)
+            try await runner(app) { $0.checks["rated"] = { _ in .tookEffect(response: response) } }.drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .applied)
+            #expect(status.result == nil)
+            #expect(try app.read("Recipe:1", stars)["rating"]?.double == 1)
+            #expect(try app.records.applied().map(\.kind) == [.rejected])
+            #expect(try !app.hasUnsentMutations())
+        }
+    }
+
+    @Test("An answer that was noted, and no longer fits the schema, is not stored, and settles its mutation")
+    func changedSchema() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let server = RatingServer()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let app = try store.partition(transport: server)
+            let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
+            let error = await #expect(throws: LarderError.self) {
+                try await runner(app) { options in
+                    options.afterStep = { if $0 == .acknowledged { try? store.close() } }
+                }.drain()
+            }
+            #expect(error?.code == .parked)
+            let schema = try Schema(parsing: kitchenSchema.replacing("rate(input: Rating!)", with: "judge(input: Rating!)"))
+            let again = try Store.open(at: folder, schema: schema)
+            let later = try again.partition(transport: server)
+            #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
+            try await runner(later).drain()
+            #expect(try later.mutation(receipt.id).status()?.state == .applied)
+            #expect(try later.records.applied().map(\.kind) == [.rejected])
+            #expect(throws: LarderError.self) { try later.read("Recipe:1", stars) }
+            #expect(server.effects == ["1 5"])
+            try again.close()
+        }
+    }
+
+    @Test("A resolver that says what JSON cannot say has its mutation set aside", arguments: [Double.nan, .infinity])
+    func resolverWithoutJSON(number: Double) async throws {
+        let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
+        let server = RatingServer(errors: { $0 == 0 ? conflict : nil })
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init(resolver: "odd"))
+            let next = try await app.mutate(rate("1", 4), queued: .init())
+            try await runner(app) {
+                $0.resolvers["odd"] = { _ in .retry(variables: ["recipe": "1", "stars": .float(number)]) }
+            }.drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .deadLetter)
+            #expect(status.failure?.kind == "conflict")
+            #expect(status.failure?.message.contains("the resolver odd did not decide") == true)
+            #expect(try next.status()?.state == .applied)
+            // It says what was sent, and can be replayed as it is.
+            try await app.replayMutation(receipt.id)
+            try await runner(app).drain()
+            #expect(server.effects == ["1 4", "1 5"])
+        }
+    }
+
+    @Test("A check that answers what JSON cannot say has not answered")
+    func checkWithoutJSON() async throws {
+        try await withKitchen(losing()) { (app) throws in
+            let receipt = try await app.mutate(
+                rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "odd"))
+            try await runner(app) {
+                $0.checks["odd"] = { _ in .tookEffect(response: ["rate": ["rating": .float(.nan)]]) }
+            }.drain()
+            let status = try #require(try receipt.status())
+            #expect(status.state == .deadLetter)
+            #expect(status.failure?.kind == "outcomeUnknown")
+            #expect(status.failure?.message.contains("the check odd did not answer") == true)
+            #expect(throws: LarderError.self) { try app.read("Recipe:1", stars) }
+        }
+    }
+
+    @Test(
+        "An answer whose errors are no list is none: nobody knows what the server did",
+        arguments: [#"{"message":"no"}"#, #""no""#, "7", "true"])
+    func errorsNoList(errors: String) async throws {
+        let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":\#(errors)}"#
+        try await withKitchen(ScriptedTransport { _ in text }) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
+            try await runner(app).drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(throws: LarderError.self) { try app.read("Recipe:1", stars) }
+        }
+    }
+
+    @Test("After errors that are no list a mutation is sent again where the server tells a repeat")
+    func errorsNoListThenAnswer() async throws {
+        let server = RatingServer(errors: { $0 < 2 ? #"{"data":null,"errors":{"message":"no"}}"# : nil })
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            try await runner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 5"])
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test("Errors that are null are none")
+    func errorsNull() async throws {
+        let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":null}"#
+        try await withKitchen(ScriptedTransport { _ in text }) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            try await runner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try app.read("Recipe:1", stars)["rating"]?.double == 5)
+        }
+    }
+}
