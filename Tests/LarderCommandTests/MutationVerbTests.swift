@@ -56,6 +56,24 @@ struct MutationVerbTests {
         }
     }
 
+    @Test("Clearing is refused while mutations are unsent, unless it is said what becomes of them")
+    func clear() async throws {
+        try await withQueue { (store, dead, _, pending) throws in
+            let refused = try await LarderProcess.run(["clear", "--write", "--json", "--store", store])
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"operations.unsentWork""#))
+            #expect(refused.errors.contains("2 mutations wait to be sent and 1 were set aside"))
+            let kept = try await LarderProcess.run(["clear", "--write", "--unsent", "keep", "--store", store])
+            #expect(kept.status == 0)
+            #expect(try await LarderProcess.run(["mutations", "--store", store]).output.contains(pending))
+            let discarded = try await LarderProcess.run(["clear", "--write", "--unsent", "discard", "--store", store])
+            #expect(discarded.status == 0)
+            #expect(try await LarderProcess.run(["mutations", "--store", store]).output.isEmpty)
+            #expect(try await LarderProcess.run(["mutations", "show", dead, "--store", store]).output.contains("discarded"))
+            #expect(try await LarderProcess.run(["clear", "--write", "--unsent", "perhaps", "--store", store]).status == 2)
+        }
+    }
+
     @Test("One is shown whole, edited, replayed and discarded, and each wants --write")
     func work() async throws {
         try await withQueue { (store, dead, stalled, _) throws in

@@ -234,12 +234,14 @@ struct ModelClient {
         return nil
     }
 
-    /// All that is pending or set aside.
-    mutating func discardAll() {
+    /// All that is pending or set aside, unless one is under way.
+    mutating func discardAll() -> Code? {
+        guard inFlight.isEmpty else { return "operations.unsentWork" }
         for item in sorted.reversed() where item.state == .pending || item.state == .deadLetter {
             if let token = item.reserved, real[token] == nil { lose(token) }
             remove(item.id, ModelOutcome(state: .discarded, failure: items[item.id]?.failure))
         }
+        return nil
     }
 
     mutating func replay(_ id: MutationID, _ expires: Date?) -> Code? {

@@ -197,10 +197,14 @@ extension ModelRun {
     /// As another process does it: this one finds out.
     private func discardAll() async throws -> String {
         let other = try OperationsDatabase(folder: folder)
-        try await other.mutations.discardAll(in: Store.partitionName, now: model.now)
+        var found: String?
+        do throws(OperationsError) {
+            try await other.mutations.discardAll(in: Store.partitionName, now: model.now)
+        } catch { found = error.code.rawValue }
         try other.close()
-        model.discardAll()
-        return "another process discards all"
+        let code = model.discardAll()
+        try #require(found == code, "discard all")
+        return "another process discards all\(code.map { ", \($0)" } ?? "")"
     }
 
     func expect(_ code: String?, _ what: String, _ body: () async throws -> Void) async throws {

@@ -1,0 +1,114 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("What is unsent when everything else is removed")
+struct UnsentWorkTests {
+    private static let card = GraphQLFragment("fragment F on Recipe { title rating }")
+
+    private func rate(_ stars: Int64) -> GraphQLOperation {
+        GraphQLOperation(
+            "mutation Rate($input: Rating!) { rate(input: $input) { id rating } }",
+            variables: ["input": ["recipe": "1", "stars": .int(stars)]])
+    }
+
+    private func expected(_ rating: Double) -> QueuedMutation {
+        QueuedMutation(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": .float(rating)]])
+    }
+
+    private static let agreeing = ScriptedTransport { request in
+        guard case .object(let variables)? = try? Value(json: request.variables),
+            case .object(let input)? = variables["input"], case .int(let stars)? = input["stars"]
+        else { throw TransportError.away }
+        return #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":\#(stars)}}}"#
+    }
+
+    private func write(_ app: Partition) async throws {
+        try await app.write("Recipe:1", Self.card, ["title": "Soup", "rating": 1])
+    }
+
+    @Test("Clear does not delete unsent work without a word: it refuses, with what there is, and removes nothing")
+    func refused() async throws {
+        try await withKitchen { (app) throws in
+            try await write(app)
+            try await app.mutate(rate(5), queued: expected(5))
+            for remove in [{ try await app.clear() }, { try await app.erase() }] as [() async throws -> Void] {
+                let error = await #expect(throws: LarderError.self) { try await remove() }
+                #expect(error?.code.rawValue == "operations.unsentWork")
+                #expect(error?.message.hasPrefix("1 mutations wait to be sent and 0 were set aside") == true)
+            }
+            #expect(try app.read("Recipe:1", Self.card)["title"]?.string == "Soup")
+            #expect(try app.hasUnsentMutations())
+        }
+    }
+
+    @Test("What is set aside is unsent as well")
+    func deadLetter() async throws {
+        let refusing = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
+        try await withKitchen(refusing) { (app) throws in
+            try await app.mutate(rate(5), queued: expected(5))
+            try await MutationRunner(app).drain()
+            let error = await #expect(throws: LarderError.self) { try await app.clear() }
+            #expect(error?.code.rawValue == "operations.unsentWork")
+            try await app.clear(unsent: .discard)
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("What is kept is seen over the empty cache, and sent")
+    func kept() async throws {
+        try await withKitchen(Self.agreeing) { (app) throws in
+            try await write(app)
+            let receipt = try await app.mutate(rate(5), queued: expected(4))
+            try await app.erase(unsent: .keep)
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            #expect(try app.read("Recipe:1", rating)["rating"]?.double == 4)
+            #expect(throws: LarderError.self) { try app.read("Recipe:1", Self.card) }
+            try await MutationRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try app.read("Recipe:1", rating)["rating"]?.double == 5)
+        }
+    }
+
+    @Test("What is discarded leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
+    func discarded() async throws {
+        try await withKitchen { (app) throws in
+            try await write(app)
+            let receipt = try await app.mutate(rate(5), queued: expected(5))
+            try await app.clear(unsent: .discard)
+            #expect(try receipt.status()?.state == .discarded)
+            #expect(throws: LarderError.self) {
+                try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))
+            }
+            try await app.erase()
+            #expect(try receipt.status() == nil)
+        }
+    }
+
+    @Test("Nothing is given up while a mutation is under way, which may take effect")
+    func underWay() async throws {
+        let (isSent, isOpen) = (Flag(), Flag())
+        let slow = ScriptedTransport { _ in
+            isSent.set()
+            await isOpen.wait()
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
+        }
+        try await withKitchen(slow) { (app) throws in
+            try await write(app)
+            let receipt = try await app.mutate(rate(5), queued: expected(5))
+            let later = try await app.mutate(rate(4), queued: expected(4))
+            let draining = Task { try await MutationRunner(app).drain() }
+            await isSent.wait()
+            let error = await #expect(throws: LarderError.self) { try await app.clear(unsent: .discard) }
+            #expect(error?.code.rawValue == "operations.unsentWork")
+            #expect(try later.status()?.state == .pending)
+            #expect(try app.read("Recipe:1", Self.card)["title"]?.string == "Soup")
+            isOpen.set()
+            try await draining.value
+            #expect(try receipt.status()?.state == .applied)
+            try await app.clear()
+        }
+    }
+}
