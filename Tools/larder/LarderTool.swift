@@ -26,7 +26,8 @@ struct LarderTool: ParsableCommand {
             know it, 4 refused, 5 damaged.
             """,
         subcommands: [
-            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Watchers.self, Changes.self,
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Watchers.self,
+            Changes.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])
 }

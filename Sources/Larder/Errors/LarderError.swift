@@ -23,7 +23,8 @@ public struct LarderError: Error, Sendable {
         public static let schema = Code(rawValue: "larder.schema")
         /// The document is not GraphQL.
         public static let syntax = Code(rawValue: "larder.syntax")
-        /// The document does not fit the schema, one of its operations must be named, or it is not of the kind asked for.
+        /// The document does not fit the schema, one of its operations must be named, or it is not of the kind asked
+        /// for.
         public static let operation = Code(rawValue: "larder.operation")
         /// A variable is missing, unknown or not of its type.
         public static let variables = Code(rawValue: "larder.variables")

@@ -1,5 +1,6 @@
-/// How long to wait between attempts: a random time up to a bound that doubles, so that many clients do not come back at
-/// the same moment ("full jitter", https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
+/// How long to wait between attempts: a random time up to a bound that doubles, so that many clients do not come back
+/// at the same moment ("full jitter",
+/// https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
 public struct Backoff: Sendable, Hashable {
     /// The bound after the first failure.
     public var first: Duration

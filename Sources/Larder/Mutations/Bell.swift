@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Wakes whoever waits for something to happen. Ringing while nobody waits is not forgotten by those who noted the count
-/// before they looked.
+/// Wakes whoever waits for something to happen. Ringing while nobody waits is not forgotten by those who noted the
+/// count before they looked.
 final class Bell: Sendable {
     private struct State {
         var count: UInt64 = 0

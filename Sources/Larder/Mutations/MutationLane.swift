@@ -1,5 +1,5 @@
-/// Mutations of one lane are sent in the order in which they were queued. Lanes run side by side, so what their mutations
-/// change must be disjoint.
+/// Mutations of one lane are sent in the order in which they were queued. Lanes run side by side, so what their
+/// mutations change must be disjoint.
 public struct MutationLane: Sendable, Hashable, ExpressibleByStringLiteral {
     let name: String
 

@@ -5,8 +5,8 @@ internal import Synchronization
 /// Sends a partition's queued mutations, each lane in its order, and stores what the server answers.
 ///
 /// Of all runners of a partition, in all processes, one works and the others stand by: it holds a lock of the kernel's
-/// that is free as soon as it dies. What a dead one left in flight is sent again where the server can tell a repeat; where
-/// it cannot, the mutation's check is asked, and without one it is set aside as `outcomeUnknown`.
+/// that is free as soon as it dies. What a dead one left in flight is sent again where the server can tell a repeat;
+/// where it cannot, the mutation's check is asked, and without one it is set aside as `outcomeUnknown`.
 ///
 /// ```swift
 /// let runner = MutationRunner(app)

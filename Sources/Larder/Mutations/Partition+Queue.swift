@@ -9,9 +9,10 @@ extension Partition {
     ///
     /// When this returns, the mutation is on disk and survives the loss of power. A `MutationRunner` sends it.
     ///
-    /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response does
-    ///   not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id or idempotency key was used before;
-    ///   `operations.unknownTemporaryID`; `operations.full`, `operations.busy` and others where it cannot be stored.
+    /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response
+    ///   does not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id or idempotency key was used
+    ///   before; `operations.unknownTemporaryID`; `operations.full`, `operations.busy` and others where it cannot be
+    ///   stored.
     @discardableResult
     public func mutate(
         _ operation: GraphQLOperation, queued: QueuedMutation = QueuedMutation()

@@ -24,7 +24,9 @@ extension PartitionCore {
     /// the mutation is known to have taken effect, and the answer is not known.
     func prepared(_ noted: NotedAnswer) throws(LarderError) -> (answer: MutationAnswer, result: [UInt8]?)? {
         let mutation = noted.mutation
-        guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else { return nil }
+        guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else {
+            return nil
+        }
         let operation = try Self.operation(of: mutation)
         let bound = try operations.bound(operation)
         var edits = try [ListChange](mutation).map(\.edit)

@@ -3,8 +3,8 @@ public import LarderGraphQL
 
 /// Stands for the id of an object that the server has yet to create.
 ///
-/// It goes wherever the id would: into variables and optimistic responses, of the mutation that creates the object and of
-/// later ones, which then wait for it.
+/// It goes wherever the id would: into variables and optimistic responses, of the mutation that creates the object and
+/// of later ones, which then wait for it.
 public struct TemporaryObjectID: Sendable, Hashable {
     let token: TemporaryID
 

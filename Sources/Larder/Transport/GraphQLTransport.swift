@@ -1,7 +1,7 @@
 /// Carries operations to a GraphQL server. `LarderHTTP` has one over HTTP; tests hand in their own.
 public protocol GraphQLTransport: Sendable {
-    /// How the server can tell that a mutation is a repeat; nil, as where it is not implemented, if it cannot. A mutation
-    /// whose answer was lost is then not sent again on its own.
+    /// How the server can tell that a mutation is a repeat; nil, as where it is not implemented, if it cannot. A
+    /// mutation whose answer was lost is then not sent again on its own.
     var idempotency: Idempotency? { get }
 
     /// Sends one operation and returns the server's answer, not yet understood.

@@ -19,8 +19,8 @@ public struct NamedWatchState: Sendable {
 
 /// The answers to an operation whose watcher outlives the process.
 ///
-/// What was given is noted when the next is asked for. So a change is given at least once: whoever dies while it works on
-/// one is given it again.
+/// What was given is noted when the next is asked for. So a change is given at least once: whoever dies while it works
+/// on one is given it again.
 public struct NamedWatch: AsyncSequence, Sendable {
     let partition: Partition
     let name: String
@@ -45,7 +45,8 @@ public struct NamedWatch: AsyncSequence, Sendable {
 
         /// The next answer that is different, or nil when the store is closed.
         ///
-        /// - Throws: `operations.…` where the position cannot be noted, `operations.unknownWatcher` where the watcher was
+        /// - Throws: `operations.…` where the position cannot be noted, `operations.unknownWatcher` where the watcher
+        ///   was
         ///   removed; what `Partition.read` throws where the cache cannot be read.
         public mutating func next() async throws -> NamedWatchState? {
             if let given {

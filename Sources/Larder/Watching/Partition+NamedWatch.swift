@@ -26,7 +26,8 @@ extension Partition {
 
     /// Watches again what was stored under a name.
     ///
-    /// - Throws: `operations.unknownWatcher`; what `watch` with an operation throws, where the schema has changed since.
+    /// - Throws: `operations.unknownWatcher`; what `watch` with an operation throws, where the schema has changed
+    ///   since.
     public func watch(named name: String) async throws(LarderError) -> NamedWatch {
         let stored: StoredWatcher?
         do { stored = try core.intent.database(making: false)?.watchers.get(name, in: core.name) } catch {

@@ -45,6 +45,7 @@ public struct WatchState: Sendable {
     /// Whether a reader would see no difference: errors are compared by code and message.
     func isSame(as other: WatchState) -> Bool {
         response == other.response && isFetching == other.isFetching && isDeleted == other.isDeleted
-            && isOptimistic == other.isOptimistic && error?.code == other.error?.code && error?.message == other.error?.message
+            && isOptimistic == other.isOptimistic && error?.code == other.error?.code
+            && error?.message == other.error?.message
     }
 }

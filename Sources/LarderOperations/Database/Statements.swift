@@ -4,8 +4,8 @@ internal import GRDBSQLite
 
 /// Statements are compiled once for each connection and kept by their text.
 ///
-/// GRDB compiles and keeps them; they are stepped through here. What GRDB does besides, for whoever observes a database,
-/// takes longer than the short statements of a queue themselves, and nobody observes this one.
+/// GRDB compiles and keeps them; they are stepped through here. What GRDB does besides, for whoever observes a
+/// database, takes longer than the short statements of a queue themselves, and nobody observes this one.
 extension Database {
     func run(_ sql: String, _ bindings: Bindings = []) throws {
         _ = try row(sql, bindings) { _ in }

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// Makes writes one after the other, those that wait together in one commit.
 ///
-/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A write that fails takes nobody
-/// with it: the others are made again, each in a savepoint. All are told after the commit, and not before.
+/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A write that fails takes
+/// nobody with it: the others are made again, each in a savepoint. All are told after the commit, and not before.
 final class Writer: Sendable {
     struct Job: Sendable {
         /// Made again where the transaction has to be.
@@ -27,8 +27,8 @@ final class Writer: Sendable {
         var commitCount = 0
     }
 
-    /// How long a commit is held up for those who shared the last one: for half of what that took, within these. Whoever
-    /// comes too late waits for a whole one.
+    /// How long a commit is held up for those who shared the last one: for half of what that took, within these.
+    /// Whoever comes too late waits for a whole one.
     private static let patience = Duration.microseconds(60)
     private static let longestPatience = Duration.milliseconds(2)
     private static let mostDisappointments = 6

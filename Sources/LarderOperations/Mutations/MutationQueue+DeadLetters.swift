@@ -42,7 +42,9 @@ extension MutationQueue {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return 0 }
             let inFlight = try transaction.db.integer(
-                "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [number])
+                """
+                SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1
+                """, [number])
             guard inFlight ?? 0 == 0 else {
                 throw OperationsError(
                     .unsentWork, "\(inFlight ?? 0) mutations are under way and may take effect; wait for them")

@@ -94,6 +94,7 @@ extension QueueTransaction {
                 .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?",
                 mutation: id)
         }
+        guard !reserved.isEmpty else { return }
         // It was answered before, set aside and replayed.
         let answered = Set(try db.texts(
             "SELECT token FROM temporary_id WHERE sequence = ? AND real IS NOT NULL", [sequence]

@@ -47,7 +47,9 @@ extension RecordCache {
 extension ChangeSet {
     /// From the table `changes`.
     init(sealed bytes: UnsafeRawBufferPointer, number: UInt64) throws(RecordError) {
-        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else { throw ChangeSet.damaged }
+        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else {
+            throw ChangeSet.damaged
+        }
         self = try ChangeSet(encoded: text)
     }
 }

@@ -37,8 +37,8 @@ enum RecordFormat {
     static let splitThreshold = 64
     /// Compaction moves texts of more bytes than this out of the records: see `TextHeap`.
     static let farThreshold = 256
-    /// Lists that are nested deeper are damage: no field's type goes as far (`FieldTypeShape.maximumListDepth`), and what
-    /// walks a stored value by recursion ends here.
+    /// Lists that are nested deeper are damage: no field's type goes as far (`FieldTypeShape.maximumListDepth`), and
+    /// what walks a stored value by recursion ends here.
     static let greatestListDepth = 32
 }
 

@@ -3,8 +3,8 @@
 /// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads nothing
 /// outside `start..<end`, and every rule of JSON and of UTF-8 that it passes over is checked.
 struct JSONScanner {
-    /// How deep objects and lists may be nested, in values whose shape the caller does not know. `Value.fault` holds what
-    /// programs make to the same.
+    /// How deep objects and lists may be nested, in values whose shape the caller does not know. `Value.fault` holds
+    /// what programs make to the same.
     static let maximumDepth = 512
 
     let start: UnsafePointer<UInt8>

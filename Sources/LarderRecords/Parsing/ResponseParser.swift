@@ -21,7 +21,8 @@ extension ParsedResponse {
     ) throws(RecordError) -> ParsedResponse {
         let result = body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
             guard source.count < 1 << 31 else {
-                return .failure(RecordError(.tooLarge, "a response of \(source.count) bytes is too large; ask for less than 2 GiB at a time"))
+                let message = "a response of \(source.count) bytes is too large; ask for less than 2 GiB at a time"
+                return .failure(RecordError(.tooLarge, message))
             }
             var parser = ResponseParser(source, layout)
             do {

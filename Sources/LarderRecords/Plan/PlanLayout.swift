@@ -200,7 +200,8 @@ private struct LayoutDraft {
         }
         fields.append(FieldOp(
             responseKey: span(field.responseKey), content: content, leafTags: content.leafTags,
-            listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1), key: Int32(field.key ?? -1),
+            listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1),
+            key: Int32(field.key ?? -1),
             selection: Int32(selection), policy: Int32(field.policy ?? -1)))
     }
 

@@ -29,7 +29,8 @@ extension ModelRun {
         })
         for effect in server.effects {
             guard let item = items[effect.tag] else { return "\(effect.tag) was never queued" }
-            // Those that waited for others, or for somebody to have them sent again, are passed by the rest of the lane.
+            // Those that waited for others, or for somebody to have them sent again, are passed by the rest of the
+            // lane.
             guard !item.hadDependencies, item.replays == 0 else { continue }
             if let before = last[item.lane], before > item.place { return "\(item.change.tag) came after \(before)" }
             last[item.lane] = item.place
