@@ -48,7 +48,7 @@ extension HTTPTransport {
         /// Supplies headers that change, such as the authorization; called for each `send`, within its deadline.
         ///
         /// What it throws ends the request: a `TransportError` as it is, a `CancellationError` as `.cancelled`,
-        /// everything else as the cause of an `.unusableRequest`.
+        /// everything else as the cause of a `.notPrepared`.
         public var headersForRequest: (@Sendable (GraphQLRequest) async throws -> [GraphQLRequest.Header])?
 
         /// Bytes of a body, decompressed, above which an answer is given up with `.unusableAnswer`.

@@ -41,12 +41,12 @@ struct FailureTests {
         }
     }
 
-    @Test("A client that was shut down is an unusable request")
+    @Test("A client that was shut down is a request that could not be prepared, for now")
     func reportsShutDownClient() async throws {
         try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
             let transport = try await HTTPTransport.withTransport(to: server.url) { $0 }
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
-            #expect(error.code == .unusableRequest)
+            #expect(error.code == .notPrepared)
         }
     }
 

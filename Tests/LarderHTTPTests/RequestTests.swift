@@ -149,7 +149,7 @@ struct RequestTests {
     func reportsHeaderErrors() async throws {
         struct NoToken: Error {}
         let thrown: [(any Error & Sendable, TransportError.Code)] = [
-            (NoToken(), .unusableRequest), (CancellationError(), .cancelled),
+            (NoToken(), .notPrepared), (CancellationError(), .notPrepared),
             (TransportError(.unreachable, "no sign-in server"), .unreachable),
         ]
         for (cause, code) in thrown {

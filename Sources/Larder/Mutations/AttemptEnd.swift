@@ -21,13 +21,15 @@ enum AttemptEnd {
 }
 
 extension AttemptEnd {
-    init(_ error: TransportError, at time: Date) {
+    /// - Parameter isCancelled: Whether the runner's task is. If it is not, something else was, which is as good as a
+    ///   lost answer.
+    init(_ error: TransportError, at time: Date, isCancelled: Bool) {
         func failure(_ kind: MutationFailure.Class) -> MutationFailure {
             MutationFailure(kind, code: error.code.rawValue, message: error.description, time: time)
         }
         switch error.code {
-        case .cancelled: self = .stopped
-        case .unreachable, .insecure: self = .notTaken(failure(.offline), retryAfter: error.retryAfter)
+        case .cancelled where isCancelled: self = .stopped
+        case .unreachable, .insecure, .notPrepared: self = .notTaken(failure(.offline), retryAfter: error.retryAfter)
         case .unusableRequest: self = .rejected(failure(.rejected))
         case .status: self = Self.status(error.status ?? 0, failure, retryAfter: error.retryAfter)
         // It was sent, or may have been: the deadline passed, the connection broke, the answer cannot be read.

@@ -40,7 +40,7 @@ struct AttemptRunner: Sendable {
                     .outcomeUnknown, message: "the process that sent it ended before the answer", time: core.now())
                 _ = try await end(mutation, .unknown(failure, retryAfter: nil), isFound: true)
             }
-            try await core.pruneApplied(queue)
+            try await core.prune(queue)
         } catch { throw LarderError(translating: error) }
     }
 
@@ -52,6 +52,7 @@ struct AttemptRunner: Sendable {
     /// Sends the head of a lane, and those after it for as long as each is answered.
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
+            var resumptions = runner.resumptions
             var next = try await begin(head.id)
             var count = 0
             // What has begun is sent, also where the runner is to stop: it would be found in flight.
@@ -60,6 +61,8 @@ struct AttemptRunner: Sendable {
                 let end = await send(mutation)
                 options.afterStep(.received)
                 count += 1
+                if case .notSignedIn = end { runner.signedOut(after: resumptions) }
+                resumptions = runner.resumptions
                 next = try await self.end(mutation, end, goesOn: count < Self.longestTurn)
             }
         } catch { throw LarderError(translating: error) }
@@ -91,7 +94,7 @@ struct AttemptRunner: Sendable {
         do throws(TransportError) {
             let answer = try await transport.send(request, deadline: .now + options.timeout)
             return AttemptEnd(answer, along: layout, at: core.now())
-        } catch { return AttemptEnd(error, at: core.now()) }
+        } catch { return AttemptEnd(error, at: core.now(), isCancelled: Task.isCancelled) }
     }
 
     private func request(for mutation: Mutation) throws(LarderError) -> (GraphQLRequest, PlanLayout) {
@@ -128,7 +131,6 @@ struct AttemptRunner: Sendable {
         case .notTaken(let failure, let time):
             try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
         case .notSignedIn(let failure):
-            runner.signedOut()
             try await queue.retryLater(mutation.attempt, at: nil, failure, now: now)
         case .rejected(let failure): try await setAside(mutation, failure)
         case .conflict(let failure): try await resolve(mutation, failure)
@@ -268,6 +270,8 @@ struct AttemptRunner: Sendable {
             resolution = try await answering(within: options.questionTimeout) { try await resolver(question) }
             if case .retry(let variables) = resolution { revision.variables = try Value.object(variables).checkedJSON }
         } catch {
+            // Whoever runs next finds it in flight.
+            if Task.isCancelled { return }
             failure.message += "; the resolver \(name) did not decide: \(error)"
             return try await setAside(mutation, failure)
         }
@@ -278,7 +282,13 @@ struct AttemptRunner: Sendable {
             _ = try await queue.discard(mutation.id, dependents: .release, now: core.now())
             try core.layers.reload(queue)
         case .retry:
-            try await queue.retryLater(mutation.attempt, at: nil, failure, revision: revision, now: core.now())
+            do throws(OperationsError) {
+                try await queue.retryLater(mutation.attempt, at: nil, failure, revision: revision, now: core.now())
+            } catch {
+                guard [.invalid, .unknownTemporaryID, .duplicate].contains(error.code) else { throw error }
+                failure.message += "; what the resolver \(name) says cannot be queued: \(error.message)"
+                try await setAside(mutation, failure)
+            }
             try core.layers.reload(queue)
         }
     }
@@ -300,6 +310,8 @@ struct AttemptRunner: Sendable {
             outcome = try await answering(within: options.questionTimeout) { try await check(question) }
             if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
         } catch {
+            // Whoever runs next finds it in flight.
+            if Task.isCancelled { return nil }
             failure.message += "; the check \(name) did not answer: \(error)"
             try await setAside(mutation, failure)
             return nil

@@ -41,11 +41,14 @@ final class LayerBook: Sendable {
     ///
     /// - Parameter removals: As many as there were before it was queued: a runner may have ended it since.
     func put(_ mutation: Mutation, after removals: UInt64, _ queue: MutationQueue) {
-        guard let page = page(of: mutation.expectation) else { return }
+        guard var page = page(of: mutation.expectation) else { return }
         change { book in
             // Where the queue cannot be read it is shown: it was accepted.
             if book.removals != removals, let standing = try? queue.find(mutation.id) {
-                guard case .present(let found) = standing, found.state != .deadLetter else { return }
+                guard case .present(let found) = standing, found.state != .deadLetter,
+                    let newer = self.page(of: found.expectation)
+                else { return }
+                page = newer
             }
             // Nearly always at the end.
             let index = book.pages.lastIndex { $0.sequence <= page.sequence }

@@ -20,7 +20,8 @@ extension MutationRunner: Service {
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
-    /// empty but for what was set aside and what waits for it.
+    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or another
+    /// runner works, it waits: cancel its task to end that.
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
@@ -35,14 +36,19 @@ extension MutationRunner: Service {
     }
 
     private func work(untilEmpty: Bool) async throws {
+        let isFirst = progress.withLock { progress in
+            defer { progress.isWorking = true }
+            return !progress.isWorking
+        }
+        guard isFirst else {
+            throw LarderError(.notRunnable, "this runner works already; wait for it, or make another")
+        }
+        defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
         let queue = try core.intent.database().mutations
         let lock = try RunnerLock(folder: core.folder, partition: core.name)
         let observation = options.connectivity.observe { [bell = core.intent.bell] _ in bell.ring() }
-        defer {
-            observation.stop()
-            progress.withLock { $0 = Progress() }
-        }
+        defer { observation.stop() }
         guard try await acquire(lock) else { return }
         defer { lock.release() }
         let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: lock.owner)
@@ -123,6 +129,7 @@ extension MutationRunner: Service {
                 if !heads.isEmpty { return heads }
                 if progress.withLock(\.busyLanes.isEmpty) {
                     core.layers.tidy()
+                    try await pruneIfDue(queue)
                     if untilEmpty, try !queue.hasMoving(in: core.name) { return nil }
                 }
                 if let again = runnable.lookAgain {
@@ -179,8 +186,25 @@ extension MutationRunner: Service {
 
     private func set(_ state: State) { progress.withLock { $0.state = state } }
 
-    func signedOut() { progress.withLock { $0.isSignedOut = true } }
+    var resumptions: Int { progress.withLock { $0.resumptions } }
 
+    /// Takes note that the server did not know the user of a request, unless somebody has signed in since it was made.
+    func signedOut(after resumptions: Int) {
+        progress.withLock { progress in
+            if progress.resumptions == resumptions { progress.isSignedOut = true }
+        }
+    }
+
+    private func pruneIfDue(_ queue: MutationQueue) async throws {
+        let isDue = progress.withLock { progress in
+            guard progress.nextPruning <= .now else { return false }
+            progress.nextPruning = .now + Self.pruningPause
+            return true
+        }
+        if isDue { try await core.prune(queue) }
+    }
+
+    static let pruningPause = Duration.seconds(3600)
     private static let standbyPause = Duration.milliseconds(250)
     private static let lookPause = Duration.milliseconds(250)
 }

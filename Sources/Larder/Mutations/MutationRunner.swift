@@ -59,6 +59,11 @@ public final class MutationRunner: Sendable {
     struct Progress {
         var state = State.stopped
         var isSignedOut = false
+        /// How often somebody has signed in since.
+        var resumptions = 0
+        var isWorking = false
+        /// When to forget again what is old; the first time is at the beginning.
+        var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
         var isStopping = false
         /// What has gone wrong first, and ends the work.
         var failure: (any Error)?
@@ -98,7 +103,10 @@ public final class MutationRunner: Sendable {
 
     /// Goes on after somebody has signed in.
     public func resume() {
-        progress.withLock { $0.isSignedOut = false }
+        progress.withLock { progress in
+            progress.isSignedOut = false
+            progress.resumptions += 1
+        }
         core.intent.bell.ring()
     }
 }

@@ -56,9 +56,11 @@ extension PartitionCore {
         do { try await cache.noteRejected(key) } catch { throw LarderError.parking(error) }
     }
 
-    /// Forgets the keys of mutations that were settled long ago, in whatever process.
-    func pruneApplied(_ queue: MutationQueue) async throws(LarderError) {
+    /// Forgets the outcomes of all but the last mutations, and the keys of those that were settled long ago, in whatever
+    /// process.
+    func prune(_ queue: MutationQueue) async throws(LarderError) {
         do {
+            try await queue.prune(keeping: Self.keptOutcomes, in: name)
             let limit = Int64((now().timeIntervalSince1970 - Self.appliedLifetime) * 1000)
             let old = try cache.applied().filter { $0.time < limit }
             guard !old.isEmpty else { return }
@@ -72,6 +74,9 @@ extension PartitionCore {
 
     /// For so long another process may still show a mutation that was applied as not applied.
     private static let appliedLifetime: TimeInterval = 86_400
+
+    /// So many mutations can be asked for after they have ended.
+    private static let keptOutcomes = 10_000
 
     private static let resultLimit = 64 << 10
 }

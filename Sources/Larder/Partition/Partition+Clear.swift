@@ -26,8 +26,12 @@ extension Partition {
     /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
     /// mutations, the named watchers; and what is queued, unless it is kept.
     ///
-    /// - Throws: As `clear`.
+    /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
+    ///   kept: it would bring back what it is about. A runner stores it.
     public func erase(unsent: UnsentWork = .refuse) async throws(LarderError) {
+        if unsent != .keep, let database = try core.intent.database(making: false) {
+            do { try database.mutations.requireStored(in: core.name) } catch { throw LarderError(error) }
+        }
         try await clear(unsent: unsent)
         guard let database = try core.intent.database(making: false) else { return }
         do {

@@ -79,13 +79,17 @@ final class PartitionCore: Sendable {
             following = Task { [cache, intent, layers, logger, weak watchers] in
                 // What goes wrong is told once when it begins, and once when it has ended.
                 var failing: String?
+                // Until it could be done: the database tells of a change once.
+                var mustReload = false
                 while !Task.isCancelled, watchers != nil {
                     do {
                         try await Task.sleep(for: Self.followingPause)
                         guard let database = try intent.database(making: false) else { continue }
-                        if try database.hasChanged() {
+                        if try database.hasChanged() { mustReload = true }
+                        if mustReload {
                             try layers.reload(database.mutations)
                             intent.bell.ring()
+                            mustReload = false
                         }
                         try await cache.noticeOtherProcesses()
                         if failing != nil { logger.notice("what other processes queue can be read again") }

@@ -26,10 +26,10 @@ extension TransportError {
         switch error {
         case let error as TransportError:
             self = error
-        case is CancellationError:
+        case is CancellationError where Task.isCancelled:
             self.init(.cancelled, "Supplying the request's headers was cancelled.", cause: error)
         default:
-            self.init(.unusableRequest, "The request's headers could not be supplied.", cause: error)
+            self.init(.notPrepared, "The request's headers could not be supplied.", cause: error)
         }
     }
 
@@ -93,7 +93,7 @@ extension TransportError {
         case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath:
             return (.unusableRequest, "The endpoint is not a URL that can be sent to; it needs a scheme and a host.")
         case .alreadyShutdown:
-            return (.unusableRequest, "The HTTP client has been shut down; it must outlive the transport.")
+            return (.notPrepared, "The HTTP client has been shut down; it must outlive the transport.")
         case .identityCodingIncorrectlyPresent, .contentLengthMissing, .traceRequestWithBody, .bodyLengthMismatch,
             .writeAfterRequestSent, .invalidLocalAddress:
             return (.unusableRequest, "The HTTP client does not send the request as it is.")

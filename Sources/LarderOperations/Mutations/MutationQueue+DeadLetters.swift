@@ -68,6 +68,14 @@ extension MutationQueue {
                 + "are to be kept or discarded")
     }
 
+    /// - Throws: `.unsentWork` where the answers of mutations are noted, and are yet to be stored.
+    package func requireStored(in partition: String) throws(OperationsError) {
+        let count = try counts(in: partition)[.acknowledged] ?? 0
+        guard count > 0 else { return }
+        throw OperationsError(
+            .unsentWork, "the answers of \(count) mutations are yet to be stored; let a runner do so first")
+    }
+
     /// Forgets how the mutations of a partition ended, and the real ids that were learnt.
     package func forgetOutcomes(in partition: String) async throws(OperationsError) {
         try await write { transaction in

@@ -104,4 +104,21 @@ extension MutationQueue {
             return transaction.db.changesCount
         }
     }
+
+    /// Forgets the outcomes of a partition but those of the last mutations: by their number and not by a clock, which
+    /// may be set to anything.
+    ///
+    /// - Returns: How many. O(outcomes).
+    @discardableResult
+    package func prune(keeping count: Int, in partition: String) async throws(OperationsError) -> Int {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return 0 }
+            try transaction.db.run(
+                """
+                DELETE FROM outcome WHERE partition = ?1
+                    AND sequence <= (SELECT max(sequence) FROM outcome WHERE partition = ?1) - ?2
+                """, [number, count])
+            return transaction.db.changesCount
+        }
+    }
 }

@@ -28,6 +28,9 @@ package struct MutationQueue: Sendable {
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
         try requireObject(draft.content.variables, of: draft.id)
+        guard draft.idempotencyKey != "" else {
+            throw OperationsError(.invalid, "the idempotency key is empty; leave it out, or give one", mutation: draft.id)
+        }
         return try await write { try $0.enqueue(draft) }
     }
 

@@ -53,7 +53,8 @@ extension QueueTransaction {
         let next = try db.row(Self.nextSQL, [entry.partition, entry.lane]) { try $0.uuid(0) }
         do {
             return try next.map { try begin($0, owner: owner, now: now) }
-        } catch let error as OperationsError where [.notItsTurn, .expired].contains(error.code) {
+        } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState].contains(error.code) {
+            // Its own lane may be another's by now: that of the object which the answer has created.
             return nil
         }
     }

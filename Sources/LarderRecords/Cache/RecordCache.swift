@@ -155,7 +155,8 @@ package final class RecordCache: Sendable {
         return try outcome.get()
     }
 
-    /// The same for several writes, of which each fails alone.
+    /// The same for several writes. One whose content fails does so alone; where one cannot be made for another reason,
+    /// those after it are not made either.
     func write(
         deadline: ContinuousClock.Instant?, synchronizing: Bool, _ works: [(work: WriteWork, then: [WriteWork])]
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
@@ -163,14 +164,14 @@ package final class RecordCache: Sendable {
         return try await takingTurn(until: deadline) { turn in
             // Each is told by the writer's thread, in order.
             let outcomes = Mutex<[Result<Commit, RecordError>]>([])
-            let count = works.count
+            let (count, chain) = (works.count, WriteChain())
             let jobs = works.map { (work, steps) in
                 let begun: WriteWork = { (generation, transaction, changes) throws in
                     try turn.begin()
                     return try work(generation, transaction, changes)
                 }
                 return WriteJob(
-                    deadline: deadline, synchronizes: synchronizing, steps: [begun] + steps,
+                    deadline: deadline, synchronizes: synchronizing, steps: [begun] + steps, chain: chain,
                     completion: { outcome in
                         let all = outcomes.withLock { outcomes in
                             outcomes.append(outcome)

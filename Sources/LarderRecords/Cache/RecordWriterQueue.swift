@@ -28,12 +28,31 @@ struct Observer: Sendable {
     let tell: @Sendable (Commit) -> Void
 }
 
+/// Writes whose order matters: where one could not be made, those after it are not made either.
+final class WriteChain: Sendable {
+    private let failure = Mutex<RecordError?>(nil)
+
+    var isBroken: RecordError? { failure.withLock { $0 } }
+
+    /// Takes note of a failure, unless it is that of what was to be written, which would fail at every further try.
+    func noteFailure(_ error: RecordError) {
+        guard !Self.ofContent.contains(error.code) else { return }
+        failure.withLock { $0 = $0 ?? error }
+    }
+
+    private static let ofContent: Set<RecordError.Code> = [
+        .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge,
+    ]
+}
+
 struct WriteJob: Sendable {
     let deadline: ContinuousClock.Instant
     /// Whether the commit must survive power loss, whatever the cache's durability.
     var synchronizes = false
     /// The first, and those that see what the ones before have done.
     let steps: [WriteWork]
+    /// Those that it belongs with.
+    var chain: WriteChain?
     let completion: @Sendable (Result<Commit, RecordError>) -> Void
 }
 
@@ -94,12 +113,18 @@ final class RecordWriterQueue: Sendable {
             return
         }
         for job in jobs {
+            if let failure = job.chain?.isBroken {
+                job.completion(.failure(failure))
+                continue
+            }
             do {
                 let outcomes = try commit([job], cache)
                 tellLayers(of: cache)
                 for outcome in outcomes { job.completion(outcome) }
             } catch {
-                job.completion(.failure(RecordError.translated(error)))
+                let failure = RecordError.translated(error)
+                job.chain?.noteFailure(failure)
+                job.completion(.failure(failure))
             }
         }
     }

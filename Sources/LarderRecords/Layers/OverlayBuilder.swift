@@ -22,7 +22,7 @@ struct OverlayBuilder {
         var snapshot = LayeredSnapshot(base, under: overlay)
         var failed: [Int: LayerFailure] = [:]
         // What a layer did before it failed cannot be taken back: all is laid once more, without it.
-        while let (index, error) = try lay(layers, failed, snapshot) {
+        while let (index, error) = try lay(layers, &failed, snapshot) {
             failed[index] = LayerFailure(key: layers[index].key, error: error)
             // It stays among what the overlay depends on: it may come to work out.
             snapshot.layers = Overlay(generation, snapshot.layers.basis)
@@ -35,13 +35,18 @@ struct OverlayBuilder {
 
     /// Nil if all of them could be worked out, or the index of the first that could not.
     private func lay(
-        _ layers: [OptimisticLayer], _ failed: [Int: LayerFailure], _ snapshot: borrowing LayeredSnapshot
+        _ layers: [OptimisticLayer], _ failed: inout [Int: LayerFailure], _ snapshot: borrowing LayeredSnapshot
     ) throws -> (Int, RecordError)? {
         let scratch = ByteBuffer()
         for (index, layer) in layers.enumerated().dropFirst(snapshot.layers.isApplied.count) {
             let isApplied = try generation.tables.applied(layer.key.text, snapshot) != nil
             snapshot.layers.isApplied.append(isApplied)
             guard !isApplied, failed[index] == nil else { continue }
+            // What cannot be read has done nothing yet.
+            do throws(RecordError) { _ = try layer.content } catch {
+                failed[index] = LayerFailure(key: layer.key, error: error)
+                continue
+            }
             do {
                 try lay(layer, snapshot, scratch)
             } catch let error as LMDBError {

@@ -172,4 +172,29 @@ struct DeadLetterTests {
             #expect(try database.mutations.find(id) == .unknown)
         }
     }
+
+    @Test("The outcomes of the last mutations are kept, whatever the clock says")
+    func keptByNumber() async throws {
+        try await withOperations { database in
+            var ids: [UUID] = []
+            for _ in 0..<5 {
+                ids.append(try await database.enqueue(draft()))
+                try await database.complete(ids[ids.count - 1])
+            }
+            let other = try await database.enqueue(draft(in: "other"))
+            try await database.complete(other)
+            #expect(try await database.mutations.prune(keeping: 5, in: app) == 0)
+            #expect(try await database.mutations.prune(keeping: 2, in: app) == 3)
+            #expect(try await database.mutations.prune(keeping: 2, in: "none") == 0)
+            for id in ids[..<3] { #expect(try database.mutations.find(id) == .unknown) }
+            for id in ids[3...] + [other] { #expect(try database.outcome(id) != nil) }
+        }
+    }
+
+    @Test("An idempotency key that is empty is refused")
+    func emptyKey() async throws {
+        try await withOperations { database in
+            await expectFailure(.invalid) { _ = try await database.enqueue(draft(key: "")) }
+        }
+    }
 }
