@@ -132,4 +132,39 @@ struct OrderTests {
             #expect(seen == (0..<10).map(String.init))
         }
     }
+
+    @Test("An answer that makes its lane another's, where one is in flight, is noted, and begins nothing there")
+    func mergedLane() async throws {
+        try await withOperations { database in
+            let token = TemporaryID()
+            let maker = try await database.enqueue(draft("Todo:\(token.text)", temporaryIDs: [token]))
+            let attempt = try await database.begin(maker).attempt
+            let other = try await database.enqueue(draft("Todo:42"))
+            _ = try await database.begin(other)
+            let next = try await database.mutations.answer(
+                attempt, json("{}"), temporaryIDs: [token: "42"], beginningNextAs: "me", now: noon)
+            #expect(next == nil)
+            #expect(try database.mutations.list().map(\.state) == [.acknowledged, .inFlight])
+            #expect(try database.mutations.list().map(\.lane) == ["Todo:42", "Todo:42"])
+        }
+    }
+
+    @Test("An answer is noted and the next of the lane begun in one step, if that can be sent now")
+    func next() async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft("a"))
+            let second = try await database.enqueue(draft("a"))
+            _ = try await database.enqueue(draft("a", dependencies: [second]))
+            let one = try await database.begin(first).attempt
+            let before = database.commitCount
+            let next = try #require(try await database.mutations.answer(
+                one, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon))
+            #expect(next.id == second)
+            #expect(next.state == .inFlight)
+            #expect(database.commitCount == before + 1)
+            // The third waits until the second is settled.
+            #expect(try await database.mutations.answer(
+                next.attempt, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon) == nil)
+        }
+    }
 }

@@ -80,4 +80,36 @@ struct FullMapTests {
             try sample.cache.close()
         }
     }
+
+    @Test("Where there is no room for an answer, none that came after it is stored, however small")
+    func answersInOrder() async throws {
+        let schema = try SchemaIndex(parsing: """
+            type Query { box: Box } type Mutation { fill(text: String): Box } type Box { id: ID! text: String }
+            """)
+        try await withTemporaryFolder { folder in
+            var options = RecordCache.Options()
+            options.maximumSize = 1 << 20
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            let operation = try sample.operation("mutation { fill { id text } }")
+            let keys = try ["large", "small"].map { try #require(AppliedKey($0)) }
+            let answers = try zip(keys, [2 << 20, 1]).map { key, size in
+                let text = String(repeating: "x", count: size)
+                let body = #"{"data":{"fill":{"__typename":"Box","id":"1","text":"\#(text)"}}}"#
+                let parsed = try ParsedResponse.parse(Array(body.utf8), along: operation.layout)
+                return MutationAnswer(parsed, of: operation, key: key, edits: [])
+            }
+            let outcomes = try await sample.cache.write(answers)
+            #expect(outcomes.count == 2)
+            for outcome in outcomes {
+                let error = #expect(throws: RecordError.self) { try outcome.get() }
+                #expect(error?.code == .full)
+            }
+            for key in keys { #expect(try !sample.cache.isApplied(key)) }
+            let later = try await sample.cache.write([answers[1]])
+            #expect(try later.first?.get().earlier == nil)
+            #expect(try sample.cache.isApplied(keys[1]))
+            try expectSound(sample.cache)
+            try sample.cache.close()
+        }
+    }
 }

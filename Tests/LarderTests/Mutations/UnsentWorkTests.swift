@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -109,6 +110,32 @@ struct UnsentWorkTests {
             try await draining.value
             #expect(try receipt.status()?.state == .applied)
             try await app.clear()
+        }
+    }
+
+    @Test("Erasing waits for an answer that is yet to be stored: it would bring back what it is about")
+    func unstored() async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let app = try store.partition(transport: Self.agreeing)
+            let receipt = try await app.mutate(rate(5), queued: expected(5))
+            // As another process leaves it that dies before it stores the answer.
+            let queue = try store.operationsDatabase().mutations
+            let head = try #require(try queue.runnable(in: Store.partitionName, now: Date()).heads.first)
+            let begun = try await queue.begin(head.id, owner: "gone", now: Date())
+            let body = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
+            try await queue.answer(begun.attempt, Array(body.utf8), now: Date())
+            for unsent in [Partition.UnsentWork.refuse, .discard] {
+                let error = await #expect(throws: LarderError.self) { try await app.erase(unsent: unsent) }
+                #expect(error?.code.rawValue == "operations.unsentWork")
+            }
+            try await MutationRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            try await app.erase()
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            #expect(throws: LarderError.self) { try app.read("Recipe:1", rating) }
+            #expect(try receipt.status() == nil)
+            try store.close()
         }
     }
 }

@@ -1,0 +1,110 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("What servers and transports say too late, or of themselves")
+struct SignInTests {
+    private func rate(_ recipe: String, _ stars: Int64) -> GraphQLOperation {
+        GraphQLOperation(
+            "mutation Rate($input: Rating!) { rate(input: $input) { id rating } }",
+            variables: ["input": ["recipe": .string(recipe), "stars": .int(stars)]])
+    }
+
+    private static func rated(_ request: GraphQLRequest) throws -> String {
+        guard case .object(let variables)? = try? Value(json: request.variables),
+            case .object(let input)? = variables["input"], case .int(let stars)? = input["stars"],
+            case .string(let recipe)? = input["recipe"]
+        else { throw TransportError.away }
+        return #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","rating":\#(stars)}}}"#
+    }
+
+    @Test("A refusal of the old token that comes after signing in again does not pause the queue once more")
+    func lateRefusal() async throws {
+        let (firstIsSent, bothAreSent, signedIn) = (Flag(), Flag(), Flag())
+        let server = ScriptedTransport { request in
+            if signedIn.isSet { return try Self.rated(request) }
+            if !firstIsSent.isSet {
+                firstIsSent.set()
+                await bothAreSent.wait()
+                throw TransportError(.status, "who?", status: 401)
+            }
+            bothAreSent.set()
+            await signedIn.wait()
+            throw TransportError(.status, "who was that?", status: 401)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipts = [
+                try await app.mutate(rate("1", 5), queued: QueuedMutation(lane: "a")),
+                try await app.mutate(rate("2", 5), queued: QueuedMutation(lane: "b")),
+            ]
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            runner.resume()
+            signedIn.set()
+            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(60)).state == .applied) }
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A transport that says it was cancelled, though nobody cancels, does not hold up its lane")
+    func cancelledByItself() async throws {
+        let server = RatingServer { number in
+            number == 0 ? (TransportError(.cancelled, "the sign-in was cancelled"), false) : nil
+        }
+        try await withKitchen(server) { (app) throws in
+            let text = """
+                mutation Rate($recipe: ID!, $stars: Int!) {
+                  rate(input: {recipe: $recipe, stars: $stars}) { id title rating }
+                }
+                """
+            let receipt = try await app.mutate(GraphQLOperation(text, variables: ["recipe": "1", "stars": 5]))
+            var options = MutationRunner.Options()
+            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
+            try await MutationRunner(app, options: options).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 5"])
+        }
+    }
+
+    @Test("Headers that cannot be had are waited for, and nothing is set aside")
+    func notPrepared() async throws {
+        let tries = Mutex(0)
+        let server = ScriptedTransport { request in
+            let number = tries.withLock { tries in
+                tries += 1
+                return tries
+            }
+            guard number > 2 else { throw TransportError(.notPrepared, "the keychain is locked") }
+            return try Self.rated(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 5))
+            var options = MutationRunner.Options()
+            options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
+            try await MutationRunner(app, options: options).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(tries.withLock { $0 } == 3)
+        }
+    }
+
+    @Test("A runner that works already is not begun a second time")
+    func twice() async throws {
+        let server = ScriptedTransport(Self.rated)
+        try await withKitchen(server) { (app) throws in
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .running { try await Task.sleep(for: .milliseconds(2)) }
+            let error = await #expect(throws: LarderError.self) { try await runner.drain() }
+            #expect(error?.code == .notRunnable)
+            let receipt = try await app.mutate(rate("1", 5))
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            running.cancel()
+            try await running.value
+            try await runner.drain()
+        }
+    }
+}
