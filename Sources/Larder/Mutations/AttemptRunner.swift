@@ -46,7 +46,8 @@ struct AttemptRunner: Sendable {
 
     // MARK: One lane
 
-    /// After so many of a lane it is the turn of others, if there are more lanes than may be busy.
+    /// After so many a lane is given up and has to be looked for again, so that others come to their turns where there
+    /// are more than may be busy.
     private static let longestTurn = 100
 
     /// Sends the head of a lane, and those after it for as long as each is answered.
@@ -193,7 +194,7 @@ struct AttemptRunner: Sendable {
     /// Stores answers in their order, each once, and settles their mutations.
     private func store(_ answers: [NotedAnswer]) async throws {
         guard !answers.isEmpty else { return }
-        var storable: [(id: UUID, answer: MutationAnswer, result: [UInt8]?)] = []
+        var storable: [(mutation: Mutation, answer: MutationAnswer, result: [UInt8]?)] = []
         var unstorable: [Mutation] = []
         for answer in answers {
             do throws(LarderError) {
@@ -201,7 +202,7 @@ struct AttemptRunner: Sendable {
                     unstorable.append(answer.mutation)
                     continue
                 }
-                storable.append((answer.mutation.id, prepared.answer, prepared.result))
+                storable.append((answer.mutation, prepared.answer, prepared.result))
             } catch {
                 try noteMisfit(error, of: answer.mutation)
                 unstorable.append(answer.mutation)
@@ -209,14 +210,13 @@ struct AttemptRunner: Sendable {
         }
         let outcomes = try await core.cache.write(storable.map(\.answer))
         var results: [UUID: [UInt8]] = [:]
-        for (answer, outcome) in zip(storable, outcomes) {
+        for (stored, outcome) in zip(storable, outcomes) {
             do {
                 _ = try outcome.get()
-                results[answer.id] = answer.result
+                results[stored.mutation.id] = stored.result
             } catch {
-                guard let mutation = answers.first(where: { $0.mutation.id == answer.id })?.mutation else { throw error }
-                try noteMisfit(LarderError.parking(error), of: mutation)
-                unstorable.append(mutation)
+                try noteMisfit(LarderError.parking(error), of: stored.mutation)
+                unstorable.append(stored.mutation)
             }
         }
         // Their layers go out of sight all the same, in every process.
@@ -245,10 +245,9 @@ struct AttemptRunner: Sendable {
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer
     /// the cache: at every further try too.
-    private static let misfits: Set<String> = [
-        "records.responseMalformed", "records.responseMismatch", "records.schemaMismatch", "records.tooLarge",
-        "larder.operation", "larder.variables", "larder.syntax", "larder.data",
-    ]
+    private static let misfits = Set(
+        RecordError.Code.ofContent.map(\.rawValue)
+            + [LarderError.Code.operation, .variables, .syntax, .data].map(\.rawValue))
 
     // MARK: Questions
 

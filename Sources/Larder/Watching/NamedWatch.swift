@@ -46,8 +46,7 @@ public struct NamedWatch: AsyncSequence, Sendable {
         /// The next answer that is different, or nil when the store is closed.
         ///
         /// - Throws: `operations.…` where the position cannot be noted, `operations.unknownWatcher` where the watcher
-        ///   was
-        ///   removed; what `Partition.read` throws where the cache cannot be read.
+        ///   was removed; what `Partition.read` throws where the cache cannot be read.
         public mutating func next() async throws -> NamedWatchState? {
             if let given {
                 try await watch.note(given)

@@ -33,11 +33,19 @@ enum FolderNames {
 
     private static func synchronize(_ folder: URL) throws {
         let descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else {
+            let status = errno
+            guard status == EACCES || status == EPERM else { throw unsynced(folder, status) }
+            return
+        }
         defer { close(descriptor) }
         // Some file systems have no sync of folders, and say so.
         guard fsync(descriptor) != 0, errno != EINVAL, errno != EROFS else { return }
-        throw OperationsError(
-            .storage, "the folder \(folder.path) cannot be synced (errno \(errno)); look after the volume")
+        throw unsynced(folder, errno)
+    }
+
+    private static func unsynced(_ folder: URL, _ status: Int32) -> OperationsError {
+        OperationsError(
+            .storage, "the folder \(folder.path) cannot be synced (errno \(status)); look after the volume")
     }
 }

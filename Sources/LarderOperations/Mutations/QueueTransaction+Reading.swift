@@ -61,7 +61,7 @@ extension QueueTransaction {
                 c.optimistic_response, c.list_edits, c.updater
             FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
             WHERE m.partition = ? AND m.state < 3
-                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL OR c.updater IS NOT NULL)
+                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL)
             ORDER BY m.sequence
             """, [partition]
         ) { row in

@@ -36,11 +36,14 @@ final class WriteChain: Sendable {
 
     /// Takes note of a failure, unless it is that of what was to be written, which would fail at every further try.
     func noteFailure(_ error: RecordError) {
-        guard !Self.ofContent.contains(error.code) else { return }
+        guard !RecordError.Code.ofContent.contains(error.code) else { return }
         failure.withLock { $0 = $0 ?? error }
     }
+}
 
-    private static let ofContent: Set<RecordError.Code> = [
+extension RecordError.Code {
+    /// Those of what is to be written, and not of the cache: it would fail in the same way at every further try.
+    package static let ofContent: Set<RecordError.Code> = [
         .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge,
     ]
 }

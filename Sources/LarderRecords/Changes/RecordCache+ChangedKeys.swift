@@ -34,10 +34,15 @@ extension RecordCache {
                     guard let key = try generation.holder(of: record, transaction) else { return .anything }
                     keys.insert(key)
                 }
-                return .keys(keys.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+                return .keys(keys.ascending)
             }
         }
     }
+}
+
+extension Set<ExactText> {
+    /// The texts in ascending order of bytes.
+    var ascending: [String] { map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
 }
 
 extension Generation {

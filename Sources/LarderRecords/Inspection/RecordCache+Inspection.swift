@@ -53,14 +53,12 @@ extension RecordCache {
                         let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
                             try ChangeSet(sealed: bytes, number: number)
                         }
-                        var keys: [String] = []
-                        for record in Set(set.fields.map(\.record)).sorted() {
-                            keys.append(try generation.holder(of: record, transaction)?.text ?? "#\(record)")
+                        var keys: Set<ExactText> = []
+                        for record in Set(set.fields.map(\.record)) {
+                            keys.insert(try generation.holder(of: record, transaction) ?? ExactText("#\(record)"))
                         }
-                        found.append(LoggedChange(
-                            number: number, keys: Array(Set(keys.map(ExactText.init))).map(\.text).sorted {
-                                $0.utf8.lexicographicallyPrecedes($1.utf8)
-                            }, isEverything: set.isEverything))
+                        found.append(
+                            LoggedChange(number: number, keys: keys.ascending, isEverything: set.isEverything))
                         entry = try cursor.next()
                     }
                     return found

@@ -150,12 +150,7 @@ struct CheckTests {
 
     @Test("After an unclean close the next commit starts an epoch")
     func epochAfterCrash() async throws {
-        try await withTemporaryFolder { base in
-            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
-            let library = try LibraryCache(folder)
-            try await library.fill(5)
-            let position = try library.cache.position
-            try crashCopy(of: folder, to: copy)
+        try await withCrash { (copy, position) throws in
             let crashed = try LibraryCache(copy)
             #expect(try crashed.cache.changes(since: position) == .everything)
             let commit = try await crashed.write(LibraryCache.books(0..<6), crashed.operation())
@@ -163,18 +158,12 @@ struct CheckTests {
             #expect(try crashed.cache.changes(since: commit.position) == .changes([]))
             #expect(try crashed.cache.changes(since: position) == .everything)
             try expectSound(crashed.cache)
-            try expectSound(library.cache)
         }
     }
 
     @Test("Who opens and closes after an unclean close, and writes nothing, does not hide that commits may be lost")
     func visitorAfterCrash() async throws {
-        try await withTemporaryFolder { base in
-            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
-            let library = try LibraryCache(folder)
-            try await library.fill(5)
-            let position = try library.cache.position
-            try crashCopy(of: folder, to: copy)
+        try await withCrash { (copy, position) throws in
             try LibraryCache(copy).cache.close()
             let later = try LibraryCache(copy)
             #expect(try later.cache.changes(since: position) == .everything)
@@ -184,6 +173,17 @@ struct CheckTests {
             let last = try LibraryCache(copy)
             #expect(try last.cache.changes(since: commit.position) == .changes([]))
             try expectSound(last.cache)
+        }
+    }
+
+    /// Runs `body` with what a crash leaves of a library that is open, and with its position then.
+    private func withCrash(_ body: (_ copy: URL, _ position: ChangePosition) async throws -> Void) async throws {
+        try await withTemporaryFolder { base in
+            let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
+            let library = try LibraryCache(folder)
+            try await library.fill(5)
+            try crashCopy(of: folder, to: copy)
+            try await body(copy, library.cache.position)
             try expectSound(library.cache)
         }
     }

@@ -16,7 +16,7 @@ extension ModelRun {
     }
 
     /// The first thing that is not as the model says.
-    private func difference() throws -> String? {
+    func difference() throws -> String? {
         try differenceOfQueue() ?? differenceOfRequests() ?? differenceOfOutcomes() ?? differenceOfAnswers()
             ?? differenceOfBase() ?? differenceOfWatches() ?? differenceOfEffects()
     }

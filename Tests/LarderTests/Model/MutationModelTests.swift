@@ -30,6 +30,7 @@ struct MutationModelTests {
                     steps.append(try await run.step())
                     try await run.settle("seed \(seed), step \(step):\n\(steps.joined(separator: "\n"))")
                 }
+                #expect(try run.difference() == nil, "seed \(seed)")
                 try await run.finish()
             } catch {
                 Issue.record("seed \(seed)")
