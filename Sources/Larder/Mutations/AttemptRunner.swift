@@ -13,8 +13,9 @@ internal import Logging
 /// | store | the records, with the key among the applied | settled by `recover`, and not stored again |
 /// | settle | the outcome alone | nothing left to do |
 ///
-/// An answer is noted and the next of the lane begun in one commit. Answers are stored in their order beside that, by
-/// one task for all lanes: those that wait together in one commit of the cache and one of the queue.
+/// Where the server tells repeats, an answer is noted and the next of the lane begun in one commit. Answers are stored in
+/// their order beside that, by one task for all lanes: those that wait together in one commit of the cache and one of
+/// the queue. Where it does not, each is stored before the next of its lane is begun.
 struct AttemptRunner: Sendable {
     let runner: MutationRunner
     let queue: MutationQueue
@@ -179,7 +180,14 @@ struct AttemptRunner: Sendable {
         answered.answer = body
         // Real ids have taken the places of its own temporary ones.
         if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) { answered.content = stored.content }
-        await answers.add(NotedAnswer(mutation: answered, parsed: parsed, isFollowed: next != nil))
+        let noted = NotedAnswer(mutation: answered, parsed: parsed, isFollowed: next != nil)
+        guard transport.idempotency != nil else {
+            // The next is not under way while this may fail: nobody could tell what became of it.
+            try await store([noted])
+            core.intent.bell.ring()
+            return nil
+        }
+        await answers.add(noted)
         return next
     }
 

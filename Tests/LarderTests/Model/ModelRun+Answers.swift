@@ -128,9 +128,7 @@ extension ModelRun {
     ) async throws -> String {
         for other in held where other.number != number { self.item(of: other.request).map(maybeCarryOut) }
         // What is settled is seen to be before its step is told of: that of another may come.
-        // Where repeats are not told, the next of the lane is begun while the answer is stored: before that or after.
-        let steps: [MutationStep] = model.tellsRepeats ? [.received, .acknowledged, .stored] : [.received, .acknowledged]
-        let step = steps.randomElement(using: &random) ?? .acknowledged
+        let step: MutationStep = [.received, .acknowledged, .stored].randomElement(using: &random) ?? .stored
         end.set(step)
         gate.end(number, result)
         var patience = 10_000
