@@ -47,7 +47,10 @@ let package = Package(
             name: "LarderMigrations",
             path: "Migrations",
             exclude: ["README.md"],
-            resources: [.embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql")],
+            resources: [
+                .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
+                .embedInCode("0003-environments.sql"),
+            ],
             swiftSettings: strict
         ),
         .target(

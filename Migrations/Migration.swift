@@ -20,5 +20,6 @@ package struct Migration: Sendable {
     package static let all: [Migration] = [
         Migration(number: 1, name: "mutations", sql: PackageResources._001_mutations_sql),
         Migration(number: 2, name: "watchers", sql: PackageResources._002_watchers_sql),
+        Migration(number: 3, name: "environments", sql: PackageResources._003_environments_sql),
     ]
 }

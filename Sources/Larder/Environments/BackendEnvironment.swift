@@ -1,0 +1,118 @@
+public import Foundation
+
+/// What locates a backend: where its API is, who signs users in, where files are kept.
+///
+/// A store knows an environment by its name. What belongs to it is bound to what it says, by three fingerprints: a user
+/// pool that is replaced makes its credentials worthless and leaves the cache as it is; a renamed bucket signs nobody
+/// out.
+///
+/// ```swift
+/// let staging = BackendEnvironment(name: "staging", api: .init(url: url))
+/// let app = try store.partition(of: staging, transport: http)
+/// ```
+public struct BackendEnvironment: Sendable, Hashable {
+    /// A GraphQL API.
+    public struct API: Sendable, Hashable, Codable {
+        /// Where requests are sent.
+        public var url: URL
+        /// The cloud's region, where it has one.
+        public var region: String?
+
+        /// An API at a place.
+        public init(url: URL, region: String? = nil) {
+            self.url = url
+            self.region = region
+        }
+    }
+
+    /// Who signs users in.
+    public struct UserPool: Sendable, Hashable, Codable {
+        /// The pool, such as `eu-west-1_AbCdEfGhI`.
+        public var id: String
+        /// The program's registration in the pool.
+        public var clientID: String
+        /// The cloud's region.
+        public var region: String
+
+        /// A pool and the program's registration in it.
+        public init(id: String, clientID: String, region: String) {
+            self.id = id
+            self.clientID = clientID
+            self.region = region
+        }
+    }
+
+    /// Who gives users, and guests, the cloud's own credentials.
+    public struct IdentityPool: Sendable, Hashable, Codable {
+        /// The pool, such as `eu-west-1:00000000-0000-0000-0000-000000000000`.
+        public var id: String
+        /// The cloud's region.
+        public var region: String
+
+        /// A pool.
+        public init(id: String, region: String) {
+            self.id = id
+            self.region = region
+        }
+    }
+
+    /// Where files are kept.
+    public struct Bucket: Sendable, Hashable, Codable {
+        /// The bucket's name.
+        public var name: String
+        /// The cloud's region.
+        public var region: String
+
+        /// A bucket.
+        public init(name: String, region: String) {
+            self.name = name
+            self.region = region
+        }
+    }
+
+    /// What an environment takes the place of.
+    public enum Predecessor: Sendable, Hashable {
+        /// The environment of this name: its partitions become this one's.
+        case environment(String)
+        /// The partition of a store whose program named no environment: it becomes this one's guest's.
+        case unnamed
+    }
+
+    /// What people call it: letters, digits, `-`, `_` and `.`, of which the first is a letter or a digit; at most 64.
+    public var name: String
+    /// Where requests are sent.
+    public var api: API
+    /// Who signs users in, if anybody.
+    public var userPool: UserPool?
+    /// Who gives credentials for the cloud, if anybody.
+    public var identityPool: IdentityPool?
+    /// Where files are kept, if anywhere.
+    public var bucket: Bucket?
+    /// What the API asks of those who are not signed in. It rotates: it is no part of what the environment is, and is
+    /// neither stored nor printed.
+    public var apiKey: String?
+    /// What this environment takes the place of, where it has moved or was renamed.
+    public var predecessor: Predecessor?
+    /// Whether destructive commands are refused unless its name is repeated.
+    public var isProtected: Bool
+
+    /// An environment of these parts; they are checked where it is used.
+    public init(
+        name: String, api: API, userPool: UserPool? = nil, identityPool: IdentityPool? = nil, bucket: Bucket? = nil,
+        apiKey: String? = nil, predecessor: Predecessor? = nil, isProtected: Bool = false
+    ) {
+        self.name = name
+        self.api = api
+        self.userPool = userPool
+        self.identityPool = identityPool
+        self.bucket = bucket
+        self.apiKey = apiKey
+        self.predecessor = predecessor
+        self.isProtected = isProtected
+    }
+}
+
+extension BackendEnvironment: CustomStringConvertible {
+    /// The name and the API's place.
+    public var description: String { "\(name) (\(api.url.absoluteString))" }
+}

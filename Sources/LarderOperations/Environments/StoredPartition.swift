@@ -1,0 +1,15 @@
+package import Foundation
+
+/// A partition: one environment's, and one user's of it.
+package struct StoredPartition: Sendable, Hashable {
+    /// Names its cache's folder and stamps its cache; nobody else's, ever.
+    package var name: String
+    /// Nil for the partition of a store whose program names no environment.
+    package var environment: String?
+    /// Nil for whoever is not signed in.
+    package var user: String?
+    /// Nil where it was made before this was kept.
+    package var created: Date?
+    /// When it was last made the current one.
+    package var used: Date?
+}
