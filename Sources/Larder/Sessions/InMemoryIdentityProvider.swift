@@ -27,7 +27,10 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         /// The refresh tokens that work, with the user of each.
         var live: [String: String] = [:]
         var used: Set<String> = []
-        var (refreshes, refusals, signOuts, guests) = (0, 0, 0, 0)
+        var refreshes = 0
+        var refusals = 0
+        var signOuts = 0
+        var guests = 0
         var issued = 0
     }
 

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+package import LarderOperations
 public import Logging
 internal import Synchronization
 

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+package import LarderOperations
 
 /// What can be said of a partition's session and credentials without a key, and to anybody: nothing of it is secret.
 public struct SessionStatus: Sendable, Hashable {
