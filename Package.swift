@@ -105,6 +105,7 @@ let package = Package(
             dependencies: [
                 "CAllocations", "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
