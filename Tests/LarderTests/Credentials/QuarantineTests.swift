@@ -49,10 +49,10 @@ struct QuarantineTests {
         ("UPDATE credential SET partition = 2", "otherPartition"),
         ("UPDATE credential SET sealed = substr(sealed, 1, 30)", "damaged"),
         ("UPDATE credential SET sealed = x''", "damaged"),
-        ("UPDATE credential SET sealed = substr(sealed, 1, 60) || x'00' || substr(sealed, 62)", "damaged"),
-        ("UPDATE credential SET sealed = substr(sealed, 1, length(sealed) - 1) || x'00'", "damaged"),
-        ("UPDATE credential SET sealed = 'Lcrd' || x'02' || substr(sealed, 6)", "newerFormat"),
-        ("UPDATE credential SET sealed = CAST('Lcrd' AS BLOB) || x'02'", "damaged"),
+        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' || substr(sealed, 62) AS BLOB)", "damaged"),
+        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, length(sealed) - 1) || x'00' AS BLOB)", "damaged"),
+        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' || substr(sealed, 6) AS BLOB)", "newerFormat"),
+        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' AS BLOB)", "damaged"),
         ("UPDATE credential SET kind = 'cloud'", "damaged"),
         ("UPDATE credential SET kind = 'passkey'", "newerFormat"),
     ])
@@ -65,7 +65,7 @@ struct QuarantineTests {
             try await bench.session("other").signIn(theirs, deadline: soon)
             // The other has a key, and is to have the first's credentials.
             try await bench.database.credentials.forget(in: "other") { _ in nil }
-            try run(sql.replacing("'Lcrd' || x'02'", with: "CAST('Lcrd' AS BLOB) || x'02'"), bench)
+            try run(sql, bench)
             let (isMoved, isOfB) = (sql.contains("partition = 2"), sql.contains("identity-of-b"))
             let reader = bench.session(isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
             #expect(try await reader.storedCredentials(deadline: soon) == .absent)
@@ -95,7 +95,7 @@ struct QuarantineTests {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
             try await bench.session().signIn(mine, deadline: soon)
-            try run("UPDATE partition_key SET sealed = substr(sealed, 1, 40) || zeroblob(34)", bench)
+            try run("UPDATE partition_key SET sealed = CAST(substr(sealed, 1, 40) || zeroblob(34) AS BLOB)", bench)
             let session = bench.session()
             #expect(try await session.storedCredentials(deadline: soon) == .absent)
             #expect(session.state == .signedOut)
