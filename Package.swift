@@ -165,7 +165,7 @@ let package = Package(
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
-            dependencies: ["Larder", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
+            dependencies: ["Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
             path: "Tests/Crash",
             swiftSettings: strict
         ),

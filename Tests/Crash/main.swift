@@ -25,6 +25,9 @@ import LarderTestSupport
 //                                       PowerLossLoad
 //     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
 //                                       does that beside others, until there is a file END and nothing is left
+//     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
+//                                       asks for credentials once at each hour of the clock: see RefreshLoad
+//     larder-crash STORE rotate [STEP]  changes the program's key again and again, until it is killed: see RotationLoad
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -134,6 +137,14 @@ case "fullqueue":
 case "stranger":
     guard let work = Stranger.Work(rawValue: argument) else { exit(2) }
     try await Stranger(folder: folder, work: work).run()
+case "refresh":
+    guard arguments.count > 6, let rounds = Int(arguments[5]) else { exit(2) }
+    try await RefreshLoad(
+        folder: folder, ledger: TokenLedger(URL(filePath: argument)), clock: URL(filePath: arguments[4]),
+        isHanging: arguments[6] == "hanging"
+    ).run(rounds: rounds)
+case "rotate":
+    try await RotationLoad(folder: folder).run(killedAfter: argument)
 case "load":
     guard let load = Load(rawValue: argument) else { exit(2) }
     try await load.run(folder)
