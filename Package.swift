@@ -191,7 +191,8 @@ let package = Package(
         .testTarget(
             name: "LarderImportTests",
             dependencies: [
-                "Larder", "LarderImport", "LarderRecords", "LarderGraphQL", "LarderTestSupport",
+                "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
+                "LarderTestSupport",
                 // To make the files that other libraries would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

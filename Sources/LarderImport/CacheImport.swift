@@ -125,5 +125,7 @@ extension SourceRecord {
 }
 
 extension TakenField: Comparable {
-    static func < (left: TakenField, right: TakenField) -> Bool { left.field.selection.text < right.field.selection.text }
+    static func < (left: TakenField, right: TakenField) -> Bool {
+        left.field.selection.text < right.field.selection.text
+    }
 }

@@ -18,6 +18,8 @@ struct SourceConverter {
     /// What could not be taken of the parts of the last field; the rest of them was.
     private(set) var lost: [Failure] = []
     private var nodes = 0
+    /// The parts of the field that were made already: a file may refer to one from many places.
+    private var made: [ExactText: (object: TakenObject, nodes: Int)] = [:]
 
     private static let depthLimit = 40
     /// Of one field, parts included.
@@ -43,6 +45,7 @@ struct SourceConverter {
     ) throws(ImportError) -> Result<TakenField, Failure> {
         nodes = 0
         lost = []
+        made = [:]
         return try field(key, value, of: type, depth: 0)
     }
 
@@ -128,6 +131,13 @@ struct SourceConverter {
     private mutating func part(
         _ key: String, _ type: SchemaIndex.TypeID, depth: Int
     ) throws(ImportError) -> Result<TakenValue, Failure> {
+        if let known = made[ExactText(key)], known.object.type == type {
+            // It stands in the answer as often as it is referred to.
+            nodes += known.nodes
+            guard nodes < Self.nodeLimit else { return .failure(Failure(reason: .tooDeep)) }
+            return .success(.object(known.object))
+        }
+        let before = nodes
         guard let record = try cache.record(key) else {
             return .failure(Failure(reason: .danglingReference, detail: key))
         }
@@ -142,7 +152,9 @@ struct SourceConverter {
                 lost.append(failure)
             }
         }
-        return .success(.object(TakenObject(type: type, fields: fields)))
+        let object = TakenObject(type: type, fields: fields)
+        made[ExactText(key)] = (object, nodes - before)
+        return .success(.object(object))
     }
 
     /// What identifies an object, as fields.

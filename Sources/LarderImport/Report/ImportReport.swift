@@ -6,6 +6,11 @@ package struct ImportReport: Sendable, Hashable, Codable {
         package var taken = 0
         /// The store had them already, and what it had stays.
         package var present = 0
+
+        package init(taken: Int = 0, present: Int = 0) {
+            self.taken = taken
+            self.present = present
+        }
     }
 
     package var format: ImportFormat
