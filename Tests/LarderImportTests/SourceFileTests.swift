@@ -120,8 +120,10 @@ struct SourceFileTests {
             let name = String(repeating: "x", count: 9_000)
             try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"\#(name)"}"#)
             fixture.close()
-            #expect(await refusal(try source(fixture.path) { $0.maximumFileSize = 4_096 })?.code == .tooLarge)
-            let report = try await source(fixture.path) { $0.maximumRecordSize = 1_000 }.inspect()
+            let small = try source(fixture.path) { $0.maximumFileSize = 4_096 }
+            #expect(await refusal(small)?.code == .tooLarge)
+            let narrow = try source(fixture.path) { $0.maximumRecordSize = 1_000 }
+            let report = try await narrow.inspect()
             #expect(report.omitted(.record, .tooLarge) == 1)
             #expect(report.omissions.first { $0.reason == .tooLarge }?.examples == ["Cook:1"])
         }
