@@ -74,6 +74,17 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What a store takes over from the caches of other libraries.
+        .target(
+            name: "LarderImport",
+            dependencies: [
+                "Larder", "LarderRecords", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+                // Their files are opened as only SQLite's C functions can: without a trace.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "LarderHTTP",
             dependencies: [
@@ -174,6 +185,16 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
                 // To hold, damage and look into larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderImportTests",
+            dependencies: [
+                "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
+                "LarderTestSupport",
+                // To make the files that other libraries would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
