@@ -114,7 +114,7 @@ struct GenerationFolder: Sendable {
         return generation
     }
 
-    private func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+    func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
         guard let stored = try transaction.get(Self.stampKey.span.bytes, in: tables.meta),
             stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCommandLine
 
 /// A file that an argument names.
 struct InputFile {

@@ -7,7 +7,7 @@ import Musl
 #endif
 
 /// The files that every process is given.
-enum StandardFiles {
+package enum StandardFiles {
     /// Whoever read from standard output has gone.
     struct Closed: Error {}
 
@@ -16,7 +16,7 @@ enum StandardFiles {
     /// A reader that goes away is an error of the write and not a signal. And where the caller closed one of them, it
     /// is opened to nowhere: otherwise the next file to be opened, such as the store's own, would get its number, and
     /// what is printed would be written into it.
-    static func prepare() {
+    package static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
             // Opening takes the lowest free number, which is this one: those below it are open by now.
@@ -36,7 +36,7 @@ enum StandardFiles {
     /// Writes to standard error. Where that fails there is nobody left to tell.
     static func writeError(_ bytes: [UInt8]) { _ = write(bytes, to: STDERR_FILENO) }
 
-    static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+    package static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
     /// - Returns: Zero, or the `errno`.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {

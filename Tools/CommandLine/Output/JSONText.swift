@@ -1,8 +1,8 @@
-import Larder
+package import Larder
 import LarderRecords
 
-/// JSON as the tool prints it: members in the order in which they were put.
-indirect enum JSONText: Sendable {
+/// JSON as a tool prints it: members in the order in which they were put.
+package indirect enum JSONText: Sendable {
     case null
     case boolean(Bool)
     case int(Int)
@@ -12,10 +12,10 @@ indirect enum JSONText: Sendable {
     /// Text that is JSON already.
     case raw([UInt8])
 
-    static func strings(_ texts: [String]) -> JSONText { .array(texts.map(JSONText.string)) }
+    package static func strings(_ texts: [String]) -> JSONText { .array(texts.map(JSONText.string)) }
 
     /// UTF-8 on one line.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes
@@ -49,7 +49,7 @@ indirect enum JSONText: Sendable {
 }
 
 extension JSONText {
-    init(_ error: GraphQLError) {
+    package init(_ error: GraphQLError) {
         var members: [(name: String, value: JSONText)] = [("message", .string(error.message))]
         if let path = error.path { members.append(("path", JSONText(path))) }
         if let type = error.errorType { members.append(("errorType", .string(type))) }
@@ -58,7 +58,7 @@ extension JSONText {
     }
 
     /// A path as responses write it: names and indexes.
-    init(_ path: ResponsePath) {
+    package init(_ path: ResponsePath) {
         self = .array(
             path.components.map { component in
                 switch component {

@@ -1,11 +1,13 @@
 import ArgumentParser
 
 /// What verbs take that remove much.
-struct WritePermission: ParsableArguments {
+package struct WritePermission: ParsableArguments {
     @Flag(help: "Really do it.")
-    var write = false
+    package var write = false
 
-    func require(for what: String) throws(Failure) {
+    package init() {}
+
+    package func require(for what: String) throws(Failure) {
         guard write else { throw Failure(.notConfirmed, .refused, "\(what) is done with --write only") }
     }
 }

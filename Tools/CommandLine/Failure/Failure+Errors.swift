@@ -4,8 +4,8 @@ import LarderOperations
 import LarderRecords
 
 extension Failure {
-    /// The one place where errors of the layers below become the tool's, with their exit status.
-    init(_ error: any Error) {
+    /// The one place where errors of the layers below become a tool's, with their exit status.
+    package init(_ error: any Error) {
         switch error {
         case let failure as Failure: self = failure
         case let error as LarderError: self.init(error)
@@ -36,7 +36,11 @@ extension Failure {
         if let cause = cause as? RecordError, cause.code.rawValue == error.code.rawValue {
             self.init(cause)
         } else {
-            self.init(code: error.code.rawValue, message: error.message, exit: ExitStatus(error.code))
+            var exit = ExitStatus(error.code)
+            if let cause = cause as? OperationsError, cause.code.rawValue == error.code.rawValue {
+                exit = ExitStatus(cause.code)
+            }
+            self.init(code: error.code.rawValue, message: error.message, exit: exit)
             if let transport = cause as? TransportError, let status = transport.status {
                 details.append(("status", .int(status)))
             }
@@ -71,8 +75,8 @@ extension ExitStatus {
         self = switch code {
         case .notFound: .miss
         case .invalid, .unknownTemporaryID: .usage
-        case .damaged, .foreign, .migrationChanged, .migrationMissing: .damaged
-        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork: .refused
+        case .damaged, .foreign, .migrationChanged, .migrationMissing, .damagedBackup: .damaged
+        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup: .refused
         default: .failure
         }
     }
@@ -89,7 +93,7 @@ extension ExitStatus {
         self = switch code {
         case .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge: .usage
         case .damaged: .damaged
-        case .notWritable, .futureFormat: .refused
+        case .notWritable, .futureFormat, .olderFormat: .refused
         default: .failure
         }
     }

@@ -1,7 +1,7 @@
-import ArgumentParser
+package import ArgumentParser
 
 /// A subcommand.
-protocol Verb: ParsableCommand {
+package protocol Verb: ParsableCommand {
     /// What every verb takes.
     var store: StoreOptions { get }
 
@@ -12,5 +12,5 @@ protocol Verb: ParsableCommand {
 }
 
 extension Verb {
-    static var name: String { configuration.commandName ?? String(describing: Self.self).lowercased() }
+    package static var name: String { configuration.commandName ?? String(describing: Self.self).lowercased() }
 }

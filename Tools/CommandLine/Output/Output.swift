@@ -1,42 +1,58 @@
-/// Everything that the tool prints goes through here: data to standard output, and the rest to standard error.
-struct Output: Sendable {
-    /// The version of the JSON shapes; it grows when one of them changes in a way that a reader must know.
-    static let version = 1
+/// Everything that a tool prints goes through here: data to standard output, and the rest to standard error.
+package struct Output: Sendable {
+    /// The tool, with the version of its JSON shapes, which grows when one of them changes in a way that a reader must
+    /// know.
+    package struct Tool: Sendable {
+        let name: String
+        let version: Int
 
+        package init(name: String, version: Int) {
+            self.name = name
+            self.version = version
+        }
+    }
+
+    let tool: Tool
     /// The verb's name.
     let command: String
-    let isJSON: Bool
+    package let isJSON: Bool
+
+    package init(tool: Tool, command: String, isJSON: Bool) {
+        self.tool = tool
+        self.command = command
+        self.isJSON = isJSON
+    }
 
     /// Prints a result: the object of `--json`, or the text for people, which is made only if it is wanted.
-    func result(_ json: @autoclosure () -> JSONText, text: @autoclosure () -> String) throws {
+    package func result(_ json: @autoclosure () -> JSONText, text: @autoclosure () -> String) throws {
         guard isJSON else { return try line(Array(text().utf8)) }
         try envelope(("result", json()))
     }
 
     /// Prints a result whose text for people is JSON as well, such as `{"data": …}`.
-    func result(_ json: @autoclosure () -> JSONText, response: @autoclosure () -> JSONText) throws {
+    package func result(_ json: @autoclosure () -> JSONText, response: @autoclosure () -> JSONText) throws {
         guard isJSON else { return try line(response().bytes) }
         try envelope(("result", json()))
     }
 
     /// Says something beside the result; `--json` has it in the result.
-    func note(_ text: String) {
-        if !isJSON { StandardFiles.writeError(Array("larder: \(Self.oneLine(text))\n".utf8)) }
+    package func note(_ text: String) {
+        if !isJSON { StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(text))\n".utf8)) }
     }
 
     /// Names what is being worked on, for people who watch.
-    func heading(_ text: String) {
+    package func heading(_ text: String) {
         if StandardFiles.errorIsTerminal { note(text) }
     }
 
-    func help(_ text: String) {
+    package func help(_ text: String) {
         // A help text that nobody reads is nobody's trouble.
         try? line(Array(text.utf8))
     }
 
-    func failed(_ failure: Failure) {
+    package func failed(_ failure: Failure) {
         guard isJSON else {
-            return StandardFiles.writeError(Array("larder: \(Self.oneLine(failure.message))\n".utf8))
+            return StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(failure.message))\n".utf8))
         }
         let members: [(name: String, value: JSONText)] = [
             ("code", .string(failure.code)), ("message", .string(failure.message)),
@@ -49,7 +65,7 @@ struct Output: Sendable {
     private func envelope(_ member: (name: String, value: JSONText)) throws { try line(enveloped(member).bytes) }
 
     private func enveloped(_ member: (name: String, value: JSONText)) -> JSONText {
-        .object([("larder", .int(Self.version)), ("command", .string(command)), member])
+        .object([(tool.name, .int(tool.version)), ("command", .string(command)), member])
     }
 
     private func line(_ bytes: [UInt8]) throws {
@@ -58,7 +74,7 @@ struct Output: Sendable {
     }
 
     /// Text that may come from files and servers, as one line without control characters.
-    static func oneLine(_ text: String) -> String {
+    package static func oneLine(_ text: String) -> String {
         var line = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             let isControl = scalar.properties.generalCategory == .control

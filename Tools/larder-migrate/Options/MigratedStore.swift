@@ -1,0 +1,48 @@
+import Foundation
+import Larder
+import LarderCommandLine
+import LarderOperations
+
+/// The folder that `--store` names, which must hold a store.
+struct MigratedStore {
+    let url: URL
+    let options: Store.Options
+
+    init(_ store: StoreOptions, timeout: Duration = .seconds(5), _ output: Output) throws(Failure) {
+        url = try store.url()
+        var options = Store.Options()
+        options.label = "larder-migrate"
+        options.lockDeadline = timeout
+        options.silence()
+        self.options = options
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+            throw Failure(.noStore, .failure, "there is no store at \(url.path)")
+        }
+        guard isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        guard hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty else {
+            // What may not be looked into only looks as if nothing were there.
+            guard access(url.path, R_OK | X_OK) == 0 else {
+                throw Failure(OperationsError(
+                    .notWritable, "the store \(url.path) may not be read; give this user access to the folder"))
+            }
+            throw Failure(.noStore, .failure, "\(url.path) holds no store")
+        }
+        output.note("store \(url.path)")
+    }
+
+    var hasDatabase: Bool {
+        ["", "-wal"].contains {
+            FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path + $0)
+        }
+    }
+
+    func status() throws -> StoreStatus { try StoreStatus(of: url, options: options) }
+
+    /// Runs `body` while nobody else changes the store's schema, its formats or all of its content.
+    func withLock<Result>(for verb: String, _ body: (MigrationLock) throws -> Result) throws -> Result {
+        let lock = try MigrationLock.take(in: url, for: "larder-migrate \(verb)", within: options.lockDeadline)
+        defer { lock.release() }
+        return try body(lock)
+    }
+}
