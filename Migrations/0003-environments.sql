@@ -35,10 +35,11 @@ ALTER TABLE partition ADD COLUMN used INTEGER;
 
 CREATE UNIQUE INDEX partition_owner ON partition (environment, ifnull(user, '')) WHERE environment IS NOT NULL;
 
--- No row: no environment was ever chosen, or none is to be.
+-- No row: no environment was ever chosen.
 CREATE TABLE current_partition (
     only INTEGER PRIMARY KEY CHECK (only = 1),
-    partition INTEGER NOT NULL REFERENCES partition (id),
+    -- null: none is to be
+    partition INTEGER REFERENCES partition (id),
     -- counts the switches
     number INTEGER NOT NULL,
     switched INTEGER NOT NULL

@@ -34,6 +34,10 @@ public struct LarderError: Error, Sendable {
         public static let noTransport = Code(rawValue: "larder.noTransport")
         /// The partition is not the current one any more, or the store was closed.
         public static let parked = Code(rawValue: "larder.parked")
+        /// An environment's definition, or its configuration file, cannot be used.
+        public static let environment = Code(rawValue: "larder.environment")
+        /// No environment is chosen.
+        public static let noEnvironment = Code(rawValue: "larder.noEnvironment")
         /// The mutation is neither applied nor set aside yet; it goes on.
         public static let unsettled = Code(rawValue: "larder.unsettled")
         /// No mutation of this id is known.

@@ -54,6 +54,9 @@ package final class OperationsDatabase: Sendable {
     /// Watchers that outlive the process.
     package var watchers: WatcherTable { WatcherTable(database: self) }
 
+    /// The environments that are known, their partitions, and which of these is the current one.
+    package var environments: EnvironmentTable { EnvironmentTable(database: self) }
+
     /// How many commits this process has made since it was opened.
     package var commitCount: Int { writer.commitCount }
 
@@ -102,6 +105,23 @@ package final class OperationsDatabase: Sendable {
         return try translated { try pool.read(body) }
     }
 
+    /// Makes a write on the caller's thread, in a transaction of its own, and returns when it is on disk.
+    func writeNow<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try requireOpen()
+        guard !options.isReadOnly else { throw OperationsError.readOnly }
+        return try translated {
+            try pool.writeWithoutTransaction { db in
+                var value: Value?
+                try db.inTransaction(.immediate) {
+                    value = try body(db)
+                    return .commit
+                }
+                guard let value else { throw OperationsError(.storage, "a transaction ended without its value") }
+                return value
+            }
+        }
+    }
+
     /// Makes a write, alone in its savepoint, and returns when it is on disk.
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -113,5 +133,9 @@ package final class OperationsDatabase: Sendable {
 extension OperationsError {
     static var closed: OperationsError {
         OperationsError(.closed, "the store of intent was closed; open it again")
+    }
+
+    static var readOnly: OperationsError {
+        OperationsError(.notWritable, "the store of intent was opened for reading only; open it for writing")
     }
 }

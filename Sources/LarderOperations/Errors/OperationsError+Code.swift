@@ -65,6 +65,18 @@ extension OperationsError {
         package static let invalid = Code(rawValue: "operations.invalid")
         /// Work that has not reached the server would be lost, and the caller did not say that it may.
         package static let unsentWork = Code(rawValue: "operations.unsentWork")
+        /// The partition is not the current one: another environment, or another user, was switched to.
+        package static let parked = Code(rawValue: "operations.parked")
+        /// Another partition is the current one, and nobody said that it may be left.
+        package static let otherPartition = Code(rawValue: "operations.otherPartition")
+        /// No such environment.
+        package static let unknownEnvironment = Code(rawValue: "operations.unknownEnvironment")
+        /// Another backend is stored under the environment's name.
+        package static let environmentChanged = Code(rawValue: "operations.environmentChanged")
+        /// The environment is the current one, or has data.
+        package static let environmentInUse = Code(rawValue: "operations.environmentInUse")
+        /// The environment has data already where it is to take over another's.
+        package static let occupied = Code(rawValue: "operations.occupied")
         /// No such watcher.
         package static let unknownWatcher = Code(rawValue: "operations.unknownWatcher")
     }

@@ -122,7 +122,9 @@ struct GenerationFolder: Sendable {
             SealedText.text(bytes).map { String(decoding: $0, as: UTF8.self) } ?? ""
         }
         guard owner.utf8.elementsEqual(stamp.utf8) else {
-            throw RecordError(.missing, "the record cache at \(path) belongs to \(owner), not to \(stamp)")
+            throw RecordError(
+                .otherPartition,
+                "the record cache at \(path) belongs to the partition \(owner), not to \(stamp); put its folder back")
         }
     }
 

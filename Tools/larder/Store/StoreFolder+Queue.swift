@@ -48,9 +48,9 @@ extension StoreFolder {
     func settle(_ unsent: UnsentWork) async throws {
         _ = try await withOperations(unsent == .discard ? .writing : .reading) { database in
             switch unsent {
-            case .refuse: try database.mutations.requireSent(in: Store.partitionName)
+            case .refuse: try database.mutations.requireSent(in: Store.unnamedPartition)
             case .keep: break
-            case .discard: _ = try await database.mutations.discardAll(in: Store.partitionName, now: Date())
+            case .discard: _ = try await database.mutations.discardAll(in: Store.unnamedPartition, now: Date())
             }
         }
     }

@@ -18,7 +18,7 @@ struct Info: Verb {
             (try cache.inspect.statistics(), types ? try cache.inspect.types() : nil)
         }
         var members: [(name: String, value: JSONText)] = [
-            ("store", .string(folder.url.path)), ("partition", .string(Store.partitionName)),
+            ("store", .string(folder.url.path)), ("partition", .string(Store.unnamedPartition)),
             ("generation", .int(statistics.generation)), ("bytes", .int(Int(clamping: statistics.fileSize))),
             ("pageSize", .int(statistics.pageSize)), ("freePages", .int(statistics.otherPages)),
             ("records", .int(statistics.entries(of: "records"))),
@@ -39,7 +39,7 @@ struct Info: Verb {
     ) -> String {
         var lines = [
             "store       \(folder.url.path)",
-            "partition   \(Store.partitionName), generation \(statistics.generation)",
+            "partition   \(Store.unnamedPartition), generation \(statistics.generation)",
             "size        \(statistics.fileSize) bytes, pages of \(statistics.pageSize), "
                 + "\(statistics.otherPages) of them free or LMDB's own",
             "records     \(statistics.entries(of: "records"))",
