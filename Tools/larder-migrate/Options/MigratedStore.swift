@@ -8,18 +8,31 @@ struct MigratedStore {
     let url: URL
     let options: Store.Options
 
-    init(_ store: StoreOptions, timeout: Duration = .seconds(5), _ output: Output) throws(Failure) {
+    /// - Parameter mayBeNew: Whether the folder may be empty, or missing.
+    init(
+        _ store: StoreOptions, timeout: Duration = .seconds(5), mayBeNew: Bool = false, _ output: Output
+    ) throws(Failure) {
         url = try store.url()
         var options = Store.Options()
         options.label = "larder-migrate"
         options.lockDeadline = timeout
         options.silence()
         self.options = options
+        output.note("store \(url.path)")
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
-            throw Failure(.noStore, .failure, "there is no store at \(url.path)")
+        let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
+        guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        if mayBeNew {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+            let own = ["records", "schemas", "locks", "transfers"]
+            guard hasDatabase || names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
+                throw Failure(
+                    .notAStore, .refused,
+                    "\(url.path) holds something else than a store; name a new folder, or an empty one")
+            }
+            return
         }
-        guard isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        guard exists else { throw Failure(.noStore, .failure, "there is no store at \(url.path)") }
         guard hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty else {
             // What may not be looked into only looks as if nothing were there.
             guard access(url.path, R_OK | X_OK) == 0 else {
@@ -28,7 +41,6 @@ struct MigratedStore {
             }
             throw Failure(.noStore, .failure, "\(url.path) holds no store")
         }
-        output.note("store \(url.path)")
     }
 
     var hasDatabase: Bool {
