@@ -207,6 +207,22 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "larder-migrate-crash",
+            dependencies: ["Larder", "LarderOperations", "LarderRecords"],
+            path: "Tests/MigrateCrash",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderMigrateTests",
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations", "LarderMigrateCommand",
+                "larder-migrate-crash", "LarderTestSupport",
+                // To make databases as other programs, or other versions, would.
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LarderCommandTests",
             dependencies: ["Larder", "LarderCommand", "RecipeServer", "LarderTestSupport"],

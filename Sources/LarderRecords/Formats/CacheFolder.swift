@@ -39,7 +39,7 @@ package struct CacheFolder: Sendable {
                     return format
                 }
                 do {
-                    let mark = try mark(number)
+                    let mark = try folder.mark(number)
                     if mark.isSuperseded { continue }
                     format.state = switch mark.format {
                     case CacheFormat.current: .current
@@ -64,17 +64,6 @@ package struct CacheFolder: Sendable {
 
     private func hasFile(_ number: Int) -> Bool {
         FileManager.default.fileExists(atPath: folder.path(of: number) + "/data.mdb")
-    }
-
-    private func mark(_ number: Int) throws -> GenerationMark {
-        var options = folder.options.environment
-        options.isReadOnly = true
-        options.mustExist = true
-        let environment = try Environment(
-            folder: folder.path(of: number), tables: GenerationMark.tables, options: options)
-        defer { try? environment.close() }
-        let transaction = try environment.beginRead()
-        return try GenerationMark(transaction, environment)
     }
 
     /// What is wrong with a file, where an error says so; nil for an error that says nothing of the file.
