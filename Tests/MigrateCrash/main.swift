@@ -10,6 +10,7 @@ import LarderRecords
 //     larder-migrate-crash STORE up [STEP]        migrates, and kills itself at a step
 //     larder-migrate-crash STORE backup TO [STEP]
 //     larder-migrate-crash STORE restore FROM [STEP]
+//     larder-migrate-crash STORE repair [STEP]
 //     larder-migrate-crash STORE use              reads and writes, and says what it reads; fails at any error
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -65,6 +66,11 @@ case "restore":
         try StoreRestoration.bringBack(
             StoreBackup(at: URL(filePath: argument(3))), to: store, backingUpInto: nil, holding: lock
         ) { reached($0, argument(4)) }
+    }
+    say("done")
+case "repair":
+    _ = try withLock { lock in
+        try OperationsDatabase.repair(folder: store, holding: lock) { reached($0, argument(3)) }
     }
     say("done")
 case "use":

@@ -27,5 +27,5 @@ struct MigrateTool: ParsableCommand {
             Exit status: 0 done, 1 failed, 2 the arguments cannot be used, 3 something is yet to be done, or is not \
             known, 4 refused, 5 damaged.
             """,
-        subcommands: [Status.self, Plan.self, Up.self, Validate.self, Backup.self, Restore.self])
+        subcommands: [Status.self, Plan.self, Up.self, Validate.self, Repair.self, Baseline.self, Backup.self, Restore.self])
 }

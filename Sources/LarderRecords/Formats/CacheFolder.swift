@@ -71,17 +71,6 @@ package struct CacheFolder: Sendable {
         let error = RecordError.translated(error)
         if error.code == .damaged { return error.message }
         // What belongs to another partition is of as little use; so is a folder without its tables.
-        return error.code == .missing ? error.message : nil
-    }
-}
-
-extension CacheFolder {
-    /// Checks everything, for reading only: see `RecordCache.check`. Only of a cache in the current format.
-    package func check() throws(RecordError) -> CheckReport {
-        var options = folder.options
-        options.isReadOnly = true
-        let cache = try RecordCache(folder: path, stamp: folder.stamp, options: options)
-        defer { try? cache.close() }
-        return try cache.check()
+        return [.missing, .otherPartition].contains(error.code) ? error.message : nil
     }
 }

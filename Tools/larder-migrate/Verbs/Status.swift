@@ -59,7 +59,7 @@ extension SchemaStatus {
 }
 
 extension SchemaStatus.Entry {
-    fileprivate var json: JSONText {
+    var json: JSONText {
         var members: [(name: String, value: JSONText)] = [
             ("number", .int(number)), ("name", .string(name)), ("checksum", .string(checksum)),
         ]

@@ -24,7 +24,8 @@ struct Validate: Verb {
         let schema = counts?.problems.contains { $0.kind == .integrity } == true ? nil : try store.status().schema
         let caches = try StoreStatus.caches(of: store.url, options: store.options)
         for cache in caches {
-            findings += try store.check(cache).map { "cache \(cache.partition): \($0)" }
+            let folder = CacheFolder(store: store.url, partition: cache.partition, store.options)
+            if let finding = try folder.finding(cache.format) { findings.append("cache \(cache.partition): \(finding)") }
         }
         guard findings.isEmpty else {
             for finding in findings { output.note(finding) }
@@ -42,21 +43,5 @@ struct Validate: Verb {
             ]),
             text: "sound: \(schema?.applied.count ?? 0) migrations as they were applied, "
                 + "\(counts?.mutations ?? 0) mutations, \(caches.count) caches")
-    }
-}
-
-extension MigratedStore {
-    func check(_ cache: StoreStatus.Cache) throws -> [String] {
-        switch cache.format.state {
-        case .damaged(let reason): return [reason]
-        case .absent, .older, .newer: return []
-        case .current: break
-        }
-        do {
-            return try CacheFolder(store: url, partition: cache.partition, options).check().problems.map(\.description)
-        } catch {
-            guard error.code == .damaged else { throw error }
-            return [error.message]
-        }
     }
 }
