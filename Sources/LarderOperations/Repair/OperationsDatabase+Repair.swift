@@ -41,7 +41,7 @@ extension OperationsDatabase {
             for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source.path + suffix) {
                 try FileManager.default.copyItem(atPath: source.path + suffix, toPath: copy.path + suffix)
             }
-            var report = try salvage(copy, into: draft)
+            var report = try salvage(copy, into: draft, now)
             try reached(.salvaged)
             report.kept = try ExclusiveUse.of(file) {
                 guard try state(of: file) == before else {
@@ -76,21 +76,24 @@ extension OperationsDatabase {
         return nil
     }
 
-    private static func salvage(_ damaged: URL, into folder: URL) throws -> RepairReport {
+    private static func salvage(_ damaged: URL, into folder: URL, _ now: Date) throws -> RepairReport {
         // Nobody else looks into this folder: the lock is its own.
         let new = try OperationsDatabase(folder: folder)
         do {
-            let report = try new.pool.writeWithoutTransaction { db in
-                try db.execute(sql: "PRAGMA foreign_keys = OFF")
-                try db.run("ATTACH DATABASE ? AS damaged", [damaged.path])
-                var report = RepairReport()
-                try db.inTransaction(.immediate) {
-                    var salvage = Salvage(db: db, now: Date())
-                    try salvage.run()
-                    report = salvage.report
-                    return .commit
+            let source = try DatabaseQueue(path: damaged.path)
+            defer { try? source.close() }
+            let report = try source.unsafeRead { damaged in
+                try new.pool.writeWithoutTransaction { db in
+                    try db.execute(sql: "PRAGMA foreign_keys = OFF")
+                    var report = RepairReport()
+                    try db.inTransaction(.immediate) {
+                        var salvage = Salvage(db: db, damaged: damaged, now: now)
+                        try salvage.run()
+                        report = salvage.report
+                        return .commit
+                    }
+                    return report
                 }
-                return report
             }
             let problems = try new.check().problems
             guard problems.isEmpty else {
