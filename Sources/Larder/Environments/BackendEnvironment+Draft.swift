@@ -1,25 +1,14 @@
-internal import Foundation
 internal import LarderOperations
 
 extension BackendEnvironment {
     /// As it is stored.
+    ///
+    /// - Throws: `.environment` where it cannot be used.
     var draft: EnvironmentDraft {
         get throws(LarderError) {
-            struct Definition: Encodable {
-                var api: API
-                var userPool: UserPool?
-                var identityPool: IdentityPool?
-                var bucket: Bucket?
-            }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            let definition: Data
-            do {
-                definition = try encoder.encode(
-                    Definition(api: api, userPool: userPool, identityPool: identityPool, bucket: bucket))
-            } catch { throw LarderError(.environment, "the environment \(name) cannot be stored", cause: error) }
+            try validate()
             return EnvironmentDraft(
-                name: name, definition: Array(definition), fingerprints: fingerprints,
+                name: name, definition: definition, fingerprints: fingerprints,
                 predecessor: predecessor.map { predecessor in
                     switch predecessor {
                     case .environment(let name): .environment(name)

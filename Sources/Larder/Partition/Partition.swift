@@ -49,6 +49,7 @@ final class PartitionCore: Sendable {
     /// Looks for what other processes have queued and switched, from now on, if nobody does yet.
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)
+    let session: PartitionSession
     let logger: Logger
 
     init(
@@ -62,6 +63,7 @@ final class PartitionCore: Sendable {
         now = options.now
         logger = options.logger
         self.followOthers = followOthers
+        session = PartitionSession(name: name, folder: folder, options: options)
         operations = OperationCache(schema, updaters: options.updaters)
         layers = LayerBook(name: name, cache: cache, operations: operations)
         let watchers = WatcherIndex()
@@ -89,6 +91,7 @@ final class PartitionCore: Sendable {
     func park() {
         parking.store(true, ordering: .releasing)
         watchers.close()
+        session.close()
         intent.bell.ring()
     }
 
@@ -103,6 +106,7 @@ final class PartitionCore: Sendable {
 
     func close() throws(LarderError) {
         watchers.close()
+        session.close()
         do { try cache.close() } catch { throw LarderError(error) }
     }
 }

@@ -106,7 +106,10 @@ final class OpenPartitions: Sendable {
                         if try database.hasChanged() { mustReload = true }
                         if mustReload {
                             try self.lookForCurrent()
-                            for core in self.unparked() { try core.layers.reload(database.mutations) }
+                            for core in self.unparked() {
+                                try core.layers.reload(database.mutations)
+                                core.session.noticeChanges()
+                            }
                             intent.bell.ring()
                             mustReload = false
                         }

@@ -32,6 +32,12 @@ public final class Store: Sendable {
         public var logger = Logger(label: "larder")
         /// What works out what mutations do to lists, by the names that they say.
         public var updaters: [String: ListUpdater] = [:]
+        /// Gives the keys that credentials are sealed with; nil for a file beside the store's folder.
+        public var keys: (any KeyProvider)?
+        /// Who refreshes credentials, and is told of whoever signs out.
+        public var identityProvider: @Sendable (PartitionIdentity) -> (any IdentityProvider)? = { _ in nil }
+        /// How sessions behave.
+        public var session = Session.Options()
         /// The time of day, for what is kept of mutations; tests hold it.
         public var now: @Sendable () -> Date = { Date() }
 

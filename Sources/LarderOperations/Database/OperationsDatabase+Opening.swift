@@ -160,7 +160,11 @@ extension OperationsDatabase {
 
     /// GRDB opens a pool with synchronous=NORMAL, by which the last commits may be lost with the power.
     private static func makeDurable(_ db: Database) throws {
-        try db.execute(sql: "PRAGMA synchronous = FULL")
+        // What is deleted is overwritten with zeros: a key that was destroyed is nowhere in the file any more.
+        try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
+        guard try Int.fetchOne(db, sql: "PRAGMA secure_delete") == 1 else {
+            throw OperationsError(.unsupported, "this SQLite cannot overwrite what is deleted; use the system's")
+        }
         guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
             try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"
         else {

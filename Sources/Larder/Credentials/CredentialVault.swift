@@ -1,0 +1,178 @@
+internal import Foundation
+internal import LarderLMDB
+internal import LarderOperations
+internal import Synchronization
+
+/// One partition's credentials: seals and opens them, and puts into quarantine what cannot be opened.
+final class CredentialVault: Sendable {
+    /// What was found, and the rows that it was read from: what is stored later may be made to depend on them.
+    struct Found: Sendable {
+        var reading: CredentialReading
+        var rows: [SealedCredential] = []
+        /// What was put into quarantine by this reading; where nothing may be written, what should be.
+        var suspects: [CredentialTable.Suspect] = []
+    }
+
+    static let keyLock = "keys"
+
+    let database: OperationsDatabase
+    let partition: String
+    let identity: String
+    let locks: URL
+    let label: String
+    let ring: KeyRing
+    private let owner: SealedBytes.Owner
+    private let now: @Sendable () -> Date
+
+    init(
+        database: OperationsDatabase, partition: String, identity: String, ring: KeyRing, locks: URL, label: String,
+        now: @escaping @Sendable () -> Date
+    ) {
+        self.database = database
+        self.partition = partition
+        self.identity = identity
+        self.ring = ring
+        self.locks = locks
+        self.label = label
+        self.now = now
+        owner = .credential(of: partition, identity: identity)
+    }
+
+    private var table: CredentialTable { database.credentials }
+
+    /// Reads them. What is foreign or damaged is put into quarantine, also while the key cannot be had, as far as that can
+    /// be told without it.
+    ///
+    /// - Parameter lost: What becomes of the session where nothing is left.
+    func read(until deadline: ContinuousClock.Instant, lost: @escaping SessionChange) async throws(LarderError) -> Found {
+        let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
+        guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
+        var found = Found(reading: .absent)
+        var damagedKey: (key: StoredPartitionKey, reason: String)?
+        for row in snapshot.credentials {
+            if let reason = fault(of: row, in: snapshot) { found.suspect(row, reason) } else { found.rows.append(row) }
+        }
+        if let stored = snapshot.key, !found.rows.isEmpty {
+            do throws(KeyError) {
+                found.open(of: owner, with: try await ring.open(stored, until: deadline))
+            } catch {
+                if let cause = error.cause as? SealError {
+                    damagedKey = (stored, cause.reason.rawValue)
+                    for row in found.rows { found.suspect(row, .keyDamaged) }
+                    found.rows = []
+                } else {
+                    found.reading = .unavailable(error)
+                }
+            }
+        }
+        if !database.options.isReadOnly, !found.suspects.isEmpty {
+            let suspects = found.suspects
+            do throws(OperationsError) {
+                _ = try await table.quarantine(suspects, key: damagedKey, in: partition, now: now(), session: lost)
+            } catch { throw LarderError(error) }
+        }
+        return found
+    }
+
+    /// What is amiss with a row, as far as that can be told without a key.
+    private func fault(of row: SealedCredential, in snapshot: CredentialSnapshot) -> QuarantineReason? {
+        if row.identity != identity { return .otherEnvironment }
+        if CredentialKind(rawValue: row.kind) == nil { return .newerFormat }
+        return SealedBytes.fault(of: row.sealed, owner: owner) ?? (snapshot.key == nil ? .keyDestroyed : nil)
+    }
+
+    /// Seals and stores credentials in the place of those that are there, and what becomes of the session, in one
+    /// transaction.
+    ///
+    /// - Parameter expected: What must be there; nil for whatever is.
+    /// - Returns: False where something else is there than was expected.
+    func store(
+        _ credentials: Credentials, expecting expected: [SealedCredential]? = nil,
+        until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
+    ) async throws(LarderError) -> Bool {
+        while true {
+            let key = try await key(making: expected == nil, until: deadline)
+            let rows: [SealedCredential]
+            do {
+                rows = try credentials.parts.map { kind, bytes in
+                    SealedCredential(
+                        kind: kind.rawValue, identity: identity,
+                        sealed: try SealedBytes.seal(bytes, of: owner, name: kind.rawValue, with: key.key),
+                        created: now(), updated: now())
+                }
+            } catch { throw LarderError(KeyError(.invalid, "credentials cannot be sealed", cause: error)) }
+            let outcome: CredentialTable.Outcome
+            do throws(OperationsError) {
+                outcome = try await table.replace(
+                    in: partition, with: rows, key: key.stored, expecting: expected, session: change)
+            } catch { throw LarderError(error) }
+            switch outcome {
+            case .stored: return true
+            case .changed: return false
+            case .otherKey:
+                // It was destroyed or replaced meanwhile.
+                if expected != nil { return false }
+                guard .now < deadline else {
+                    throw LarderError(.timedOut, "the key of partition \(partition) was replaced until the deadline")
+                }
+            }
+        }
+    }
+
+    /// The partition's key, to seal with.
+    private func key(making: Bool, until deadline: ContinuousClock.Instant) async throws(LarderError) -> PartitionKey {
+        let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
+        if let stored = snapshot.key {
+            do throws(KeyError) { return try await ring.open(stored, until: deadline) } catch {
+                let isDamaged = error.cause is SealError
+                // Nothing that is there can be opened any more, and that is certain: it makes room for what is new.
+                guard making, isDamaged || [.missing, .unknownKey].contains(error.code) else { throw LarderError(error) }
+                let reason = isDamaged ? QuarantineReason.keyDamaged : .keyGone
+                let suspects = snapshot.credentials.map { CredentialTable.Suspect($0, reason: reason.rawValue) }
+                do throws(OperationsError) {
+                    _ = try await table.quarantine(
+                        suspects, key: (stored, reason.rawValue), in: partition, now: now(), session: { _ in nil })
+                } catch { throw LarderError(error) }
+            }
+        }
+        // The program's keys must not be rotated between looking at them and storing what is sealed with one.
+        let lock = try await HeldLock.acquire(
+            Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
+        defer { lock.release() }
+        let new: PartitionKey
+        do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch { throw LarderError(error) }
+        let kept: StoredPartitionKey
+        do throws(OperationsError) { kept = try await table.keep(new.stored) } catch { throw LarderError(error) }
+        guard kept == new.stored else {
+            do throws(KeyError) { return try await ring.open(kept, until: deadline) } catch { throw LarderError(error) }
+        }
+        ring.remember(new)
+        return new
+    }
+}
+
+extension CredentialVault.Found {
+    fileprivate mutating func suspect(_ row: SealedCredential, _ reason: QuarantineReason) {
+        suspects.append(.init(row, reason: reason.rawValue))
+    }
+
+    /// Opens the rows; those that cannot be opened become suspects.
+    fileprivate mutating func open(of owner: SealedBytes.Owner, with key: PartitionKey) {
+        var (credentials, good): (Credentials, [SealedCredential]) = (Credentials(), [])
+        for row in rows {
+            guard let kind = CredentialKind(rawValue: row.kind) else { continue }
+            do throws(SealError) {
+                let bytes = try SealedBytes.open(row.sealed, of: owner, name: row.kind, with: key.key)
+                guard credentials.take(kind, bytes) else { throw SealError(reason: .newerFormat) }
+                good.append(row)
+            } catch { suspect(row, error.reason) }
+        }
+        rows = good
+        reading = credentials.isEmpty ? .absent : .present(credentials)
+    }
+}
+
+/// Runs `body` and turns what the queue's layer throws into this layer's.
+func translating<Value>(_ body: () throws(OperationsError) -> Value) throws(LarderError) -> Value {
+    do throws(OperationsError) { return try body() } catch { throw LarderError(error) }
+}

@@ -1,0 +1,88 @@
+public import Foundation
+
+/// What proves that somebody may use a backend. It never prints a secret.
+public struct Credentials: Sendable, Hashable, Codable {
+    /// What a user pool has given to whoever signed in.
+    public struct UserPoolTokens: Sendable, Hashable, Codable {
+        /// Says who the user is.
+        public var idToken: String
+        /// Says what the user may do.
+        public var accessToken: String
+        /// Gets new ones. Where the pool rotates it, each works once.
+        public var refreshToken: String?
+        /// The device that the pool remembers, without which it refuses a refresh there.
+        public var deviceKey: String?
+        /// When the id and access tokens end, by this machine's clock: when they arrived, and the lifetime that the
+        /// server said. Nil: never.
+        public var expires: Date?
+
+        /// Tokens of a user pool.
+        public init(
+            idToken: String, accessToken: String, refreshToken: String? = nil, deviceKey: String? = nil,
+            expires: Date?
+        ) {
+            self.idToken = idToken
+            self.accessToken = accessToken
+            self.refreshToken = refreshToken
+            self.deviceKey = deviceKey
+            self.expires = expires
+        }
+    }
+
+    /// What an identity pool has given: keys by which requests to the cloud are signed.
+    public struct CloudCredentials: Sendable, Hashable, Codable {
+        /// Who it is to the cloud, such as `eu-west-1:00000000-0000-0000-0000-000000000000`; a guest has one too.
+        public var identityID: String?
+        /// Names the secret key; no secret.
+        public var accessKeyID: String
+        /// Signs requests.
+        public var secretAccessKey: String
+        /// Goes with each request.
+        public var sessionToken: String?
+        /// When they end, by this machine's clock. Nil: never.
+        public var expires: Date?
+
+        /// Keys of an identity pool.
+        public init(
+            identityID: String? = nil, accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil,
+            expires: Date?
+        ) {
+            self.identityID = identityID
+            self.accessKeyID = accessKeyID
+            self.secretAccessKey = secretAccessKey
+            self.sessionToken = sessionToken
+            self.expires = expires
+        }
+    }
+
+    /// Nil for a guest, and where there is no user pool.
+    public var userPool: UserPoolTokens?
+    /// Nil where there is no identity pool.
+    public var cloud: CloudCredentials?
+
+    /// Credentials of one kind or of both.
+    public init(userPool: UserPoolTokens? = nil, cloud: CloudCredentials? = nil) {
+        self.userPool = userPool
+        self.cloud = cloud
+    }
+
+    /// Whether there are none of either kind.
+    public var isEmpty: Bool { userPool == nil && cloud == nil }
+
+    /// When the first of them ends; nil: never.
+    public var expires: Date? { [userPool?.expires, cloud?.expires].compactMap(\.self).min() }
+
+    /// Whether all of them are good for some time still.
+    func isFresh(at now: Date, margin: TimeInterval) -> Bool {
+        expires.map { $0.timeIntervalSince(now) > margin } ?? true
+    }
+
+    /// These, and what they leave out as it was: a server that does not rotate the refresh token does not repeat it.
+    func completed(by old: Credentials) -> Credentials {
+        var new = Credentials(userPool: userPool ?? old.userPool, cloud: cloud ?? old.cloud)
+        if userPool?.refreshToken == nil { new.userPool?.refreshToken = old.userPool?.refreshToken }
+        if userPool?.deviceKey == nil { new.userPool?.deviceKey = old.userPool?.deviceKey }
+        if cloud?.identityID == nil { new.cloud?.identityID = old.cloud?.identityID }
+        return new
+    }
+}

@@ -1,0 +1,27 @@
+/// Where the program's keys are kept: outside the store, so that a copy of the store tells nothing of credentials.
+///
+/// A provider may be slow, wait for a person, or hang: whoever asks it gives up at its own deadline, and what comes later
+/// is kept for the next. Its calls run on threads of their own and may block them.
+///
+/// What makes, adds or drops keys is called by one process at a time for each store, under a lock.
+public protocol KeyProvider: Sendable, CustomStringConvertible {
+    /// What it is, for errors and people, such as `the key file /home/ada/app.key`. Nothing secret.
+    var description: String { get }
+
+    /// The keys that there are.
+    ///
+    /// - Throws: `.missing` where there is none, and only if that is certain; `.locked`, `.unreadable` and the like where
+    ///   it cannot be told now.
+    func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+
+    /// Makes a key where there is none, durably. Where there is one after all, it is what is returned.
+    func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+
+    /// Makes a new key that is in use from now on, durably; the one that was is the first of the older ones.
+    ///
+    /// - Throws: `.cannotRotate` where that is done elsewhere.
+    func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
+
+    /// Forgets older keys, durably. The key in use stays, whatever is said.
+    func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError)
+}

@@ -1,0 +1,106 @@
+package import Foundation
+internal import Crypto
+package import LarderOperations
+
+/// Takes a new key into use for all partitions of a store.
+///
+/// A new key is kept by the provider; then the keys of all partitions are sealed with it, in one transaction; then the
+/// provider forgets the old one. Whoever is killed between any two of these has lost nothing: run it again. Credentials
+/// themselves are not touched.
+public struct KeyRotation: Sendable {
+    /// What a rotation has done.
+    public struct Report: Sendable, Hashable {
+        /// The id of the key that is in use now.
+        public var current: String
+        /// How many partitions' keys were sealed anew.
+        public var resealed: Int
+        /// The partitions whose keys could not be opened, and are as they were.
+        public var unopened: [String]
+        /// The ids that the provider was told to forget.
+        public var dropped: [String]
+    }
+
+    /// Where a rotation may be killed.
+    package enum Step: String, Sendable, CaseIterable { case locked, keyAdded, resealed, keyDropped }
+
+    private let database: OperationsDatabase
+    private let provider: any KeyProvider
+    private let locks: URL
+    private let label: String
+    /// Called after each step; for programs that are killed there.
+    package var afterStep: @Sendable (Step) -> Void = { _ in }
+
+    /// - Parameter locks: The folder of the store's locks.
+    package init(database: OperationsDatabase, provider: any KeyProvider, locks: URL, label: String) {
+        self.database = database
+        self.provider = provider
+        self.locks = locks
+        self.label = label
+    }
+
+    /// Takes a new key into use; where the provider's key is changed by others and they have done so, that one.
+    ///
+    /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
+    ///   `operations.…`.
+    public func run(deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
+        let lock = try await HeldLock.acquire(
+            CredentialVault.keyLock, in: locks, for: "rotating keys", label: label, until: deadline)
+        let provider = provider
+        // Not given up half-way because a caller has: the lock is released when the work has really ended.
+        let flight = Flight(on: OutsideExecutor(), until: deadline) { [self] () -> Result<Report, LarderError> in
+            defer { lock.release() }
+            do throws(LarderError) { return .success(try await rotate(deadline)) } catch { return .failure(error) }
+        }
+        guard let result = await flight.value(until: deadline) else {
+            throw Task.isCancelled
+                ? .cancelled
+                : LarderError(.timedOut, "\(provider) had not answered by the deadline; run the rotation again")
+        }
+        return try result.get()
+    }
+
+    private func rotate(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
+        afterStep(.locked)
+        let keys = try await newKeys(deadline)
+        afterStep(.keyAdded)
+        let now: [StoredPartitionKey]
+        let before: [StoredPartitionKey]
+        do throws(OperationsError) {
+            before = try database.credentials.keys()
+            now = try await database.credentials.reseal { [provider] old in
+                guard old.sealedWith != keys.current.id, let key = try? KeyRing.unseal(old, with: keys, provider) else {
+                    return nil
+                }
+                return try? KeyRing.seal(key, of: old.partition, with: keys.current, now: old.created).stored
+            }
+        } catch { throw LarderError(error) }
+        afterStep(.resealed)
+        let needed = Set(now.map(\.sealedWith))
+        let dropped = keys.previous.map(\.id).filter { !needed.contains($0) }
+        if !dropped.isEmpty {
+            do throws(KeyError) { try await provider.dropKeys(Set(dropped), deadline: deadline) } catch {
+                throw LarderError(error)
+            }
+        }
+        afterStep(.keyDropped)
+        let known = Set(before.map(\.sealed))
+        return Report(
+            current: keys.current.id, resealed: now.count { !known.contains($0.sealed) },
+            unopened: now.filter { $0.sealedWith != keys.current.id }.map(\.partition), dropped: dropped)
+    }
+
+    private func newKeys(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> MasterKeys {
+        do throws(KeyError) {
+            do throws(KeyError) { return try await provider.addKey(deadline: deadline) } catch {
+                guard error.code == .cannotRotate else { throw error }
+                let keys = try await provider.keys(deadline: deadline)
+                // Somebody has changed it already, and there is something to do.
+                let stored = (try? database.credentials.keys()) ?? []
+                guard stored.contains(where: { $0.sealedWith != keys.current.id && keys[$0.sealedWith] != nil }) else {
+                    throw error
+                }
+                return keys
+            }
+        } catch { throw LarderError(error) }
+    }
+}

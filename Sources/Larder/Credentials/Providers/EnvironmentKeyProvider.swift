@@ -1,0 +1,65 @@
+public import Foundation
+
+/// Keys in environment variables, for servers and containers whose platform hands secrets to them.
+///
+/// Each key is the base64 of 32 bytes: `openssl rand -base64 32` makes one. To change it, give the new key in the first
+/// variable, the old one in the second, and rotate; once that is done, the second may go.
+public struct EnvironmentKeyProvider: KeyProvider {
+    /// Has the key in use.
+    public let variable: String
+    /// Has older keys, with spaces between them.
+    public let previousVariable: String
+    private let environment: @Sendable () -> [String: String]
+
+    /// - Parameter environment: The process's unless a test gives another.
+    public init(
+        variable: String = "LARDER_KEY", previousVariable: String = "LARDER_PREVIOUS_KEYS",
+        environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment }
+    ) {
+        self.variable = variable
+        self.previousVariable = previousVariable
+        self.environment = environment
+    }
+
+    /// The variables' names.
+    public var description: String { "the environment variable \(variable)" }
+
+    /// - Throws: `.missing`, `.invalid`.
+    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        let environment = environment()
+        guard let text = environment[variable], !text.isEmpty else {
+            throw KeyError(.missing, "\(variable) is not set; set it to the base64 of 32 bytes: openssl rand -base64 32")
+        }
+        var previous: [MasterKey] = []
+        for word in (environment[previousVariable] ?? "").split(whereSeparator: \.isWhitespace) {
+            previous.append(try Self.key(String(word), previousVariable))
+        }
+        return MasterKeys(current: try Self.key(text, variable), previous: previous)
+    }
+
+    /// Makes none: the variable must be set.
+    ///
+    /// - Throws: As `keys`.
+    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        try await keys(deadline: deadline)
+    }
+
+    /// - Throws: `.cannotRotate`.
+    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        throw KeyError(
+            .cannotRotate, "set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
+                + "again")
+    }
+
+    /// Does nothing: whoever set the variables takes the older keys out of them.
+    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {}
+
+    private static func key(_ text: String, _ variable: String) throws(KeyError) -> MasterKey {
+        let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard let bytes = Data(base64Encoded: text), bytes.count == MasterKey.byteCount else {
+            throw KeyError(
+                .invalid, "\(variable) is not the base64 of 32 bytes; make a key with: openssl rand -base64 32")
+        }
+        return try MasterKey(bytes: Array(bytes))
+    }
+}

@@ -1,0 +1,86 @@
+public import Foundation
+
+/// Keys in a file that only its owner may read.
+///
+/// The default place is beside the store's folder and never in it: a copy of the folder tells nothing of credentials.
+public struct FileKeyProvider: KeyProvider {
+    /// Where the keys are.
+    public let file: URL
+
+    /// - Parameter file: Made, with its folder, when something is to be sealed first.
+    public init(file: URL) { self.file = file }
+
+    /// - Parameter folder: The store's; `app` has its keys in `app.key`.
+    public init(besides folder: URL) { self.init(file: Self.defaultFile(of: folder)) }
+
+    /// Where the keys of a store are unless something else is said: beside its folder.
+    public static func defaultFile(of folder: URL) -> URL {
+        let folder = folder.standardizedFileURL
+        return folder.deletingLastPathComponent().appending(path: folder.lastPathComponent + ".key")
+    }
+
+    /// The file's path.
+    public var description: String { "the key file \(file.path)" }
+
+    /// Reads the file.
+    ///
+    /// - Throws: `.missing`, `.exposed`, `.unreadable`, `.damaged`, `.foreign`, `.newerFormat`.
+    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        guard let open = try OpenKeyFile(file, for: .reading) else {
+            throw KeyError(
+                .missing, "there is no key file \(file.path); put it back, or sign in again, which makes another")
+        }
+        return try open.keys()
+    }
+
+    /// Makes the file if there is none. Of two that do so at once, one makes it and the other reads it.
+    ///
+    /// - Throws: `.notWritable`, and as `keys`.
+    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        if let open = try OpenKeyFile(file, for: .reading) { return try open.keys() }
+        let folder = file.deletingLastPathComponent()
+        do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+            throw KeyError(.notWritable, "the folder of \(self) cannot be made", cause: error)
+        }
+        let new = MasterKeys(current: MasterKey())
+        if try NewKeyFile(file, new).placeIfMissing() { return new }
+        return try await keys(deadline: deadline)
+    }
+
+    /// Puts a new key first in the file.
+    ///
+    /// - Throws: `.notWritable`, `.timedOut` while another process changes the file, and as `keys`.
+    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        try await change(deadline) { $0.adding() }
+    }
+
+    /// Takes older keys out of the file.
+    ///
+    /// - Throws: As `addKey`.
+    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
+        _ = try await change(deadline) { $0.dropping(ids) }
+    }
+
+    private func change(
+        _ deadline: ContinuousClock.Instant, _ body: (MasterKeys) -> MasterKeys
+    ) async throws(KeyError) -> MasterKeys {
+        while true {
+            guard let open = try OpenKeyFile(file, for: .changing) else {
+                throw KeyError(.missing, "there is no key file \(file.path); there is nothing to change")
+            }
+            if try open.tryLock() {
+                // Another may have put a new file in its place before the lock was taken.
+                guard try open.isStill(at: file) else { continue }
+                let new = body(try open.keys())
+                try NewKeyFile(file, new).replace()
+                return new
+            }
+            guard .now < deadline else {
+                throw KeyError(.timedOut, "another process has kept \(self) locked past the deadline")
+            }
+            do { try await Task.sleep(for: .milliseconds(5)) } catch {
+                throw KeyError(.cancelled, "the task was cancelled")
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+internal import Foundation
+internal import LarderLMDB
+
+/// A key file that is complete and on disk before it has its name, so that nobody ever sees a part of one.
+struct NewKeyFile {
+    private let file: URL
+    private let keys: MasterKeys
+    private let temporary: String
+
+    init(_ file: URL, _ keys: MasterKeys) {
+        self.file = file
+        self.keys = keys
+        temporary = "\(file.path).new.\(UUID().uuidString.prefix(8))"
+    }
+
+    /// Gives it its name unless that is taken; false then.
+    func placeIfMissing() throws(KeyError) -> Bool {
+        try write()
+        defer { unlink(temporary) }
+        guard link(temporary, file.path) == 0 else {
+            if errno == EEXIST { return false }
+            throw failure(errno, "made")
+        }
+        try synchronizeFolder()
+        return true
+    }
+
+    /// Puts it in the place of the one that is there.
+    func replace() throws(KeyError) {
+        try write()
+        guard rename(temporary, file.path) == 0 else {
+            let number = errno
+            unlink(temporary)
+            throw failure(number, "replaced")
+        }
+        try synchronizeFolder()
+    }
+
+    private func write() throws(KeyError) {
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(errno, "made") }
+        let bytes = Array(KeyText(keys).text.utf8)
+        var number: Int32 = 0
+        // The mode of a new file is less what the process's mask takes away, and must be this one.
+        if fchmod(descriptor, 0o600) != 0 { number = errno }
+        if number == 0 {
+            let written = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+            if written != bytes.count { number = written < 0 ? errno : ENOSPC }
+        }
+        if number == 0, fsync(descriptor) != 0 { number = errno }
+        close(descriptor)
+        guard number == 0 else {
+            unlink(temporary)
+            throw failure(number, "written")
+        }
+    }
+
+    private func synchronizeFolder() throws(KeyError) {
+        let folder = file.deletingLastPathComponent().path
+        do throws(LMDBError) { try FileSystem.synchronize(folder) } catch {
+            throw KeyError(.notWritable, "the folder \(folder) of the key file cannot be synchronized", cause: error)
+        }
+    }
+
+    private func failure(_ number: Int32, _ what: String) -> KeyError {
+        KeyError(
+            .notWritable, "the key file \(file.path) cannot be \(what): \(String(cString: strerror(number))); "
+                + "give this user access to its folder, or free space")
+    }
+}

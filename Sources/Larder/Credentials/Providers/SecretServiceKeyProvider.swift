@@ -1,0 +1,86 @@
+public import Foundation
+
+/// Keys in the Secret Service of a Linux desktop, such as GNOME's keyring or KWallet, by the program `secret-tool` of
+/// libsecret. The keys go to it through its standard input and never by its arguments.
+///
+/// A locked keyring asks its owner for a password, who may be away: the program is killed at the deadline.
+public struct SecretServiceKeyProvider: KeyProvider {
+    /// Which store's keys they are, of all that are in the keyring.
+    public let store: String
+    private let program: String
+    private let environment: [String: String]
+
+    /// - Parameters:
+    ///   - store: A name of the program's own, the same at every start.
+    ///   - program: A path, or a name that is looked for in the `PATH` of `environment`.
+    public init(
+        store: String, program: String = "secret-tool",
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        self.store = store
+        self.program = program
+        self.environment = environment
+    }
+
+    /// The store's name.
+    public var description: String { "the Secret Service's keys of \(store)" }
+
+    /// - Throws: `.missing`, `.timedOut` (it may be locked), `.unreadable`, `.unsupported`, `.damaged`, `.foreign`,
+    ///   `.newerFormat`.
+    public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        let answer = try await run(["lookup"] + attributes, deadline: deadline)
+        guard answer.status == 0 else {
+            // It says nothing where there is none, and why it failed where it did.
+            guard answer.complaint.isEmpty, answer.status == 1 else { throw failure(answer, "be read") }
+            throw KeyError(.missing, "there are none of \(self)")
+        }
+        return try KeyText(parsing: answer.output, of: description).keys
+    }
+
+    /// - Throws: `.notWritable`, and as `keys`.
+    public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        do throws(KeyError) { return try await keys(deadline: deadline) } catch {
+            guard error.code == .missing else { throw error }
+            return try await put(MasterKeys(current: MasterKey()), deadline: deadline)
+        }
+    }
+
+    /// - Throws: `.notWritable`, and as `keys`.
+    public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        try await put(try await keys(deadline: deadline).adding(), deadline: deadline)
+    }
+
+    /// - Throws: `.notWritable`, and as `keys`.
+    public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {
+        _ = try await put(try await keys(deadline: deadline).dropping(ids), deadline: deadline)
+    }
+
+    private var attributes: [String] { ["application", "larder", "store", store] }
+
+    /// What has the same attributes is replaced at once.
+    private func put(_ keys: MasterKeys, deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+        let text = Array(KeyText(keys).text.utf8)
+        let answer = try await run(
+            ["store", "--label=Larder: \(store)"] + attributes, input: text, deadline: deadline)
+        guard answer.status == 0 else {
+            let failure = failure(answer, "be written")
+            throw KeyError(failure.code == .unreadable ? .notWritable : failure.code, failure.message)
+        }
+        return keys
+    }
+
+    private func run(
+        _ arguments: [String], input: [UInt8] = [], deadline: ContinuousClock.Instant
+    ) async throws(KeyError) -> ToolRun.Answer {
+        try await ToolRun(program: program, arguments: arguments, environment: environment, of: description)
+            .answer(to: input, until: deadline)
+    }
+
+    private func failure(_ answer: ToolRun.Answer, _ what: String) -> KeyError {
+        let complaint = answer.complaint.isEmpty ? "status \(answer.status)" : answer.complaint
+        let isLocked = complaint.localizedCaseInsensitiveContains("locked")
+        return KeyError(
+            isLocked ? .locked : .unreadable, "\(self) could not \(what): \(complaint); "
+                + (isLocked ? "unlock the keyring" : "start a keyring, or use a key file"))
+    }
+}

@@ -1,0 +1,22 @@
+/// Why a credential is put into quarantine, and not used.
+public enum QuarantineReason: String, Sendable, Hashable, CaseIterable {
+    /// It was issued under another identity: another user pool, client or identity pool.
+    case otherEnvironment
+    /// It was sealed for another partition.
+    case otherPartition
+    /// Its bytes are not what was sealed.
+    case damaged
+    /// A newer version of the library has sealed it.
+    case newerFormat
+    /// The key that opened it was destroyed.
+    case keyDestroyed
+    /// The key of the partition that opened it is damaged, and was put into quarantine as well.
+    case keyDamaged
+    /// The program's key that opened it was gone when somebody signed in again.
+    case keyGone
+}
+
+/// Sealed bytes cannot be opened.
+struct SealError: Error, Hashable {
+    var reason: QuarantineReason
+}

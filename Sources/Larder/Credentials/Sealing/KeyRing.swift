@@ -1,0 +1,126 @@
+internal import Crypto
+internal import Foundation
+internal import LarderOperations
+internal import Synchronization
+
+/// The key of one partition's credentials: gets it opened with the program's key once, and remembers it.
+///
+/// Callers wait for a provider up to their own deadlines. One that answers later has answered for the next caller; of one
+/// that never answers at most a few calls are left behind.
+final class KeyRing: Sendable {
+    private struct State {
+        var key: PartitionKey?
+        /// For which sealed key, and the calls of the provider that have not ended.
+        var openings: [(sealed: [UInt8], flight: Flight<Result<PartitionKey, KeyError>>)] = []
+    }
+
+    let provider: any KeyProvider
+    let executor: OutsideExecutor
+    private let partition: String
+    private let owner: SealedBytes.Owner
+    /// How long a provider may take for an answer that is of use to anybody.
+    private let patience: Duration
+    private let state = Mutex(State())
+
+    private static let mostCalls = 4
+
+    init(_ provider: any KeyProvider, partition: String, executor: OutsideExecutor, patience: Duration) {
+        self.provider = provider
+        self.executor = executor
+        self.partition = partition
+        self.patience = patience
+        owner = .partitionKey(of: partition)
+    }
+
+    /// Opens the partition's key; at once if that was done before.
+    ///
+    /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the stored key is what is
+    ///   amiss; `.timedOut`, `.cancelled`.
+    func open(_ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant) async throws(KeyError) -> PartitionKey {
+        let flight = state.withLock { state -> Flight<Result<PartitionKey, KeyError>>? in
+            if state.key?.stored.sealed == stored.sealed { return nil }
+            state.openings.removeAll { $0.flight.isFinished }
+            let mine = state.openings.last { $0.sealed == stored.sealed }
+            if let mine, mine.flight.deadline > .now || state.openings.count >= Self.mostCalls { return mine.flight }
+            let flight = Flight(on: executor, until: .now + patience) { [self] in await unseal(stored) }
+            state.openings.append((stored.sealed, flight))
+            return flight
+        }
+        guard let flight else {
+            guard let key = state.withLock({ $0.key }), key.stored.sealed == stored.sealed else {
+                return try await open(stored, until: deadline)
+            }
+            return key
+        }
+        guard let result = await flight.value(until: deadline) else { throw Self.unanswered(provider) }
+        return try result.get()
+    }
+
+    /// Seals a new key for the partition, which is not stored yet. The program's key is made if there is none.
+    ///
+    /// - Throws: As the provider; `.timedOut`, `.cancelled`.
+    func make(now: Date, until deadline: ContinuousClock.Instant) async throws(KeyError) -> PartitionKey {
+        let flight = Flight(on: executor, until: .now + patience) { [self] () -> Result<PartitionKey, KeyError> in
+            let deadline = ContinuousClock.now + patience
+            do throws(KeyError) {
+                let keys: MasterKeys
+                do throws(KeyError) { keys = try await provider.keys(deadline: deadline) } catch {
+                    guard error.code == .missing else { throw error }
+                    keys = try await provider.makeKey(deadline: deadline)
+                }
+                return .success(try Self.seal(SymmetricKey(size: .bits256), of: partition, with: keys.current, now: now))
+            } catch { return .failure(error) }
+        }
+        guard let result = await flight.value(until: deadline) else { throw Self.unanswered(provider) }
+        return try result.get()
+    }
+
+    /// Remembers a key that was made and stored.
+    func remember(_ key: PartitionKey) { state.withLock { $0.key = key } }
+
+    private func unseal(_ stored: StoredPartitionKey) async -> Result<PartitionKey, KeyError> {
+        do throws(KeyError) {
+            let keys = try await provider.keys(deadline: .now + patience)
+            let key = PartitionKey(try Self.unseal(stored, with: keys, provider), stored: stored)
+            remember(key)
+            return .success(key)
+        } catch { return .failure(error) }
+    }
+
+    static func unseal(
+        _ stored: StoredPartitionKey, with keys: MasterKeys, _ provider: any KeyProvider
+    ) throws(KeyError) -> SymmetricKey {
+        guard let master = keys[stored.sealedWith] else {
+            throw KeyError(
+                .unknownKey, "\(provider) lacks key \(stored.sealedWith), with which partition \(stored.partition) is sealed; "
+                    + "put it back")
+        }
+        do throws(SealError) {
+            let bytes = try SealedBytes.open(
+                stored.sealed, of: .partitionKey(of: stored.partition), with: master.key)
+            guard bytes.count == MasterKey.byteCount else { throw SealError(reason: .damaged) }
+            return SymmetricKey(data: bytes)
+        } catch {
+            throw KeyError(
+                .damaged, "the sealed key of partition \(stored.partition) cannot be opened (\(error.reason.rawValue))",
+                cause: error)
+        }
+    }
+
+    static func seal(
+        _ key: SymmetricKey, of partition: String, with master: MasterKey, now: Date
+    ) throws(KeyError) -> PartitionKey {
+        do {
+            let sealed = try SealedBytes.seal(
+                key.withUnsafeBytes { Array($0) }, of: .partitionKey(of: partition), with: master.key)
+            return PartitionKey(key, stored: StoredPartitionKey(
+                partition: partition, sealedWith: master.id, sealed: sealed, created: now))
+        } catch { throw KeyError(.invalid, "the key of partition \(partition) cannot be sealed", cause: error) }
+    }
+
+    private static func unanswered(_ provider: any KeyProvider) -> KeyError {
+        Task.isCancelled
+            ? KeyError(.cancelled, "the task was cancelled")
+            : KeyError(.timedOut, "\(provider) had not answered by the deadline; wait longer, or unlock it")
+    }
+}

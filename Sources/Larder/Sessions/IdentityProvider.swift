@@ -1,0 +1,23 @@
+/// Who signs users in, and gives new credentials for old ones.
+///
+/// Its calls run on threads of their own. A deadline that passes cancels the call's task; until the call has returned
+/// nobody else refreshes the same credentials, since a refresh token may work only once.
+public protocol IdentityProvider: Sendable {
+    /// Gets new credentials. What the answer leaves out, such as a refresh token that is not rotated, stays as it was.
+    /// For a guest there are cloud credentials alone, with the identity id that is to be kept.
+    ///
+    /// - Throws: `.unreachable` and the like where the server has not decided; `.userPoolRefused` or `.federatedRefused`
+    ///   only where it has.
+    func refresh(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials
+
+    /// Tells the server that the credentials are not used any more.
+    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError)
+
+    /// Credentials for somebody who is not signed in; nil where there are none for guests.
+    func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials?
+}
+
+extension IdentityProvider {
+    /// None.
+    public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? { nil }
+}

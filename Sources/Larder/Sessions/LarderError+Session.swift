@@ -1,0 +1,16 @@
+extension LarderError.Code {
+    /// Nobody is signed in, and nobody has signed in by the deadline; the message has the state and its reason.
+    public static let notSignedIn = Self(rawValue: "larder.notSignedIn")
+    /// The program has ended the wait for a sign-in.
+    public static let waitReleased = Self(rawValue: "larder.waitReleased")
+    /// What was asked does not fit the session's state, such as becoming a guest while a user is signed in.
+    public static let sessionState = Self(rawValue: "larder.sessionState")
+    /// There is no identity provider, and one was needed.
+    public static let noIdentityProvider = Self(rawValue: "larder.noIdentityProvider")
+}
+
+extension LarderError {
+    static func notSignedIn(_ standing: SessionStanding) -> LarderError {
+        LarderError(.notSignedIn, "nobody has signed in by the deadline; the session is \(standing). Sign in")
+    }
+}

@@ -1,0 +1,105 @@
+internal import LarderOperations
+
+extension Session {
+    /// What is stored, as it is: nothing is refreshed, and nobody is waited for but the key provider.
+    ///
+    /// What is stored and cannot be opened, because it is another environment's or damaged, is put into quarantine by this,
+    /// and absent from then on; `status` lists it.
+    ///
+    /// - Throws: `.parked`, `.cancelled`, `operations.…`.
+    public func storedCredentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialReading {
+        _ = try standing()
+        return try await read(until: deadline).reading
+    }
+
+    /// Credentials that are good now: those that are stored, or new ones for them.
+    ///
+    /// While nobody is signed in, somebody is waited for: up to the deadline, or until `releaseWaiters`. A refresh is made
+    /// once for all who wait, in whatever process; it goes on when they have given up, and its result is stored before
+    /// anybody gets it.
+    ///
+    /// - Throws: `.notSignedIn`; `.waitReleased`; `.timedOut`, with what was waited for and who held it; `keys.…` where the
+    ///   credentials are there and cannot be opened now; `identity.…` where there are no new ones for them; `.cancelled`;
+    ///   `.parked`; `.noIdentityProvider`; `operations.…`.
+    public func credentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials {
+        let releases = releases
+        while true {
+            let standing = try await waiting(until: deadline, since: releases) { $0.state.hasCredentials }
+            let found = try await read(until: deadline)
+            switch found.reading {
+            case .present(let credentials):
+                let now = options.now()
+                if credentials.isFresh(at: now, margin: options.margin) { return credentials }
+                do throws(LarderError) {
+                    if let new = try await refreshed(until: deadline) { return new }
+                } catch {
+                    // What is good still is better than nothing.
+                    guard error.cause is IdentityError || error.code == .timedOut,
+                        credentials.isFresh(at: options.now(), margin: 0), self.state == standing.state
+                    else { throw error }
+                    return credentials
+                }
+            case .absent:
+                try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
+            case .unavailable(let error): throw LarderError(error)
+            }
+            guard !Task.isCancelled else { throw .cancelled }
+            guard .now < deadline else { throw .notSignedIn(try self.standing()) }
+        }
+    }
+
+    /// Waits until a user is signed in; a guest is none.
+    ///
+    /// - Throws: `.notSignedIn`, `.waitReleased`, `.cancelled`, `.parked`, `operations.…`.
+    public func signedIn(deadline: ContinuousClock.Instant) async throws(LarderError) {
+        _ = try await waiting(until: deadline, since: releases) { $0.state == .signedIn }
+    }
+
+    /// - Parameter releases: How often waits had been ended when the caller came.
+    private func waiting(
+        until deadline: ContinuousClock.Instant, since releases: Int, for isEnough: (SessionStanding) -> Bool
+    ) async throws(LarderError) -> SessionStanding {
+        while true {
+            let count = bell.count
+            let standing = try standing()
+            if isEnough(standing) { return standing }
+            guard self.releases == releases else {
+                throw LarderError(
+                    .waitReleased, "the program has ended the wait for a sign-in; the session is \(standing)")
+            }
+            guard !Task.isCancelled else { throw .cancelled }
+            guard .now < deadline else { throw .notSignedIn(standing) }
+            // Others sign in as well, and ring no bell here.
+            await bell.wait(past: count, for: min(deadline - .now, Self.lookPause))
+        }
+    }
+
+    private static let lookPause = Duration.milliseconds(200)
+
+    func read(until deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialVault.Found {
+        let lost = change(by: .credentialsLost, reason: "the credentials were put into quarantine")
+        let found = try await vault.read(until: deadline, lost: lost)
+        if !found.suspects.isEmpty {
+            for suspect in found.suspects {
+                options.logger.warning("a credential was put into quarantine", metadata: [
+                    "partition": "\(partition)", "kind": "\(suspect.credential.kind)", "reason": "\(suspect.reason)",
+                ])
+            }
+            noticeChanges()
+        }
+        return found
+    }
+
+    private func record(
+        _ event: SessionEvent, reason: String, because found: CredentialVault.Found
+    ) async throws(LarderError) {
+        if database.options.isReadOnly {
+            throw LarderError(.notSignedIn, "\(reason), and the store was opened for reading only")
+        }
+        do throws(OperationsError) {
+            try await database.credentials.changeSession(
+                of: partition, expecting: found.rows, change(by: event, reason: reason))
+        } catch { throw LarderError(error) }
+        noticeChanges()
+    }
+}

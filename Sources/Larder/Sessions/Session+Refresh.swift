@@ -1,0 +1,103 @@
+internal import LarderOperations
+internal import Synchronization
+
+extension Session {
+    /// The refresh that is under way, if there is one.
+    struct Refreshing {
+        var flight: Flight<Result<Credentials?, LarderError>>?
+        /// What it is doing, for the errors of those who have waited too long.
+        var stage = ""
+        /// New credentials that could not be stored yet, the rows that they are for, and the lock under which they were got:
+        /// nobody may refresh the old ones again, whose refresh token is used.
+        var unsaved: (credentials: Credentials, rows: [SealedCredential], lock: HeldLock)?
+    }
+
+    /// New credentials, by one refresh for all who ask; nil where there is something else to be read now.
+    func refreshed(until deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials? {
+        guard let provider else {
+            throw LarderError(
+                .noIdentityProvider, "the credentials have ended, and there is no identity provider to ask for new ones")
+        }
+        if database.options.isReadOnly {
+            throw LarderError(
+                OperationsError(.notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
+        }
+        let flight = refreshing.withLock { refreshing in
+            if let flight = refreshing.flight, !flight.isFinished { return flight }
+            let end = ContinuousClock.now + options.refreshTimeout
+            let flight = Flight(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
+                do throws(LarderError) { return .success(try await refresh(by: provider, until: end)) } catch {
+                    return .failure(error)
+                }
+            }
+            refreshing.flight = flight
+            return flight
+        }
+        guard let result = await flight.value(until: deadline) else {
+            if Task.isCancelled { throw .cancelled }
+            throw LarderError(.timedOut, "waited for new credentials: \(refreshing.withLock { $0.stage }); it goes on")
+        }
+        return try result.get()
+    }
+
+    private func refresh(
+        by provider: any IdentityProvider, until end: ContinuousClock.Instant
+    ) async throws(LarderError) -> Credentials? {
+        if let unsaved = refreshing.withLock({ $0.unsaved }) {
+            return try await save(unsaved.credentials, for: unsaved.rows, under: unsaved.lock, until: end)
+        }
+        stage("the lock of the refresh")
+        let lock = try await HeldLock.acquire(
+            partition + Self.lockSuffix, in: locks, for: "refreshing credentials", label: options.label, until: end,
+            waiting: { self.stage("the lock of the refresh, which is held by \($0)") })
+        var isKept = false
+        defer { if !isKept { lock.release() } }
+        stage("the key provider")
+        let found = try await read(until: end)
+        guard case .present(let old) = found.reading else {
+            // Whatever it is, the caller finds it as well.
+            if case .unavailable(let error) = found.reading { throw LarderError(error) }
+            return nil
+        }
+        // Another has refreshed them meanwhile.
+        if old.isFresh(at: options.now(), margin: options.margin) { return old }
+        guard try standing().state.hasCredentials else { return nil }
+        stage("the identity provider")
+        let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
+            do throws(IdentityError) { return .success(try await provider.refresh(old, deadline: end)) } catch {
+                return .failure(error)
+            }
+        }
+        switch answer ?? .failure(IdentityError(.unreachable, "the identity provider has given no answer")) {
+        case .success(let new):
+            isKept = true
+            return try await save(new.completed(by: old), for: found.rows, under: lock, until: .now + options.keyTimeout)
+        case .failure(let error):
+            guard error.event != .unreachable else { throw LarderError(error) }
+            do throws(OperationsError) {
+                try await database.credentials.changeSession(
+                    of: partition, expecting: found.rows, change(by: error.event, reason: error.message))
+            } catch { throw LarderError(error) }
+            noticeChanges()
+            // Whoever waits does so for a sign-in from now on.
+            return nil
+        }
+    }
+
+    /// Stores new credentials in the place of those that they were got for, and frees the lock once that is done.
+    private func save(
+        _ credentials: Credentials, for rows: [SealedCredential], under lock: HeldLock,
+        until end: ContinuousClock.Instant
+    ) async throws(LarderError) -> Credentials? {
+        stage("the new credentials to be stored")
+        refreshing.withLock { $0.unsaved = (credentials, rows, lock) }
+        let isStored = try await vault.store(
+            credentials, expecting: rows, until: end, session: change(by: .refreshed))
+        refreshing.withLock { $0.unsaved = nil }
+        lock.release()
+        // Somebody has signed in or out meanwhile: these are nobody's any more.
+        return isStored ? credentials : nil
+    }
+
+    private func stage(_ stage: String) { refreshing.withLock { $0.stage = stage } }
+}

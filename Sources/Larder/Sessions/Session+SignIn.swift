@@ -1,0 +1,107 @@
+internal import LarderOperations
+
+extension Session {
+    /// Who credentials are for.
+    public enum Holder: Sendable, Hashable {
+        case user
+        case guest
+    }
+
+    /// What signing out has left.
+    public struct SignOut: Sendable {
+        /// Mutations of the partition that the server may not have; they stay, and are sent when somebody has signed in
+        /// again.
+        public var unsentMutations: Int
+        /// Those of them that were set aside.
+        public var deadLetters: Int
+        /// Whether the server was told; nil where there was nobody to tell, or nothing to tell it with.
+        public var isServerTold: Bool?
+        /// Why it was not.
+        public var failure: IdentityError?
+    }
+
+    /// Stores a user's credentials in the place of whatever there is. Whoever waits for a sign-in goes on.
+    ///
+    /// - Throws: `keys.…` where no key can be had to seal them with; `.timedOut`; `.parked`; `operations.…`.
+    public func signIn(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(LarderError) {
+        try await accept(credentials, as: .user, deadline: deadline)
+    }
+
+    /// Stores credentials in the place of whatever there is.
+    ///
+    /// - Throws: `.sessionState` for a guest's while a user is signed in, and for none at all; and as `signIn`.
+    public func accept(
+        _ credentials: Credentials, as holder: Holder = .user, deadline: ContinuousClock.Instant
+    ) async throws(LarderError) {
+        let event = holder == .user ? SessionEvent.signedIn : .becameGuest
+        guard !credentials.isEmpty else { throw LarderError(.sessionState, "there is nothing in the credentials") }
+        let standing = try standing()
+        guard standing.state.after(event) != nil else {
+            throw LarderError(.sessionState, "the session is \(standing); sign out before a guest takes over")
+        }
+        _ = try await vault.store(credentials, until: deadline, session: change(by: event))
+        noticeChanges()
+        bell.ring()
+    }
+
+    /// Asks the identity provider for a guest's credentials and stores them.
+    ///
+    /// - Returns: False where it has none for guests.
+    /// - Throws: `identity.…`, `.noIdentityProvider`, and as `accept`.
+    public func continueAsGuest(deadline: ContinuousClock.Instant) async throws(LarderError) -> Bool {
+        guard let provider else {
+            throw LarderError(.noIdentityProvider, "there is no identity provider to ask for a guest's credentials")
+        }
+        let flight = Flight(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
+            do throws(IdentityError) { return .success(try await provider.guestCredentials(deadline: deadline)) } catch {
+                return .failure(error)
+            }
+        }
+        switch await flight.value(until: deadline) {
+        case .success(nil): return false
+        case .success(let credentials?):
+            try await accept(credentials, as: .guest, deadline: deadline)
+            return true
+        case .failure(let error): throw LarderError(error)
+        case nil:
+            if Task.isCancelled { throw .cancelled }
+            throw LarderError(.timedOut, "waited for a guest's credentials from the identity provider")
+        }
+    }
+
+    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline. What
+    /// is queued stays, and the answer says how much that is.
+    ///
+    /// - Throws: `.parked`, `operations.…`: nothing was changed then.
+    @discardableResult
+    public func signOut(deadline: ContinuousClock.Instant) async throws(LarderError) -> SignOut {
+        _ = try standing()
+        // To tell the server with; whoever cannot read them now is signed out nevertheless.
+        var old: Credentials?
+        if provider != nil, case .present(let credentials) = try? await read(until: deadline).reading {
+            old = credentials
+        }
+        do throws(OperationsError) {
+            try await database.credentials.forget(in: partition, session: change(by: .signedOut))
+        } catch { throw LarderError(error) }
+        noticeChanges()
+        let counts = try translating { () throws(OperationsError) in try database.mutations.counts(in: partition) }
+        var answer = SignOut(
+            unsentMutations: [.pending, .inFlight, .deadLetter].reduce(0) { $0 + (counts[$1] ?? 0) },
+            deadLetters: counts[.deadLetter] ?? 0)
+        // What was deleted is in the log still, sealed as it was.
+        _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))
+        guard let provider, let old else { return answer }
+        let flight = Flight(on: executor, until: deadline) { () -> IdentityError? in
+            do throws(IdentityError) {
+                try await provider.signOut(old, deadline: deadline)
+                return nil
+            } catch { return error }
+        }
+        let failure = await flight.value(until: deadline)
+            ?? IdentityError(.unreachable, "the identity provider had not answered by the deadline")
+        answer.failure = failure
+        answer.isServerTold = failure == nil
+        return answer
+    }
+}

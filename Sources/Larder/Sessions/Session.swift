@@ -1,0 +1,161 @@
+public import Foundation
+package import LarderOperations
+public import Logging
+internal import Synchronization
+
+/// Whether somebody is signed in to a partition, and what proves it.
+///
+/// ```swift
+/// let session = app.session
+/// try await session.signIn(credentials, deadline: .now + .seconds(5))
+/// for await state in session.changes { show(state) }
+/// let proof = try await session.credentials(deadline: .now + .seconds(10))   // refreshed if they have to be
+/// ```
+///
+/// Being offline signs nobody out, and neither does a key store that is locked: only what the server refuses does. Nothing
+/// waits past its deadline.
+public final class Session: Sendable {
+    /// How a session behaves.
+    public struct Options: Sendable {
+        /// Credentials that end within this time are refreshed before they are used, so that they are still good when they
+        /// arrive, and by a clock that differs a little.
+        public var margin: TimeInterval = 60
+        /// How long the identity provider may take for an answer.
+        public var refreshTimeout = Duration.seconds(30)
+        /// How long a key provider may take for an answer that is of use to anybody.
+        public var keyTimeout = Duration.seconds(30)
+        /// Who this is, for the errors of other processes that wait for this one.
+        public var label = "larder"
+        /// Where is said what has nobody to be thrown at, such as that a credential was put into quarantine.
+        public var logger = Logger(label: "larder")
+        /// The time of day; tests hold it.
+        public var now: @Sendable () -> Date = { Date() }
+
+        /// A margin of a minute, and half a minute for each provider.
+        public init() {}
+    }
+
+    /// The suffix of the kernel's lock that whoever refreshes a partition's credentials holds.
+    package static let lockSuffix = ".refresh"
+
+    let database: OperationsDatabase
+    let partition: String
+    let locks: URL
+    let provider: (any IdentityProvider)?
+    let options: Options
+    let vault: CredentialVault
+    let executor: OutsideExecutor
+    let refreshing = Mutex(Refreshing())
+    /// Rung when the state may be another one, and when waits are to end.
+    let bell = Bell()
+    private let watching = Mutex(Watching())
+
+    struct Watching {
+        var published: SessionState?
+        var next = 0
+        var streams: [Int: AsyncStream<SessionState>.Continuation] = [:]
+        /// How often those who wait for a sign-in were released.
+        var releases = 0
+        var isClosed = false
+    }
+
+    /// - Parameters:
+    ///   - identity: The fingerprint of identity of the partition's environment: what is sealed under another is foreign.
+    ///   - keys: Asked when credentials are read or stored, and not before.
+    ///   - provider: Nil where credentials are only given, and never refreshed from here.
+    ///   - locksFolder: The folder of the store's locks.
+    package init(
+        database: OperationsDatabase, partition: String, identity: String, keys: any KeyProvider,
+        provider: (any IdentityProvider)?, locksFolder: URL, options: Options = Options()
+    ) {
+        self.database = database
+        self.partition = partition
+        self.provider = provider
+        self.options = options
+        locks = locksFolder
+        executor = OutsideExecutor()
+        let ring = KeyRing(keys, partition: partition, executor: executor, patience: options.keyTimeout)
+        vault = CredentialVault(
+            database: database, partition: partition, identity: identity, ring: ring, locks: locksFolder,
+            label: options.label, now: options.now)
+    }
+
+    /// Whether somebody is signed in, as it is stored now, by whatever process; unknown where that cannot be read.
+    public var state: SessionState { (try? standing())?.state ?? .unknown }
+
+    /// The state, since when, and why. Reads one row.
+    ///
+    /// - Throws: `.parked`, `operations.…`.
+    public func standing() throws(LarderError) -> SessionStanding {
+        if watching.withLock({ $0.isClosed }) { throw .parked }
+        return try translating { () throws(OperationsError) in
+            SessionStanding(try database.credentials.session(of: partition))
+        }
+    }
+
+    /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and not
+    /// each one between. Ends when the partition is parked.
+    public var changes: AsyncStream<SessionState> {
+        let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
+        let now = state
+        let number = watching.withLock { watching -> Int? in
+            guard !watching.isClosed else { return nil }
+            watching.next += 1
+            watching.streams[watching.next] = continuation
+            // Whatever came since it was read is published to this one as well.
+            continuation.yield(watching.streams.count > 1 ? watching.published ?? now : now)
+            if watching.streams.count == 1 { watching.published = now }
+            return watching.next
+        }
+        guard let number else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.watching.withLock { $0.streams.removeValue(forKey: number) }
+        }
+        noticeChanges()
+        return stream
+    }
+
+    /// Looks whether the state has changed, in another process above all, and tells whoever follows it. Reads one row; does
+    /// nothing where that cannot be read.
+    public func noticeChanges() {
+        // Read where nobody else publishes, so that what is published last is the newest.
+        let isOther = watching.withLock { watching in
+            guard !watching.isClosed, let stored = try? database.credentials.session(of: partition) else {
+                return watching.published == nil
+            }
+            let state = SessionStanding(stored).state
+            guard watching.published != state else { return false }
+            watching.published = state
+            for continuation in watching.streams.values { continuation.yield(state) }
+            return true
+        }
+        if isOther { bell.ring() }
+    }
+
+    /// Ends the waits of all who wait for somebody to sign in: they get `larder.waitReleased`.
+    public func releaseWaiters() {
+        watching.withLock { $0.releases += 1 }
+        bell.ring()
+    }
+
+    var releases: Int { watching.withLock { $0.releases } }
+
+    /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends as
+    /// it would have, and is stored.
+    package func close() {
+        let streams = watching.withLock { watching in
+            watching.isClosed = true
+            defer { watching.streams = [:] }
+            return watching.streams.values.map { $0 }
+        }
+        for continuation in streams { continuation.finish() }
+        bell.ring()
+    }
+
+    func change(by event: SessionEvent, reason: String? = nil) -> SessionChange {
+        SessionStanding.change(by: event, reason: reason, now: options.now())
+    }
+}

@@ -1,0 +1,60 @@
+/// Whether somebody is signed in.
+public enum SessionState: String, Sendable, Hashable, CaseIterable {
+    /// Nobody has ever signed in, or it cannot be told now.
+    case unknown
+    /// Somebody who is not signed in, with the credentials that guests have.
+    case guest
+    /// Somebody is signed in.
+    case signedIn
+    /// Nobody is signed in.
+    case signedOut
+    /// Somebody was signed in, and the user pool has refused to go on. Their data and their queue are kept for them.
+    case userPoolTokensInvalid
+    /// The identity pool has refused to go on.
+    case federatedTokensInvalid
+}
+
+/// What may happen to a session.
+enum SessionEvent: String, Sendable, Hashable, CaseIterable {
+    /// Credentials of a user were given.
+    case signedIn
+    /// Credentials of a guest were given.
+    case becameGuest
+    /// The server gave new ones for those that there were.
+    case refreshed
+    /// The server could not be asked.
+    case unreachable
+    /// The user pool refused.
+    case userPoolRefused
+    /// The identity pool refused.
+    case federatedRefused
+    /// Nothing is left of the credentials: all are in quarantine, or were removed.
+    case credentialsLost
+    /// The program has signed out.
+    case signedOut
+}
+
+extension SessionState {
+    /// The table of the article on sessions.
+    ///
+    /// - Returns: The next state; nil where the event is no event in this one, and nothing is to be stored: what arrives
+    ///   late, above all.
+    func after(_ event: SessionEvent) -> SessionState? {
+        switch (self, event) {
+        case (_, .unreachable): self
+        case (_, .signedIn): .signedIn
+        case (_, .signedOut): .signedOut
+        case (.unknown, .becameGuest), (.guest, .becameGuest), (.signedOut, .becameGuest),
+            (.federatedTokensInvalid, .becameGuest): .guest
+        case (.guest, .refreshed), (.signedIn, .refreshed): self
+        case (.signedIn, .userPoolRefused), (.federatedTokensInvalid, .userPoolRefused): .userPoolTokensInvalid
+        case (.signedIn, .federatedRefused), (.guest, .federatedRefused): .federatedTokensInvalid
+        case (.guest, .credentialsLost), (.signedIn, .credentialsLost), (.userPoolTokensInvalid, .credentialsLost),
+            (.federatedTokensInvalid, .credentialsLost): .signedOut
+        default: nil
+        }
+    }
+
+    /// Whether there should be credentials that can be used.
+    var hasCredentials: Bool { self == .signedIn || self == .guest }
+}

@@ -1,0 +1,63 @@
+public import Foundation
+package import LarderOperations
+
+/// What can be said of a partition's session and credentials without a key, and to anybody: nothing of it is secret.
+public struct SessionStatus: Sendable, Hashable {
+    /// Credentials of a kind.
+    public struct Kind: Sendable, Hashable {
+        /// `userPool` or `cloud`.
+        public var kind: String
+        /// When somebody signed in, and when they were last refreshed.
+        public var created: Date
+        public var updated: Date
+    }
+
+    /// What was put where nobody uses it.
+    public struct Quarantined: Sendable, Hashable {
+        /// `userPool`, `cloud`, or `partitionKey` where it was the key of them.
+        public var kind: String
+        /// A `QuarantineReason`'s name.
+        public var reason: String
+        public var time: Date
+    }
+
+    /// The partition's name.
+    public var partition: String
+    /// Its environment's name; nil where it has none.
+    public var environment: String?
+    /// Nil for whoever is not signed in.
+    public var user: String?
+    /// Whether somebody is signed in, since when, and why.
+    public var standing: SessionStanding
+    /// What is stored.
+    public var credentials: [Kind]
+    /// The id of the program's key that they are sealed with, at one remove.
+    public var sealedWith: String?
+    /// Oldest first.
+    public var quarantined: [Quarantined]
+}
+
+extension SessionStatus {
+    package init(_ overview: CredentialOverview) {
+        partition = overview.partition
+        environment = overview.environment
+        user = overview.user
+        standing = SessionStanding(overview.session)
+        credentials = overview.credentials.map { Kind(kind: $0.kind, created: $0.created, updated: $0.updated) }
+        sealedWith = overview.sealedWith
+        quarantined = overview.quarantined.map { Quarantined(kind: $0.kind, reason: $0.reason, time: $0.quarantined) }
+    }
+}
+
+extension Session {
+    /// What can be said without a key.
+    ///
+    /// - Throws: `.parked`, `operations.…`.
+    public func status() throws(LarderError) -> SessionStatus {
+        let overviews = try translating { () throws(OperationsError) in
+            try database.credentials.overview(of: partition)
+        }
+        return overviews.first.map { SessionStatus($0) } ?? SessionStatus(
+            partition: partition, standing: SessionStanding(nil), credentials: [], quarantined: [])
+    }
+}

@@ -1,0 +1,54 @@
+internal import Synchronization
+
+/// Work that is under way, for which any number of callers wait, each up to its own deadline. None of them ends it.
+final class Flight<Value: Sendable>: Sendable {
+    /// When whoever does the work is to be done with it.
+    let deadline: ContinuousClock.Instant
+    private let result = Mutex<Value?>(nil)
+    private let bell = Bell()
+
+    /// Begins the work, where it may block its thread.
+    init(
+        on executor: OutsideExecutor, until deadline: ContinuousClock.Instant,
+        _ work: @escaping @Sendable () async -> Value
+    ) {
+        self.deadline = deadline
+        Task.detached(executorPreference: executor) { self.finish(await work()) }
+    }
+
+    var isFinished: Bool { result.withLock { $0 != nil } }
+
+    /// What came of it; nil once the deadline has passed or the calling task was cancelled.
+    func value(until deadline: ContinuousClock.Instant) async -> Value? {
+        while true {
+            let count = bell.count
+            if let value = result.withLock({ $0 }) { return value }
+            guard .now < deadline, !Task.isCancelled else { return nil }
+            await bell.wait(past: count, for: deadline - .now)
+        }
+    }
+
+    private func finish(_ value: Value) {
+        result.withLock { $0 = value }
+        bell.ring()
+    }
+}
+
+/// Does work that is cancelled at its deadline, and returns when it has really ended: whoever goes on before that may do
+/// the same thing a second time. Nil never, unless the work was not begun.
+func cancelled<Value: Sendable>(
+    at deadline: ContinuousClock.Instant, _ work: @escaping @Sendable () async -> Value
+) async -> Value? {
+    await withTaskGroup(of: Value?.self) { group in
+        group.addTask { await work() }
+        group.addTask {
+            try? await Task.sleep(until: deadline, clock: .continuous)
+            return nil
+        }
+        while let ended = await group.next() {
+            group.cancelAll()
+            if let ended { return ended }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,10 @@
+extension LarderError.Code {
+    /// The deadline passed; the message says what was waited for, and who held it where that is known.
+    public static let timedOut = Self(rawValue: "larder.timedOut")
+    /// A lock of the store cannot be made or taken; the cause says why.
+    public static let lock = Self(rawValue: "larder.lock")
+}
+
+extension LarderError {
+    static var cancelled: LarderError { LarderError(.cancelled, "the task was cancelled") }
+}

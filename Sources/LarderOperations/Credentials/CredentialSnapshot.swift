@@ -1,0 +1,9 @@
+/// What a partition has of credentials, at one moment.
+package struct CredentialSnapshot: Sendable, Hashable {
+    package var key: StoredPartitionKey?
+    /// By kind.
+    package var credentials: [SealedCredential] = []
+    package var session: StoredSession?
+
+    package init() {}
+}

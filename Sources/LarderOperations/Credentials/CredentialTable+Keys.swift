@@ -1,0 +1,72 @@
+internal import GRDB
+
+extension CredentialTable {
+    /// Keeps a partition's key unless it has one.
+    ///
+    /// - Returns: The one that it has now.
+    package func keep(_ key: StoredPartitionKey) async throws(OperationsError) -> StoredPartitionKey {
+        try await database.write { db in
+            let owner = try db.partition(making: key.partition)
+            if let other = try Self.key(of: owner, named: key.partition, db) { return other }
+            try db.run(
+                "INSERT INTO partition_key (partition, sealed_with, sealed, created) VALUES (?, ?, ?, ?)",
+                [owner, key.sealedWith, key.sealed, key.created.milliseconds])
+            return key
+        }
+    }
+
+    /// The keys of all partitions.
+    package func keys() throws(OperationsError) -> [StoredPartitionKey] {
+        try database.read { try Self.keys($0) }
+    }
+
+    /// Seals the keys of all partitions anew, all or none.
+    ///
+    /// - Parameter seal: A key as it is to be stored; nil leaves it as it is. May be called more than once.
+    /// - Returns: The keys as they are now.
+    package func reseal(
+        _ seal: @escaping @Sendable (StoredPartitionKey) -> StoredPartitionKey?
+    ) async throws(OperationsError) -> [StoredPartitionKey] {
+        try await database.write { db in
+            for old in try Self.keys(db) {
+                guard let new = seal(old) else { continue }
+                try db.run(
+                    """
+                    UPDATE partition_key SET sealed_with = ?, sealed = ?
+                    WHERE partition = (SELECT id FROM partition WHERE name = ?)
+                    """, [new.sealedWith, new.sealed, old.partition])
+            }
+            return try Self.keys(db)
+        }
+    }
+
+    /// Destroys a partition's key, durably, and with it whatever was ever sealed with it: the credentials, those in
+    /// quarantine, and those in backups that are not older than the key. The rows themselves stay for whoever comes next.
+    ///
+    /// - Parameter deadline: How long to wait for readers, so that the log, in which the key may still be, is emptied.
+    /// - Returns: Whether the log was emptied. Where it was not, the next checkpoint does it.
+    @discardableResult
+    package func destroyKey(
+        of partition: String, until deadline: ContinuousClock.Instant
+    ) async throws(OperationsError) -> Bool {
+        try await database.write { db in
+            guard let owner = try db.partition(partition) else { return }
+            try db.run("DELETE FROM partition_key WHERE partition = ?", [owner])
+            try db.run(
+                "DELETE FROM quarantined_credential WHERE partition = ? AND kind = ?",
+                [owner, QuarantinedCredential.partitionKeyKind])
+        }
+        return try await database.emptyLog(until: deadline)
+    }
+
+    private static func keys(_ db: Database) throws -> [StoredPartitionKey] {
+        try db.rows("""
+            SELECT p.name, k.sealed_with, k.sealed, k.created FROM partition_key k JOIN partition p ON p.id = k.partition
+            ORDER BY p.id
+            """) { row in
+            StoredPartitionKey(
+                partition: try row.text(0), sealedWith: try row.text(1), sealed: try row.bytes(2),
+                created: try row.date(3))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package import Foundation
+internal import GRDB
+
+extension CredentialTable {
+    /// What is to be put into quarantine, and why.
+    package struct Suspect: Sendable, Hashable {
+        package var credential: SealedCredential
+        package var reason: String
+
+        package init(_ credential: SealedCredential, reason: String) {
+            self.credential = credential
+            self.reason = reason
+        }
+    }
+
+    /// Moves credentials where nobody uses them, and nobody waits for them.
+    ///
+    /// What was replaced since it was read stays where it is.
+    ///
+    /// - Parameters:
+    ///   - key: The partition's key, where that is what cannot be opened.
+    ///   - change: What becomes of the session where no credential is left.
+    /// - Returns: What was moved.
+    package func quarantine(
+        _ suspects: [Suspect], key: (key: StoredPartitionKey, reason: String)? = nil, in partition: String, now: Date,
+        session change: @escaping SessionChange
+    ) async throws(OperationsError) -> [QuarantinedCredential] {
+        try await database.write { db in
+            guard let owner = try db.partition(partition) else { return [] }
+            var moved: [QuarantinedCredential] = []
+            for suspect in suspects {
+                let (old, reason) = (suspect.credential, suspect.reason)
+                try db.run(
+                    "DELETE FROM credential WHERE partition = ? AND kind = ? AND sealed = ?",
+                    [owner, old.kind, old.sealed])
+                guard db.changesCount > 0 else { continue }
+                moved.append(
+                    try Self.put(old.kind, old.identity, old.sealed, reason, of: owner, named: partition, now, db))
+            }
+            if let (old, reason) = key {
+                try db.run("DELETE FROM partition_key WHERE partition = ? AND sealed = ?", [owner, old.sealed])
+                if db.changesCount > 0 {
+                    let kind = QuarantinedCredential.partitionKeyKind
+                    moved.append(
+                        try Self.put(kind, old.sealedWith, old.sealed, reason, of: owner, named: partition, now, db))
+                }
+            }
+            if !moved.isEmpty, try Self.credentials(of: owner, db).isEmpty { try Self.apply(change, to: owner, db) }
+            return moved
+        }
+    }
+
+    /// What is in quarantine, of a partition or of all, oldest first.
+    package func quarantined(in partition: String? = nil) throws(OperationsError) -> [QuarantinedCredential] {
+        try database.read { try Self.quarantined(in: partition, $0) }
+    }
+
+    /// What can be said of a partition, or of all, without a key.
+    package func overview(of partition: String? = nil) throws(OperationsError) -> [CredentialOverview] {
+        try database.read { db in
+            let quarantined = Dictionary(grouping: try Self.quarantined(in: partition, db), by: \.partition)
+            let owners = try db.rows("""
+                SELECT p.id, p.name, e.name, p.user FROM partition p LEFT JOIN environment e ON e.id = p.environment
+                WHERE ?1 IS NULL OR p.name = ?1 ORDER BY p.id
+                """, [partition]) { row in
+                (id: try row.integer(0), name: try row.text(1), environment: try row.optional(2, row.text),
+                    user: try row.optional(3, row.text))
+            }
+            return try owners.map { owner in
+                CredentialOverview(
+                    partition: owner.name, environment: owner.environment, user: owner.user,
+                    session: try Self.session(of: owner.id, db),
+                    credentials: try Self.credentials(of: owner.id, db).map {
+                        .init(kind: $0.kind, identity: $0.identity, created: $0.created, updated: $0.updated)
+                    },
+                    sealedWith: try Self.key(of: owner.id, named: owner.name, db)?.sealedWith,
+                    quarantined: quarantined[owner.name] ?? [])
+            }
+        }
+    }
+
+    private static func put(
+        _ kind: String, _ identity: String, _ sealed: [UInt8], _ reason: String, of owner: Int64,
+        named partition: String, _ now: Date, _ db: Database
+    ) throws -> QuarantinedCredential {
+        try db.run(
+            """
+            INSERT INTO quarantined_credential (partition, kind, identity, sealed, reason, quarantined)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, [owner, kind, identity, sealed, reason, now.milliseconds])
+        return QuarantinedCredential(
+            id: db.lastInsertedRowID, partition: partition, kind: kind, identity: identity, reason: reason,
+            quarantined: Date(milliseconds: now.milliseconds))
+    }
+
+    private static func quarantined(in partition: String?, _ db: Database) throws -> [QuarantinedCredential] {
+        try db.rows("""
+            SELECT q.id, p.name, q.kind, q.identity, q.reason, q.quarantined
+            FROM quarantined_credential q JOIN partition p ON p.id = q.partition
+            WHERE ?1 IS NULL OR p.name = ?1 ORDER BY q.id
+            """, [partition]) { row in
+            QuarantinedCredential(
+                id: try row.integer(0), partition: try row.text(1), kind: try row.text(2), identity: try row.text(3),
+                reason: try row.text(4), quarantined: try row.date(5))
+        }
+    }
+}

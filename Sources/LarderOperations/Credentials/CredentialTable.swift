@@ -1,0 +1,128 @@
+internal import Foundation
+internal import GRDB
+
+/// Sealed credentials, the sealed keys of partitions, and whether somebody is signed in.
+///
+/// Nothing is opened here. Each call is one transaction.
+package struct CredentialTable: Sendable {
+    let database: OperationsDatabase
+
+    /// What became of a write that others may have been quicker than.
+    package enum Outcome: Sendable, Hashable {
+        case stored
+        /// The partition's credentials are not those that were expected; nothing was changed.
+        case changed
+        /// The partition has no key, or another than the one that sealed them; nothing was changed.
+        case otherKey
+    }
+
+    /// What a partition has, at one moment.
+    package func snapshot(of partition: String) throws(OperationsError) -> CredentialSnapshot {
+        try database.read { db in
+            var snapshot = CredentialSnapshot()
+            guard let owner = try db.partition(partition) else { return snapshot }
+            snapshot.key = try Self.key(of: owner, named: partition, db)
+            snapshot.credentials = try Self.credentials(of: owner, db)
+            snapshot.session = try Self.session(of: owner, db)
+            return snapshot
+        }
+    }
+
+    /// Whether somebody is signed in; nil where nothing is known.
+    package func session(of partition: String) throws(OperationsError) -> StoredSession? {
+        try database.read { db in try db.partition(partition).flatMap { try Self.session(of: $0, db) } }
+    }
+
+    /// Stores a partition's credentials in the place of those it has, and what becomes of its session.
+    ///
+    /// - Parameters:
+    ///   - key: What they are sealed with, which must still be the partition's.
+    ///   - expected: What must be there; nil for whatever is.
+    package func replace(
+        in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
+        expecting expected: [SealedCredential]? = nil, session change: @escaping SessionChange
+    ) async throws(OperationsError) -> Outcome {
+        try await database.write { db in
+            let owner = try db.partition(making: partition)
+            // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
+            guard try Self.key(of: owner, named: partition, db)?.created == key.created else { return .otherKey }
+            if let expected, try Self.credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) {
+                return .changed
+            }
+            let kinds = Set(credentials.map(\.kind))
+            for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {
+                try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])
+            }
+            for new in credentials {
+                try db.run(
+                    """
+                    INSERT INTO credential (partition, kind, identity, sealed, created, updated)
+                    VALUES (?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (partition, kind) DO UPDATE
+                    SET identity = excluded.identity, sealed = excluded.sealed, updated = excluded.updated
+                    """,
+                    [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
+            }
+            try Self.apply(change, to: owner, db)
+            return .stored
+        }
+    }
+
+    /// Changes a partition's session.
+    ///
+    /// - Parameter expected: The credentials that must be there; nil for whatever is.
+    /// - Returns: What it is now.
+    @discardableResult
+    package func changeSession(
+        of partition: String, expecting expected: [SealedCredential]? = nil, _ change: @escaping SessionChange
+    ) async throws(OperationsError) -> StoredSession? {
+        try await database.write { db in
+            let owner = try db.partition(making: partition)
+            let isExpected = try expected.map { try Self.credentials(of: owner, db).map(\.sealed) == $0.map(\.sealed) }
+            if isExpected ?? true { try Self.apply(change, to: owner, db) }
+            return try Self.session(of: owner, db)
+        }
+    }
+
+    /// Destroys a partition's credentials. What is in quarantine stays.
+    package func forget(
+        in partition: String, session change: @escaping SessionChange
+    ) async throws(OperationsError) {
+        try await database.write { db in
+            let owner = try db.partition(making: partition)
+            try db.run("DELETE FROM credential WHERE partition = ?", [owner])
+            try Self.apply(change, to: owner, db)
+        }
+    }
+
+    static func apply(_ change: SessionChange, to owner: Int64, _ db: Database) throws {
+        guard let new = change(try session(of: owner, db)) else { return }
+        try db.run(
+            "INSERT OR REPLACE INTO session (partition, state, reason, changed) VALUES (?, ?, ?, ?)",
+            [owner, new.state, new.reason, new.changed.milliseconds])
+    }
+
+    static func key(of owner: Int64, named partition: String, _ db: Database) throws -> StoredPartitionKey? {
+        try db.row("SELECT sealed_with, sealed, created FROM partition_key WHERE partition = ?", [owner]) { row in
+            StoredPartitionKey(
+                partition: partition, sealedWith: try row.text(0), sealed: try row.bytes(1), created: try row.date(2))
+        }
+    }
+
+    static func credentials(of owner: Int64, _ db: Database) throws -> [SealedCredential] {
+        try db.rows(
+            "SELECT kind, identity, sealed, created, updated FROM credential WHERE partition = ? ORDER BY kind", [owner]
+        ) { row in
+            SealedCredential(
+                kind: try row.text(0), identity: try row.text(1), sealed: try row.bytes(2), created: try row.date(3),
+                updated: try row.date(4))
+        }
+    }
+
+    static func session(of owner: Int64, _ db: Database) throws -> StoredSession? {
+        try db.row("SELECT state, reason, changed FROM session WHERE partition = ?", [owner]) { row in
+            StoredSession(
+                state: try row.text(0), reason: try row.optional(1, row.text), changed: try row.date(2))
+        }
+    }
+}
