@@ -5,7 +5,8 @@ internal import GRDB
 ///
 /// Other processes have the database open, and have mutations under way. What happened since the backup happened: what
 /// the store knows of a mutation, that it is in flight, answered or settled, is newer than what the backup says, and
-/// stays. Rows are copied one by one, so that this is one transaction like others: SQLite's online backup into the live
+/// stays. Nor do keys, credentials and sessions come back: one that was replaced since would be taken for a stolen one by
+/// whoever issued it, and one that was destroyed was to be gone. Rows are copied one by one, so that this is one transaction like others: SQLite's online backup into the live
 /// file would be one too, but whatever is settled between reading the outcomes and writing the pages would be pending
 /// again.
 struct Restoration {
@@ -24,7 +25,6 @@ struct Restoration {
         try requireSameStore()
         try restoreEnvironments()
         try restorePartitions()
-        try restoreCredentials()
         try restoreWatchers()
         try restoreOutcomes()
         try restoreMutations()
@@ -88,22 +88,6 @@ struct Restoration {
             SELECT 1, r.new, c.number, c.switched FROM backup.current_partition c
             LEFT JOIN temp.restored_partition r ON r.old = c.partition
             """)
-    }
-
-    /// A credential that was replaced since must not come back: whoever issued it may take its use for theft. So of a
-    /// partition that has a key or a session, nothing is brought back of these.
-    private func restoreCredentials() throws {
-        let bare = """
-            FROM temp.restored_partition r WHERE r.new NOT IN (SELECT partition FROM main.partition_key)
-                AND r.new NOT IN (SELECT partition FROM main.session)
-                AND r.new NOT IN (SELECT partition FROM main.credential)
-            """
-        let partitions = try db.rows("SELECT r.old, r.new \(bare)") { (try $0.integer(0), try $0.integer(1)) }
-        for (old, new) in partitions {
-            for table in ["partition_key", "credential", "session"] {
-                try copy(table, "partition = ?", [old], as: new)
-            }
-        }
     }
 
     private func restoreWatchers() throws {

@@ -107,6 +107,17 @@ package final class OperationsDatabase: Sendable {
 
     /// Makes a write on the caller's thread, in a transaction of its own, and returns when it is on disk.
     func writeNow<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try transaction(.commit, body)
+    }
+
+    /// Makes a write as `writeNow`, and takes it back.
+    func rehearse<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try transaction(.rollback, body)
+    }
+
+    private func transaction<Value>(
+        _ end: Database.TransactionCompletion, _ body: (Database) throws -> Value
+    ) throws(OperationsError) -> Value {
         try requireOpen()
         guard !options.isReadOnly else { throw OperationsError.readOnly }
         return try translated {
@@ -114,7 +125,7 @@ package final class OperationsDatabase: Sendable {
                 var value: Value?
                 try db.inTransaction(.immediate) {
                     value = try body(db)
-                    return .commit
+                    return end
                 }
                 guard let value else { throw OperationsError(.storage, "a transaction ended without its value") }
                 return value

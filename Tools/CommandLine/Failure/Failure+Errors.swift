@@ -73,10 +73,12 @@ extension Failure {
 extension ExitStatus {
     fileprivate init(_ code: OperationsError.Code) {
         self = switch code {
-        case .notFound: .miss
+        case .notFound, .unknownEnvironment: .miss
         case .invalid, .unknownTemporaryID: .usage
         case .damaged, .foreign, .migrationChanged, .migrationMissing, .damagedBackup: .damaged
-        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup: .refused
+        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup,
+            .environmentChanged, .environmentInUse, .occupied, .otherPartition:
+            .refused
         default: .failure
         }
     }
@@ -84,7 +86,7 @@ extension ExitStatus {
     fileprivate init(_ code: LarderError.Code) {
         self = switch code {
         case .miss, .deleted: .miss
-        case .schema, .syntax, .operation, .variables, .data: .usage
+        case .schema, .syntax, .operation, .variables, .data, .environment: .usage
         default: .failure
         }
     }

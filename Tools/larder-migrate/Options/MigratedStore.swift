@@ -52,9 +52,42 @@ struct MigratedStore {
     func status() throws -> StoreStatus { try StoreStatus(of: url, options: options) }
 
     /// Runs `body` while nobody else changes the store's schema, its formats or all of its content.
-    func withLock<Result>(for verb: String, _ body: (MigrationLock) throws -> Result) throws -> Result {
+    func withLock<Result>(
+        for verb: String, _ body: (MigrationLock) async throws -> Result
+    ) async throws -> Result {
         let lock = try MigrationLock.take(in: url, for: "larder-migrate \(verb)", within: options.lockDeadline)
         defer { lock.release() }
-        return try body(lock)
+        return try await body(lock)
+    }
+
+    enum Access { case reading, writing }
+
+    /// Runs `body` with the database, which must have all migrations: opening for writing would apply those that it
+    /// lacks, without a backup.
+    func withDatabase<Result>(
+        _ access: Access, _ body: (OperationsDatabase) async throws -> Result
+    ) async throws -> Result {
+        guard hasDatabase else {
+            throw OperationsError(
+                .missing, "nothing was ever to be kept in this store: it has no larder.sqlite, and no environments")
+        }
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = access == .reading
+        options.busyTimeout = self.options.lockDeadline
+        options.schema = .asItIs
+        let database = try OperationsDatabase(folder: url, options: options)
+        do {
+            if let pending = try database.schemaStatus().pending.first {
+                throw OperationsError(
+                    .pending, "migration \(pending.label) is yet to be applied; larder-migrate up does it")
+            }
+            let result = try await body(database)
+            try database.close()
+            return result
+        } catch {
+            // What failed first is what is told.
+            try? database.close()
+            throw error
+        }
     }
 }

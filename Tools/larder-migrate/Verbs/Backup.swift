@@ -23,7 +23,7 @@ struct Backup: Verb {
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
         let backups = to.map { URL(filePath: $0) } ?? MigrationPlan.backupFolder(of: store.url)
-        let backup = try make(of: store, into: backups)
+        let backup = try await make(of: store, into: backups)
         let omitted = backup.manifest.partitions.filter { $0.omitted != nil }
         for partition in omitted {
             output.note("the cache of partition \(partition.name) is left out: \(partition.omitted ?? "")")
@@ -40,9 +40,9 @@ struct Backup: Verb {
     }
 
     /// Under the lock, or half of what somebody restores would be in it; without it where nothing may be written.
-    private func make(of store: MigratedStore, into backups: URL) throws -> StoreBackup {
+    private func make(of store: MigratedStore, into backups: URL) async throws -> StoreBackup {
         do {
-            return try store.withLock(for: "backup") { _ in
+            return try await store.withLock(for: "backup") { _ in
                 try StoreBackup.make(of: store.url, into: backups, options: store.options)
             }
         } catch let error as OperationsError where error.code == .notWritable {

@@ -16,7 +16,7 @@ struct Baseline: Verb {
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
-        let entries = try store.withLock(for: "baseline") { lock in
+        let entries = try await store.withLock(for: "baseline") { lock in
             try OperationsDatabase.baseline(
                 folder: store.url, holding: lock, waiting: store.options.lockDeadline)
         }

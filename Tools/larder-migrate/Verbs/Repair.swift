@@ -27,7 +27,7 @@ struct Repair: Verb {
             return
         }
         try confirm(store, output)
-        let (repair, report) = try store.withLock(for: "repair") { lock in
+        let (repair, report) = try await store.withLock(for: "repair") { lock in
             let repair = try StoreRepair(of: store.url, options: store.options)
             return (repair, try repair.carryOut(on: store.url, holding: lock, options: store.options))
         }

@@ -25,7 +25,7 @@ struct Restore: Verb {
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         let backup = try StoreBackup(at: URL(filePath: folder))
         try store.requireConfirmed(confirmation, to: "restore a backup", output)
-        let report = try store.withLock(for: "restore") { lock in
+        let report = try await store.withLock(for: "restore") { lock in
             try StoreRestoration.bringBack(
                 backup, to: store.url, backingUpInto: self.backup.folder(of: store.url), holding: lock,
                 options: store.options)

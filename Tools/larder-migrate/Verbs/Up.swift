@@ -22,7 +22,7 @@ struct Up: Verb {
             return try output.result(
                 .object([("steps", .array([])), ("backup", .null)]), text: "nothing was to be done")
         }
-        let (plan, made) = try store.withLock(for: "up") { lock in
+        let (plan, made) = try await store.withLock(for: "up") { lock in
             try MigrationPlan.carryOut(
                 on: store.url, backingUpInto: folder, holding: lock, options: store.options)
         }

@@ -1,17 +1,21 @@
 import Foundation
-import LarderCommandLine
 
 /// A file that an argument names.
-struct InputFile {
+package struct InputFile {
     /// More than any response may have.
-    static let limit = 1 << 30
+    package static let limit = 1 << 30
 
     /// What it is for: "the operation".
-    let role: String
-    let path: String
+    package let role: String
+    package let path: String
+
+    package init(role: String, path: String) {
+        self.role = role
+        self.path = path
+    }
 
     /// The bytes; of standard input where the path is `-`.
-    func bytes() throws(Failure) -> [UInt8] {
+    package func bytes() throws(Failure) -> [UInt8] {
         if path == "-" { return try read(.standardInput) }
         guard !path.isEmpty else { throw unusable("its name is empty") }
         var isFolder: ObjCBool = false
@@ -24,7 +28,7 @@ struct InputFile {
         return try read(file)
     }
 
-    func text() throws(Failure) -> String {
+    package func text() throws(Failure) -> String {
         let bytes = try bytes()
         guard !bytes.isEmpty else { throw unusable("it is empty") }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw unusable("it is not a text in UTF-8") }
@@ -43,7 +47,7 @@ struct InputFile {
         return bytes
     }
 
-    func unusable(_ reason: String) -> Failure {
+    package func unusable(_ reason: String) -> Failure {
         Failure(usage: "\(role) \(path == "-" ? "on standard input" : path): \(reason)", code: .file)
     }
 }
