@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
+        .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -56,7 +57,7 @@ let package = Package(
         .target(
             name: "LarderOperations",
             dependencies: [
-                "LarderMigrations", "LarderGraphQL",
+                "LarderMigrations", "LarderGraphQL", "LarderLMDB",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 // The C functions by which a row's columns are read.
@@ -101,10 +102,29 @@ let package = Package(
         ),
 
         // The programs.
+        .target(
+            name: "LarderCommandLine",
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tools/CommandLine",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "LarderMigrateCommand",
+            dependencies: [
+                "LarderCommandLine", "Larder", "LarderOperations", "LarderRecords",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tools/larder-migrate",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL",
+                "LarderCommandLine", "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB",
+                "LarderGraphQL",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder",
@@ -206,6 +226,22 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "larder-migrate-crash",
+            dependencies: ["Larder", "LarderOperations", "LarderRecords"],
+            path: "Tests/MigrateCrash",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderMigrateTests",
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations", "LarderMigrateCommand",
+                "larder-migrate-crash", "LarderTestSupport",
+                // To make databases as other programs, or other versions, would.
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

@@ -1,5 +1,15 @@
 -- Backends, who works with them, which is the current one, and what proves that somebody may.
 
+-- Which store this is, so that another's backup is not taken for its own.
+CREATE TABLE store (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    identity BLOB NOT NULL CHECK (length(identity) = 16),
+    -- the last backup that was brought back, by a token of that occasion; null: none ever was
+    restoration TEXT
+) STRICT;
+
+INSERT INTO store (only, identity) VALUES (1, randomblob(16));
+
 CREATE TABLE environment (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,

@@ -1,6 +1,9 @@
 import ArgumentParser
+import LarderCommandLine
 
 struct LarderTool: ParsableCommand {
+    static let tool = Output.Tool(name: "larder", version: 1)
+
     static let configuration = CommandConfiguration(
         commandName: "larder",
         abstract: "Looks into the store of a GraphQL program, feeds it and keeps it in order.",

@@ -1,10 +1,10 @@
-internal import LarderOperations
+package import LarderOperations
 
 extension BackendEnvironment {
     /// As it is stored.
     ///
     /// - Throws: `.environment` where it cannot be used.
-    var draft: EnvironmentDraft {
+    package var draft: EnvironmentDraft {
         get throws(LarderError) {
             try validate()
             return EnvironmentDraft(

@@ -48,6 +48,8 @@ public struct LarderError: Error, Sendable {
         public static let unknownUpdater = Code(rawValue: "larder.unknownUpdater")
         /// Queued mutations cannot be sent from here; the cause says why.
         public static let notRunnable = Code(rawValue: "larder.notRunnable")
+        /// A backup cannot be made, or cannot be brought back, for a reason of its own; the message says which.
+        public static let backup = Code(rawValue: "larder.backup")
         /// The task was cancelled.
         public static let cancelled = Code(rawValue: "larder.cancelled")
     }

@@ -119,6 +119,7 @@ public final class Store: Sendable {
     }
 
     private func open(_ name: String) throws(LarderError) -> Partition {
+        try StoreRestoration.finish(folder, partition: name, options: options)
         var options = options.records
         options.openedBy = openedBy
         options.layerFailed = { [logger = self.options.logger] failure in

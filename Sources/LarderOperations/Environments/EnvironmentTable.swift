@@ -80,6 +80,17 @@ package struct EnvironmentTable: Sendable {
         try database.writeNow { try EnvironmentTransaction(db: $0).enter(destination, leaving: work, now: now) }
     }
 
+    /// What `enter` would do, or `leave` with nil, worked out by doing it and taking it back: nothing is written.
+    package func rehearse(
+        _ destination: Destination?, leaving work: PendingWork, now: Date
+    ) throws(OperationsError) -> SwitchReport {
+        try database.rehearse { db in
+            let transaction = EnvironmentTransaction(db: db)
+            guard let destination else { return try transaction.leave(work, now: now) }
+            return try transaction.enter(destination, leaving: work, now: now)
+        }
+    }
+
     /// Leaves the current partition, and enters none.
     @discardableResult
     package func leave(_ work: PendingWork, now: Date) async throws(OperationsError) -> SwitchReport {

@@ -23,6 +23,15 @@ extension OperationsError {
         package static let migrationFailed = Code(rawValue: "operations.migrationFailed")
         /// Migrations are yet to be applied, and the database was opened for reading only.
         package static let pending = Code(rawValue: "operations.pending")
+        /// Another program, or another thread, changes the store's schema or all of its content, and did so past the
+        /// deadline; the message names it.
+        package static let migrationLocked = Code(rawValue: "operations.migrationLocked")
+        /// The schema is none that this library knows, so that no history can be put down for it.
+        package static let unknownSchema = Code(rawValue: "operations.unknownSchema")
+        /// The backup is of another store.
+        package static let foreignBackup = Code(rawValue: "operations.foreignBackup")
+        /// The backup is damaged, or is none.
+        package static let damagedBackup = Code(rawValue: "operations.damagedBackup")
         /// Nothing is there to be opened.
         package static let missing = Code(rawValue: "operations.missing")
         /// The file or its folder cannot be written, or the database was opened for reading only.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct SchemaOptions: ParsableArguments {
     @Option(name: .customLong("schema"), help: ArgumentHelp(

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderCommandLine
 import LarderRecords
 
 /// The folder that `--store` names.

@@ -1,6 +1,7 @@
 public import ArgumentParser
 import Foundation
 public import Larder
+import LarderCommandLine
 import LarderHTTP
 import LarderRecords
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 import LarderRecords
 
 struct Info: Verb {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct Query: Verb {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct Watch: Verb {
     static let configuration = CommandConfiguration(

@@ -1,0 +1,5 @@
+import LarderCommandLine
+
+extension StoreOptions {
+    func folder() throws(Failure) -> StoreFolder { try StoreFolder(url: url()) }
+}
