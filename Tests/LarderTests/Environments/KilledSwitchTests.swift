@@ -60,7 +60,8 @@ struct KilledSwitchTests {
         #expect(try database.check().problems == [], comment)
         let current = try store.current()
         #expect(current != nil, comment)
-        #expect(try store.partition().mutations().allSatisfy { $0.state == .pending }, comment)
+        let pending = try store.partition().mutations()
+        #expect(pending.allSatisfy { $0.state == .pending }, comment)
         let there = try database.mutations.list().map { "\(MutationID($0.id))" }
         #expect(Set(there).count == there.count, comment)
         #expect(queued.subtracting(there).isEmpty, comment)
