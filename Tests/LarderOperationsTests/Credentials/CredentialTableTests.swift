@@ -20,24 +20,27 @@ struct CredentialTableTests {
     func replace() async throws {
         try await withOperations { database in
             let table = database.credentials
-            #expect(try await table.replace(in: app, with: [credential("a")], key: key(), session: signedIn) == .otherKey)
-            #expect(try table.snapshot(of: app) == CredentialSnapshot())
-            #expect(try await table.keep(key()) == key())
-            #expect(try await table.keep(key(at: after(1))) == key())
-            let (a, b) = (credential("a"), credential("b", "cloud"))
-            #expect(try await table.replace(in: app, with: [a, b], key: key(), session: signedIn) == .stored)
-            #expect(try table.snapshot(of: app).credentials == [b, a])
-            #expect(try table.session(of: app)?.state == "signedIn")
-            let new = credential("c")
-            #expect(
-                try await table.replace(in: app, with: [new], key: key(), expecting: [a], session: { _ in nil })
-                    == .changed)
-            #expect(
-                try await table.replace(in: app, with: [new], key: key(at: after(1)), session: { _ in nil }) == .otherKey)
-            #expect(
-                try await table.replace(in: app, with: [new], key: key(), expecting: [b, a], session: { _ in nil })
-                    == .stored)
-            #expect(try table.snapshot(of: app).credentials == [new])
+            let same: SessionChange = { _ in nil }
+            let (a, b, new) = (credential("a"), credential("b", "cloud"), credential("c"))
+            var outcome = try await table.replace(in: app, with: [a], key: key(), session: signedIn)
+            #expect(outcome == .otherKey)
+            let nothing = try table.snapshot(of: app)
+            #expect(nothing == CredentialSnapshot())
+            let kept = [try await table.keep(key()), try await table.keep(key(at: after(1)))]
+            #expect(kept == [key(), key()])
+            outcome = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
+            #expect(outcome == .stored)
+            let first = try table.snapshot(of: app)
+            #expect(first.credentials == [b, a])
+            #expect(first.session?.state == "signedIn")
+            outcome = try await table.replace(in: app, with: [new], key: key(), expecting: [a], session: same)
+            #expect(outcome == .changed)
+            outcome = try await table.replace(in: app, with: [new], key: key(at: after(1)), session: same)
+            #expect(outcome == .otherKey)
+            outcome = try await table.replace(in: app, with: [new], key: key(), expecting: [b, a], session: same)
+            #expect(outcome == .stored)
+            let second = try table.snapshot(of: app)
+            #expect(second.credentials == [new])
         }
     }
 
