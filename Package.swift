@@ -156,7 +156,11 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-demo",
-            dependencies: ["Larder", "LarderHTTP", "RecipeServer"],
+            dependencies: [
+                "Larder", "LarderHTTP", "RecipeServer",
+                // To tamper with larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             path: "Tools/larder-demo",
             swiftSettings: strict
         ),
