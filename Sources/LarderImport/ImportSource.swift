@@ -54,7 +54,7 @@ package struct ImportSource {
         if let file = files.records {
             let cache = try SourceCache(file, limits)
             let writer = StoreWriter(partition?.records, schema, isDryRun: isDryRun)
-            var run = CacheImport(cache: cache, schema: schema, style: format.keyStyle, writer: writer)
+            let run = CacheImport(cache: cache, schema: schema, style: format.keyStyle, writer: writer)
             try await run.run(&report)
             try cache.database.requireUnchanged()
         }

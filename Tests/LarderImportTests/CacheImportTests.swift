@@ -198,6 +198,26 @@ struct CacheImportTests {
         }
     }
 
+    @Test("An object that does not say its type is of the type that the schema gives; what is known of it stays")
+    func inferred() async throws {
+        try await withRecipeBox { app, folder in
+            let title = GraphQLFragment("fragment F on Recipe { title rating author { name } }")
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Bread"])
+            let file = try apollo(folder, [
+                "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"x"},"latest":[{"$reference":"x"}]}"#,
+                "x": #"{"id":"1","title":"Soup","rating":3,"author":{"$reference":"x.author"}}"#,
+                "x.author": #"{"id":"a","name":"Ada"}"#,
+            ])
+            let report = try await source(file).run(into: app)
+            #expect(report.objects == .init(taken: 2) && report.fields == .init(taken: 3, present: 1))
+            #expect(report.omissions.map(\.reason) == [.noType], "of an interface any object might be meant")
+            let recipe = try app.read("Recipe:1", title)
+            #expect(
+                String(decoding: recipe.json, as: UTF8.self)
+                    == #"{"title":"Bread","rating":3,"author":{"name":"Ada"}}"#)
+        }
+    }
+
     @Test("What only some elements of a list know is left out, and said")
     func uneven() async throws {
         try await withRecipeBox { app, folder in
