@@ -75,6 +75,17 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // What a store takes over from the caches of other libraries.
+        .target(
+            name: "LarderImport",
+            dependencies: [
+                "Larder", "LarderRecords", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+                // Their files are opened as only SQLite's C functions can: without a trace.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "LarderHTTP",
             dependencies: [
@@ -125,6 +136,7 @@ let package = Package(
             dependencies: [
                 "CAllocations", "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -184,7 +196,7 @@ let package = Package(
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
-            dependencies: ["Larder", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
+            dependencies: ["Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
             path: "Tests/Crash",
             swiftSettings: strict
         ),
@@ -193,6 +205,16 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
                 // To hold, damage and look into larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderImportTests",
+            dependencies: [
+                "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
+                "LarderTestSupport",
+                // To make the files that other libraries would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict

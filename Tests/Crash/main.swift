@@ -18,11 +18,16 @@ import LarderTestSupport
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
 //     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
 //                                       queues mutations and sends them, until it is killed: see Mutations
+//     larder-crash STORE switch SEED    switches between environments, queues and signs in there, until it is killed:
+//                                       see Switching
 //     larder-crash STORE power MARKS SEED N
 //                                       works through N lives that each end well, while it is recorded: see
 //                                       PowerLossLoad
 //     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
 //                                       does that beside others, until there is a file END and nothing is left
+//     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
+//                                       asks for credentials once at each hour of the clock: see RefreshLoad
+//     larder-crash STORE rotate [STEP]  changes the program's key again and again, until it is killed: see RotationLoad
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -81,6 +86,8 @@ case "mutate":
         in: folder,
         server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
         accepting: count, killedAfter: step.map { ($0, Int(arguments[8]) ?? 1) }, seed: seed)
+case "switch":
+    try await Switching.run(in: folder, seed: UInt64(argument) ?? 1)
 case "power":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let marks = try Marks(URL(filePath: argument))
@@ -130,6 +137,14 @@ case "fullqueue":
 case "stranger":
     guard let work = Stranger.Work(rawValue: argument) else { exit(2) }
     try await Stranger(folder: folder, work: work).run()
+case "refresh":
+    guard arguments.count > 6, let rounds = Int(arguments[5]) else { exit(2) }
+    try await RefreshLoad(
+        folder: folder, ledger: TokenLedger(URL(filePath: argument)), clock: URL(filePath: arguments[4]),
+        isHanging: arguments[6] == "hanging"
+    ).run(rounds: rounds)
+case "rotate":
+    try await RotationLoad(folder: folder).run(killedAfter: argument)
 case "load":
     guard let load = Load(rawValue: argument) else { exit(2) }
     try await load.run(folder)

@@ -23,7 +23,8 @@ struct ErrorCodesTests {
     private func codes(in text: String, declaredAs start: String) -> [String] {
         text.components(separatedBy: start).dropFirst().compactMap { rest in
             let code = String(rest.prefix { $0.isASCII && $0.isLetter || $0 == "." })
-            return ["larder.", "operations.", "records.", "transport."].contains(where: code.hasPrefix) ? code : nil
+            return ["larder.", "identity.", "keys.", "operations.", "records.", "transport."].contains(where: code.hasPrefix)
+                ? code : nil
         }
     }
 

@@ -36,6 +36,8 @@ public struct LarderError: Error, Sendable {
         public static let parked = Code(rawValue: "larder.parked")
         /// An environment's definition, or its configuration file, cannot be used.
         public static let environment = Code(rawValue: "larder.environment")
+        /// What was forgotten is still on disk; the cause says why.
+        public static let notRemoved = Code(rawValue: "larder.notRemoved")
         /// No environment is chosen.
         public static let noEnvironment = Code(rawValue: "larder.noEnvironment")
         /// The mutation is neither applied nor set aside yet; it goes on.

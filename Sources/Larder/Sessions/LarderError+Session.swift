@@ -1,12 +1,12 @@
 extension LarderError.Code {
     /// Nobody is signed in, and nobody has signed in by the deadline; the message has the state and its reason.
-    public static let notSignedIn = Self(rawValue: "larder.notSignedIn")
+    public static let notSignedIn = LarderError.Code(rawValue: "larder.notSignedIn")
     /// The program has ended the wait for a sign-in.
-    public static let waitReleased = Self(rawValue: "larder.waitReleased")
+    public static let waitReleased = LarderError.Code(rawValue: "larder.waitReleased")
     /// What was asked does not fit the session's state, such as becoming a guest while a user is signed in.
-    public static let sessionState = Self(rawValue: "larder.sessionState")
+    public static let sessionState = LarderError.Code(rawValue: "larder.sessionState")
     /// There is no identity provider, and one was needed.
-    public static let noIdentityProvider = Self(rawValue: "larder.noIdentityProvider")
+    public static let noIdentityProvider = LarderError.Code(rawValue: "larder.noIdentityProvider")
 }
 
 extension LarderError {

@@ -97,14 +97,13 @@ public final class Session: Sendable {
     /// each one between. Ends when the partition is parked.
     public var changes: AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
-        let now = state
         let number = watching.withLock { watching -> Int? in
             guard !watching.isClosed else { return nil }
+            // Read where nobody else publishes, so that what is published last is the newest.
+            publish((try? stored()) ?? .unknown, in: &watching)
             watching.next += 1
             watching.streams[watching.next] = continuation
-            // Whatever came since it was read is published to this one as well.
-            continuation.yield(watching.streams.count > 1 ? watching.published ?? now : now)
-            if watching.streams.count == 1 { watching.published = now }
+            continuation.yield(watching.published ?? .unknown)
             return watching.next
         }
         guard let number else {
@@ -114,25 +113,29 @@ public final class Session: Sendable {
         continuation.onTermination = { [weak self] _ in
             _ = self?.watching.withLock { $0.streams.removeValue(forKey: number) }
         }
-        noticeChanges()
         return stream
     }
 
     /// Looks whether the state has changed, in another process above all, and tells whoever follows it. Reads one row; does
     /// nothing where that cannot be read.
     public func noticeChanges() {
-        // Read where nobody else publishes, so that what is published last is the newest.
-        let isOther = watching.withLock { watching in
-            guard !watching.isClosed, let stored = try? database.credentials.session(of: partition) else {
-                return watching.published == nil
-            }
-            let state = SessionStanding(stored).state
-            guard watching.published != state else { return false }
-            watching.published = state
-            for continuation in watching.streams.values { continuation.yield(state) }
-            return true
+        let hasChanged = watching.withLock { watching in
+            guard !watching.isClosed, let state = try? stored() else { return false }
+            return publish(state, in: &watching)
         }
-        if isOther { bell.ring() }
+        if hasChanged { bell.ring() }
+    }
+
+    private func stored() throws(OperationsError) -> SessionState {
+        SessionStanding(try database.credentials.session(of: partition)).state
+    }
+
+    @discardableResult
+    private func publish(_ state: SessionState, in watching: inout Watching) -> Bool {
+        guard watching.published != state else { return false }
+        watching.published = state
+        for continuation in watching.streams.values { continuation.yield(state) }
+        return true
     }
 
     /// Ends the waits of all who wait for somebody to sign in: they get `larder.waitReleased`.

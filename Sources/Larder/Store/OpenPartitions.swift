@@ -128,6 +128,9 @@ final class OpenPartitions: Sendable {
         }
     }
 
+    /// Takes a partition out, to be closed; nil where it is not open.
+    func remove(_ name: String) -> Partition? { state.withLock { $0.open.removeValue(forKey: name) } }
+
     private func unparked() -> [PartitionCore] {
         state.withLock { $0.open.values.map(\.core).filter { !$0.isParked } }
     }

@@ -13,10 +13,12 @@ extension Store {
     }
 
     /// Opens the record cache of a store alone, for work on it that needs no schema.
-    package static func openCache(at folder: URL, options: Options = Options()) throws(LarderError) -> RecordCache {
+    package static func openCache(
+        at folder: URL, partition: String = unnamedPartition, options: Options = Options()
+    ) throws(LarderError) -> RecordCache {
         do {
             return try RecordCache(
-                folder: cacheFolder(of: folder).path, stamp: unnamedPartition, options: options.records)
+                folder: cacheFolder(of: folder, partition: partition).path, stamp: partition, options: options.records)
         } catch { throw LarderError(error) }
     }
 }

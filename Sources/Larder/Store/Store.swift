@@ -110,7 +110,7 @@ public final class Store: Sendable {
     }
 
     /// Opens a partition, whether or not it is the current one.
-    func partition(
+    package func partition(
         named name: String, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         let partition = try partitions.partition(name) { () throws(LarderError) in try open(name) }

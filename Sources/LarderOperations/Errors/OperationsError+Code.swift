@@ -77,6 +77,10 @@ extension OperationsError {
         package static let environmentInUse = Code(rawValue: "operations.environmentInUse")
         /// The environment has data already where it is to take over another's.
         package static let occupied = Code(rawValue: "operations.occupied")
+        /// No such partition.
+        package static let unknownPartition = Code(rawValue: "operations.unknownPartition")
+        /// The environment is protected, and its name was not repeated.
+        package static let protected = Code(rawValue: "operations.protected")
         /// No such watcher.
         package static let unknownWatcher = Code(rawValue: "operations.unknownWatcher")
     }

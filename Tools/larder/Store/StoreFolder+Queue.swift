@@ -20,7 +20,7 @@ extension StoreFolder {
         _ access: Access, _ output: Output, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result? {
         if !hasQueue { try requireStore() }
-        output.heading("store \(url.path)")
+        output.heading(heading)
         return try await withOperations(access, body)
     }
 
@@ -48,9 +48,9 @@ extension StoreFolder {
     func settle(_ unsent: UnsentWork) async throws {
         _ = try await withOperations(unsent == .discard ? .writing : .reading) { database in
             switch unsent {
-            case .refuse: try database.mutations.requireSent(in: Store.unnamedPartition)
+            case .refuse: try database.mutations.requireSent(in: partition)
             case .keep: break
-            case .discard: _ = try await database.mutations.discardAll(in: Store.unnamedPartition, now: Date())
+            case .discard: _ = try await database.mutations.discardAll(in: partition, now: Date())
             }
         }
     }

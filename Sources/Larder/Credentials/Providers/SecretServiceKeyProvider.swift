@@ -32,6 +32,12 @@ public struct SecretServiceKeyProvider: KeyProvider {
         guard answer.status == 0 else {
             // It says nothing where there is none, and why it failed where it did.
             guard answer.complaint.isEmpty, answer.status == 1 else { throw failure(answer, "be read") }
+            // Nor where it is locked and nobody unlocks it; a search finds it then.
+            let search = try await run(["search"] + attributes, deadline: deadline)
+            guard search.status == 0 else { throw failure(search, "be read") }
+            guard search.output.isEmpty else {
+                throw KeyError(.locked, "\(self) are locked; unlock the keyring")
+            }
             throw KeyError(.missing, "there are none of \(self)")
         }
         return try KeyText(parsing: answer.output, of: description).keys

@@ -1,0 +1,257 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Credentials")
+struct CredentialTests {
+    private static let secret = Credentials(
+        userPool: .init(
+            idToken: "TOKEN-id", accessToken: "TOKEN-access", refreshToken: "TOKEN-refresh", deviceKey: "TOKEN-device",
+            expires: Date(timeIntervalSinceReferenceDate: 0.1)),
+        cloud: .init(
+            identityID: "region:1", accessKeyID: "AK", secretAccessKey: "TOKEN-secret", sessionToken: "TOKEN-session",
+            expires: nil))
+
+    @Test("Nothing that prints credentials or keys prints a secret")
+    func printing() throws {
+        var dumped = ""
+        let key = MasterKey()
+        let text = Data(key.bytes).base64EncodedString()
+        for value in [
+            Self.secret, Self.secret.userPool as Any, Self.secret.cloud as Any, key, MasterKeys(current: key),
+            CredentialReading.present(Self.secret), [Self.secret], ["a": Self.secret],
+        ] as [Any] {
+            dump(value, to: &dumped)
+            dumped += "\(value) \(String(reflecting: value)) \(String(describing: value))"
+        }
+        #expect(!dumped.contains("TOKEN"))
+        #expect(!dumped.contains(text))
+        #expect(!dumped.contains("\(key.bytes[0]), \(key.bytes[1])"))
+        #expect(dumped.contains(key.id))
+    }
+
+    @Test("What was sealed is read again, all of it, by another process as well")
+    func roundTrip() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+            var guest = Self.secret
+            guest.userPool = nil
+            try await bench.session("other").accept(guest, as: .guest, deadline: soon)
+            let other = try OperationsDatabase(folder: bench.folder)
+            #expect(try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
+            try other.close()
+        }
+    }
+
+    @Test("Signing in replaces all there was, of whatever kind")
+    func replaced() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(Self.secret, deadline: soon)
+            var new = Self.secret
+            new.cloud = nil
+            try await session.signIn(new, deadline: soon)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+            #expect(try bench.snapshot().credentials.map(\.kind) == ["userPool"])
+        }
+    }
+
+    @Test("Opening a session and looking at its state asks no key provider", arguments: [true, false])
+    func lazy(isSignedIn: Bool) async throws {
+        try await withSessions { bench in
+            if isSignedIn { try await bench.session().signIn(Self.secret, deadline: soon) }
+            let keys = InMemoryKeyProvider(behaviour: .hanging)
+            let session = bench.session(keys: keys)
+            #expect(session.state == (isSignedIn ? .signedIn : .unknown))
+            _ = try session.status()
+            #expect(keys.reads == 0)
+        }
+    }
+
+    @Test("A key is made only when something is to be sealed")
+    func noKeyWithoutNeed() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(besides: folder.appending(path: "store"))
+            try await withSessions { bench in
+                let session = bench.session(keys: provider)
+                #expect(try await session.storedCredentials(deadline: soon) == .absent)
+                #expect(!FileManager.default.fileExists(atPath: provider.file.path))
+                try await session.signIn(Self.secret, deadline: soon)
+                #expect(FileManager.default.fileExists(atPath: provider.file.path))
+            }
+        }
+    }
+
+    @Test("A credential store that is locked is read as unavailable, and nobody is signed out", arguments: [
+        InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(20)),
+    ])
+    func locked(_ behaviour: InMemoryKeyProvider.Behaviour) async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            bench.keys.behaviour = behaviour
+            // As after a restart: nothing is remembered.
+            let session = bench.session()
+            let reading = try await session.storedCredentials(deadline: .now + .milliseconds(50))
+            let code: KeyError.Code = behaviour == .locked ? .locked : .timedOut
+            #expect(reading == .unavailable(KeyError(code, "")))
+            await expectCode(.init(rawValue: code.rawValue)) {
+                _ = try await session.credentials(deadline: .now + .milliseconds(50))
+            }
+            #expect(session.state == .signedIn)
+            #expect(try session.status().quarantined == [])
+            #expect(try bench.snapshot().credentials.count == 2)
+            bench.keys.behaviour = .ready
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("A key provider that hangs holds nobody past the deadline, and few of its calls are left behind")
+    func hanging() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            bench.keys.behaviour = .hanging
+            let reads = bench.keys.reads
+            let session = bench.session { $0.keyTimeout = .milliseconds(1) }
+            await withTaskGroup { group in
+                for _ in 0..<50 {
+                    group.addTask {
+                        let reading = try? await session.storedCredentials(deadline: .now + .milliseconds(20))
+                        #expect(reading == .unavailable(KeyError(.timedOut, "")))
+                    }
+                }
+            }
+            #expect(bench.keys.reads - reads <= 4)
+            bench.keys.behaviour = .ready
+            // A call that was given up has answered for this one.
+            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("What a slow provider says too late is used by the next caller")
+    func late() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            bench.keys.behaviour = .hanging
+            let session = bench.session()
+            let reads = bench.keys.reads
+            let reading = try await session.storedCredentials(deadline: .now + .milliseconds(1))
+            #expect(reading == .unavailable(KeyError(.timedOut, "")))
+            bench.keys.behaviour = .ready
+            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(bench.keys.reads == reads + 1)
+        }
+    }
+
+    @Test("A key of another id is missing, and that is unavailable, not absent")
+    func otherKeys() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            let stranger = InMemoryKeyProvider(MasterKeys(current: MasterKey()))
+            let reading = try await bench.session(keys: stranger).storedCredentials(deadline: soon)
+            #expect(reading == .unavailable(KeyError(.unknownKey, "")))
+            let nothing = try await bench.session(keys: InMemoryKeyProvider()).storedCredentials(deadline: soon)
+            #expect(nothing == .unavailable(KeyError(.missing, "")))
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("Whoever signs in where the key is gone is signed in, and what it opened is in quarantine")
+    func keyGone() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            let session = bench.session(keys: InMemoryKeyProvider())
+            var new = Self.secret
+            new.cloud = nil
+            try await session.signIn(new, deadline: soon)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+            let status = try session.status()
+            #expect(status.standing.state == .signedIn)
+            #expect(status.quarantined.map(\.reason) == ["keyGone", "keyGone", "keyGone"])
+            #expect(Set(status.quarantined.map(\.kind)) == ["userPool", "cloud", "partitionKey"])
+        }
+    }
+
+    @Test("Whoever signs in while the key is only locked is refused, and nothing is lost")
+    func signInLocked() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            bench.keys.behaviour = .locked
+            await expectCode(.init(rawValue: "keys.locked")) {
+                try await bench.session().signIn(Credentials(userPool: Self.secret.userPool), deadline: soon)
+            }
+            bench.keys.behaviour = .ready
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("Two sessions that make the key of a new partition at once agree on one")
+    func race() async throws {
+        for _ in 0..<5 {
+            try await withSessions { bench in
+                let other = try OperationsDatabase(folder: bench.folder)
+                let sessions = [bench.session(), bench.session(database: other)]
+                try await withThrowingTaskGroup { group in
+                    for session in sessions { group.addTask { try await session.signIn(Self.secret, deadline: soon) } }
+                    try await group.waitForAll()
+                }
+                for session in sessions + [bench.session()] {
+                    #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+                }
+                #expect(try sessions[0].status().quarantined == [])
+                try other.close()
+            }
+        }
+    }
+
+    @Test("A copy of the store without its key tells nothing of credentials")
+    func copy() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(Self.secret, deadline: soon)
+            try await bench.session("guest").accept(Credentials(cloud: Self.secret.cloud), as: .guest, deadline: soon)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path)
+            #expect(files.contains("larder.sqlite-wal"))
+            let master = Data(try await bench.keys.keys(deadline: soon).current.bytes)
+            var searched = 0
+            for file in files {
+                guard let bytes = try? Data(contentsOf: bench.folder.appending(path: file)) else { continue }
+                for secret in [Data("TOKEN".utf8), master, Data(master.base64EncodedString().utf8)] {
+                    #expect(bytes.range(of: secret) == nil, "\(file)")
+                }
+                searched += bytes.count
+            }
+            #expect(searched > 1000)
+            // Whoever has the copy and another key of their own gets nothing either.
+            let reading = try await bench.session(keys: InMemoryKeyProvider(MasterKeys(current: MasterKey())))
+                .storedCredentials(deadline: soon)
+            #expect(reading == .unavailable(KeyError(.unknownKey, "")))
+        }
+    }
+
+    @Test("A partition whose key was destroyed has no credentials, and its sealed key is nowhere on disk any more")
+    func destroyed() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(Self.secret, deadline: soon)
+            let sealed = Data(try #require(try bench.snapshot().key).sealed)
+            func isThere() throws -> Bool {
+                try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path).contains {
+                    (try? Data(contentsOf: bench.folder.appending(path: $0)).range(of: sealed)) != nil
+                }
+            }
+            #expect(try isThere())
+            #expect(try await bench.database.credentials.destroyKey(of: "main", until: soon))
+            #expect(try !isThere())
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(session.state == .signedOut)
+            #expect(try session.status().quarantined.map(\.reason) == ["keyDestroyed", "keyDestroyed"])
+            // Its user may come back.
+            try await session.signIn(Self.secret, deadline: soon)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+}

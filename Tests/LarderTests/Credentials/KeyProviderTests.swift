@@ -1,0 +1,323 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+private func expectKeyError(
+    _ code: KeyError.Code, containing text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> Void
+) async {
+    let error = await #expect(throws: KeyError.self, sourceLocation: sourceLocation) { try await body() }
+    #expect(error?.code == code, "\(error as Any)", sourceLocation: sourceLocation)
+    #expect(error?.message.contains(text) ?? text.isEmpty, "\(error as Any)", sourceLocation: sourceLocation)
+}
+
+@Suite("Key files")
+struct KeyFileTests {
+    private func mode(_ file: URL) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
+    }
+
+    @Test("A key file is made beside the store and not in it, for its owner alone, whatever the mask")
+    func made() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(besides: folder.appending(path: "app"))
+            #expect(provider.file.lastPathComponent == "app.key")
+            #expect(provider.file.deletingLastPathComponent().lastPathComponent == folder.lastPathComponent)
+            await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
+            let made = try await provider.makeKey(deadline: soon)
+            #expect(try mode(provider.file) == 0o600)
+            #expect(try await provider.keys(deadline: soon) == made)
+            #expect(try await provider.makeKey(deadline: soon) == made)
+            let again = FileKeyProvider(file: provider.file)
+            #expect(try await again.keys(deadline: soon).current.bytes == made.current.bytes)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["app.key"])
+        }
+    }
+
+    @Test("Of many that make the file at once all have the same key")
+    func race() async throws {
+        try await withTemporaryFolder { folder in
+            let keys = try await withThrowingTaskGroup(of: MasterKeys.self) { group in
+                for _ in 0..<20 {
+                    group.addTask { try await FileKeyProvider(file: folder.appending(path: "k")).makeKey(deadline: soon) }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(keys.count == 1)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["k"])
+        }
+    }
+
+    @Test("Keys are added and dropped, by many at once, and none is lost")
+    func changed() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            let first = try await provider.makeKey(deadline: soon).current
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<10 { group.addTask { _ = try await provider.addKey(deadline: soon) } }
+                try await group.waitForAll()
+            }
+            let keys = try await provider.keys(deadline: soon)
+            #expect(keys.previous.count == 10)
+            #expect(keys.previous.last == first)
+            #expect(try mode(provider.file) == 0o600)
+            try await provider.dropKeys([first.id, keys.current.id], deadline: soon)
+            let left = try await provider.keys(deadline: soon)
+            #expect(left.current == keys.current)
+            #expect(left.previous == keys.previous.dropLast())
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["k"])
+        }
+    }
+
+    @Test("A key file that others may read is refused with the command that mends it", arguments: [0o604, 0o640, 0o666])
+    func exposed(_ mode: Int) async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "it's.key"))
+            _ = try await provider.makeKey(deadline: soon)
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: provider.file.path)
+            let error = await #expect(throws: KeyError.self) { _ = try await provider.keys(deadline: soon) }
+            #expect(error?.code == .exposed)
+            let command = try #require(error?.message.components(separatedBy: "run: ").last)
+            let shell = Process()
+            shell.executableURL = URL(filePath: "/bin/sh")
+            shell.arguments = ["-c", command]
+            try shell.run()
+            await shell.ended()
+            _ = try await provider.keys(deadline: soon)
+        }
+    }
+
+    @Test("A key file that is cut short anywhere is damaged, and nothing overwrites it")
+    func truncated() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            _ = try await provider.makeKey(deadline: soon)
+            let whole = try Data(contentsOf: provider.file)
+            for count in 0..<whole.count {
+                let handle = try FileHandle(forWritingTo: provider.file)
+                try handle.truncate(atOffset: 0)
+                try handle.write(contentsOf: whole.prefix(count))
+                try handle.close()
+                await expectKeyError(.damaged) { _ = try await provider.makeKey(deadline: soon) }
+                #expect(try Data(contentsOf: provider.file).count == count)
+            }
+        }
+    }
+
+    @Test("Whatever is changed in a key file is noticed", arguments: [UInt64(5), 6])
+    func flipped(_ seed: UInt64) async throws {
+        try await withTemporaryFolder { folder in
+            var random = SeededNumbers(seed: seed)
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            _ = try await provider.makeKey(deadline: soon)
+            let whole = try Data(contentsOf: provider.file)
+            for _ in 0..<200 {
+                var bytes = whole
+                bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(1 << (random.next() % 8))
+                let handle = try FileHandle(forWritingTo: provider.file)
+                try handle.write(contentsOf: bytes)
+                try handle.close()
+                let error = await #expect(throws: KeyError.self, "seed \(seed)") {
+                    _ = try await provider.keys(deadline: soon)
+                }
+                #expect([.damaged, .foreign, .newerFormat].contains(error?.code), "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("Foreign and newer files, folders and pipes are each told for what they are")
+    func foreign() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            func put(_ text: String) throws {
+                try Data(text.utf8).write(to: provider.file)
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: provider.file.path)
+            }
+            try put("-----BEGIN OPENSSH PRIVATE KEY-----\n")
+            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            try put("larder key file 2\nsomething new\n")
+            await expectKeyError(.newerFormat, containing: "update the program") {
+                _ = try await provider.keys(deadline: soon)
+            }
+            try put(String(repeating: "x", count: 1 << 17))
+            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            try FileManager.default.removeItem(at: provider.file)
+            try FileManager.default.createDirectory(at: provider.file, withIntermediateDirectories: true)
+            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            try FileManager.default.removeItem(at: provider.file)
+            try #require(mkfifo(provider.file.path, 0o600) == 0)
+            await expectKeyError(.foreign) { _ = try await provider.keys(deadline: soon) }
+            await expectKeyError(.missing) {
+                _ = try await FileKeyProvider(file: folder.appending(path: "none")).addKey(deadline: soon)
+            }
+            await expectKeyError(.notWritable) {
+                _ = try await FileKeyProvider(file: URL(filePath: "/proc/none/k")).makeKey(deadline: soon)
+            }
+        }
+    }
+}
+
+@Suite("Other key providers")
+struct KeyProviderTests {
+    @Test("A variable's key is the base64 of 32 bytes, and everything else is told for what it is")
+    func variable() async throws {
+        let (one, two) = (MasterKey(), MasterKey())
+        func provider(_ key: String?, _ previous: String? = nil) -> EnvironmentKeyProvider {
+            EnvironmentKeyProvider { ["LARDER_KEY": key, "LARDER_PREVIOUS_KEYS": previous].compactMapValues(\.self) }
+        }
+        func text(_ key: MasterKey) -> String { Data(key.bytes).base64EncodedString() }
+        #expect(try await provider(text(one)).keys(deadline: soon) == MasterKeys(current: one))
+        #expect(
+            try await provider(text(one) + "\n", text(two)).keys(deadline: soon)
+                == MasterKeys(current: one, previous: [two]))
+        await expectKeyError(.missing, containing: "openssl rand -base64 32") {
+            _ = try await provider(nil).makeKey(deadline: soon)
+        }
+        for wrong in ["x", "AAAA", text(one) + "AAAA", Data(one.bytes.dropLast()).base64EncodedString()] {
+            let error = await #expect(throws: KeyError.self) { _ = try await provider(wrong).keys(deadline: soon) }
+            #expect(error?.code == .invalid)
+            #expect(error?.message.contains(wrong) == false || wrong == "x")
+            await expectKeyError(.invalid, containing: "LARDER_PREVIOUS_KEYS") {
+                _ = try await provider(text(one), wrong).keys(deadline: soon)
+            }
+        }
+        await expectKeyError(.cannotRotate) { _ = try await provider(text(one)).addKey(deadline: soon) }
+    }
+
+    @Test("A key is of 32 bytes, and its id tells nothing of it")
+    func keys() throws {
+        let key = MasterKey()
+        #expect(try MasterKey(bytes: key.bytes) == key)
+        #expect(key.id.count == 16)
+        #expect(!key.bytes.map { String(format: "%02x", $0) }.joined().contains(key.id))
+        #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: 31)) }
+    }
+
+    /// A provider whose program is a script.
+    private func stand(_ script: String, in folder: URL) throws -> SecretServiceKeyProvider {
+        let tool = folder.appending(path: "secret-tool")
+        try Data("#!/bin/sh\n\(script)\n".utf8).write(to: tool)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: tool.path)
+        return SecretServiceKeyProvider(
+            store: "test; rm -rf $HOME", environment: ["PATH": "/nonexistent:\(folder.path)", "SPOT": folder.path])
+    }
+
+    @Test("The program is given arguments and no shell, and the keys by its input")
+    func arguments() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = try stand(
+                """
+                echo "$@" >> "$SPOT/arguments"
+                case $1 in
+                store) /bin/cat > "$SPOT/secret" ;;
+                lookup) test -f "$SPOT/secret" && /bin/cat "$SPOT/secret" ;;
+                esac
+                """, in: folder)
+            await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
+            let made = try await provider.makeKey(deadline: soon)
+            let added = try await provider.addKey(deadline: soon)
+            #expect(added.previous == [made.current])
+            try await provider.dropKeys([made.current.id], deadline: soon)
+            #expect(try await provider.keys(deadline: soon) == MasterKeys(current: added.current))
+            let said = try String(contentsOf: folder.appending(path: "arguments"), encoding: .utf8)
+            #expect(said.contains("lookup application larder store test; rm -rf $HOME\n"))
+            for key in [made.current, added.current] {
+                #expect(!said.contains(Data(key.bytes).base64EncodedString()))
+            }
+        }
+    }
+
+    @Test("A program that hangs, fails, is not there or says something else is told for what it is")
+    func failures() async throws {
+        try await withTemporaryFolder { folder in
+            let hanging = try stand("echo $$ > \"$SPOT/pid\"; exec /bin/sleep 1000", in: folder)
+            await expectKeyError(.timedOut) { _ = try await hanging.keys(deadline: .now + .seconds(1)) }
+            let pid = try String(contentsOf: folder.appending(path: "pid"), encoding: .utf8)
+            let number = try #require(pid_t(pid.trimmingCharacters(in: .whitespacesAndNewlines)))
+            #expect(kill(number, 0) != 0)
+            let failing = try stand("echo 'Could not connect: no bus' >&2; exit 1", in: folder)
+            await expectKeyError(.unreadable, containing: "no bus") { _ = try await failing.keys(deadline: soon) }
+            await expectKeyError(.unreadable) { _ = try await failing.makeKey(deadline: soon) }
+            let locked = try stand("case $1 in lookup) exit 1;; search) echo '[/1]';; esac", in: folder)
+            await expectKeyError(.locked) { _ = try await locked.makeKey(deadline: soon) }
+            let other = try stand("echo a password", in: folder)
+            await expectKeyError(.foreign) { _ = try await other.keys(deadline: soon) }
+            let loud = try stand("/bin/dd if=/dev/zero bs=1000000 count=1 2>/dev/null", in: folder)
+            await expectKeyError(.foreign) { _ = try await loud.keys(deadline: .now + .seconds(5)) }
+            let none = SecretServiceKeyProvider(store: "x", environment: ["PATH": "/nonexistent"])
+            await expectKeyError(.unsupported) { _ = try await none.keys(deadline: soon) }
+        }
+    }
+
+    private static let hasKeyring = ["secret-tool", "gnome-keyring-daemon", "dbus-run-session"].allSatisfy { name in
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/\(name)")
+        }
+    }
+
+    @Test("GNOME's keyring keeps keys, and is locked where it is",
+        .enabled(if: hasKeyring, "there is no gnome-keyring-daemon, secret-tool or dbus-run-session"))
+    func keyring() async throws {
+        try await withTemporaryFolder { folder in
+            var environment = ProcessInfo.processInfo.environment
+            environment["HOME"] = folder.path
+            environment["XDG_DATA_HOME"] = folder.appending(path: "data").path
+            environment["XDG_RUNTIME_DIR"] = folder.appending(path: "run").path
+            environment["DISPLAY"] = nil
+            for name in ["data", "run"] {
+                try FileManager.default.createDirectory(
+                    at: folder.appending(path: name), withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700])
+            }
+            /// Runs `body` beside a desktop's session with a keyring.
+            func desktop(_ daemon: String, _ body: (SecretServiceKeyProvider) async throws -> Void) async throws {
+                let address = folder.appending(path: "address")
+                try? FileManager.default.removeItem(at: address)
+                let session = Process()
+                session.executableURL = URL(filePath: "/usr/bin/env")
+                // Ends with its input.
+                session.arguments = [
+                    "dbus-run-session", "--", "sh", "-c",
+                    "\(daemon) >/dev/null; echo $DBUS_SESSION_BUS_ADDRESS > address.new; mv address.new address; cat",
+                ]
+                session.currentDirectoryURL = folder
+                session.environment = environment
+                let input = Pipe()
+                session.standardInput = input
+                session.standardOutput = FileHandle.nullDevice
+                session.standardError = FileHandle.nullDevice
+                try session.run()
+                try await eventually { FileManager.default.fileExists(atPath: address.path) }
+                var inside = environment
+                inside["DBUS_SESSION_BUS_ADDRESS"] = try String(contentsOf: address, encoding: .utf8)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+                var failure: (any Error)?
+                do { try await body(SecretServiceKeyProvider(store: "test", environment: inside)) } catch {
+                    failure = error
+                }
+                try input.fileHandleForWriting.close()
+                await session.ended()
+                if let failure { throw failure }
+            }
+            var made: MasterKeys?
+            try await desktop("printf pw | gnome-keyring-daemon --unlock --components=secrets") { provider in
+                await expectKeyError(.missing) { _ = try await provider.keys(deadline: soon) }
+                let first = try await provider.makeKey(deadline: soon)
+                let second = try await provider.addKey(deadline: soon)
+                #expect(second.previous == [first.current])
+                #expect(try await provider.keys(deadline: soon) == second)
+                made = second
+            }
+            try await desktop("gnome-keyring-daemon --start --components=secrets") { provider in
+                await expectKeyError(.locked) { _ = try await provider.keys(deadline: soon) }
+                await expectKeyError(.locked) { _ = try await provider.makeKey(deadline: soon) }
+            }
+            try await desktop("printf pw | gnome-keyring-daemon --unlock --components=secrets") { provider in
+                let again = try await provider.keys(deadline: soon)
+                #expect(again == made)
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import GRDBSQLite
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Credentials in quarantine")
+struct QuarantineTests {
+    /// Changes the database as another program would.
+    private func run(_ sql: String, _ bench: SessionBench) throws {
+        var connection: OpaquePointer?
+        defer { sqlite3_close_v2(connection) }
+        try #require(sqlite3_open_v2(bench.database.file.path, &connection, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK)
+        sqlite3_busy_timeout(connection, 10_000)
+        let code = sqlite3_exec(connection, sql, nil, nil, nil)
+        try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(connection)))")
+    }
+
+    @Test("Foreign tokens are neither used nor kept where they would be: same pool with another client")
+    func otherEnvironment() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            let other = bench.session(identity: "identity-of-b")
+            #expect(try await other.storedCredentials(deadline: soon) == .absent)
+            #expect(other.state == .signedOut)
+            let status = try other.status()
+            #expect(status.credentials == [])
+            #expect(status.quarantined.map(\.reason) == ["otherEnvironment", "otherEnvironment"])
+            #expect(bench.provider.refreshes == 0)
+        }
+    }
+
+    @Test("A foreign credential is not waited for, even where the key store never answers")
+    func foreignWhileHanging() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.keys.behaviour = .hanging
+            let reads = bench.keys.reads
+            #expect(try await bench.session(identity: "identity-of-b").storedCredentials(deadline: soon) == .absent)
+            #expect(bench.keys.reads == reads)
+            bench.keys.behaviour = .ready
+        }
+    }
+
+    @Test("What says to be of this environment and was sealed in another is found out", arguments: [
+        ("UPDATE credential SET identity = 'identity-of-b'", "otherEnvironment"),
+        ("UPDATE credential SET partition = 2", "otherPartition"),
+        ("UPDATE credential SET sealed = substr(sealed, 1, 30)", "damaged"),
+        ("UPDATE credential SET sealed = x''", "damaged"),
+        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' || substr(sealed, 62) AS BLOB)", "damaged"),
+        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, length(sealed) - 1) || x'00' AS BLOB)", "damaged"),
+        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' || substr(sealed, 6) AS BLOB)", "newerFormat"),
+        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' AS BLOB)", "damaged"),
+        ("UPDATE credential SET kind = 'cloud'", "damaged"),
+        ("UPDATE credential SET kind = 'passkey'", "newerFormat"),
+    ])
+    func planted(_ sql: String, _ reason: String) async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            var (mine, theirs) = (bench.provider.signIn("ada"), bench.provider.signIn("bob"))
+            (mine.cloud, theirs.cloud) = (nil, nil)
+            try await session.signIn(mine, deadline: soon)
+            try await bench.session("other").signIn(theirs, deadline: soon)
+            // The other has a key, and is to have the first's credentials.
+            try await bench.database.credentials.forget(in: "other") { _ in nil }
+            try run(sql, bench)
+            let (isMoved, isOfB) = (sql.contains("partition = 2"), sql.contains("identity-of-b"))
+            let reader = bench.session(isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
+            #expect(try await reader.storedCredentials(deadline: soon) == .absent)
+            #expect(reader.state == .signedOut)
+            #expect(try reader.status().quarantined.map(\.reason) == [reason])
+            // Once and for all.
+            #expect(try await reader.storedCredentials(deadline: soon) == .absent)
+            #expect(try reader.status().quarantined.count == 1)
+        }
+    }
+
+    @Test("One kind that is damaged leaves the other")
+    func one() async throws {
+        try await withSessions { bench in
+            let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
+            try await session.signIn(mine, deadline: soon)
+            try run("UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'cloud'", bench)
+            #expect(
+                try await session.storedCredentials(deadline: soon) == .present(Credentials(userPool: mine.userPool)))
+            #expect(session.state == .signedIn)
+            #expect(try session.status().quarantined.map(\.kind) == ["cloud"])
+        }
+    }
+
+    @Test("A damaged key of the partition takes its credentials into quarantine, and signing in again works")
+    func damagedKey() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            try run("UPDATE partition_key SET sealed = CAST(substr(sealed, 1, 40) || zeroblob(34) AS BLOB)", bench)
+            let session = bench.session()
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(session.state == .signedOut)
+            #expect(Set(try session.status().quarantined.map(\.kind)) == ["cloud", "userPool", "partitionKey"])
+            try await session.signIn(mine, deadline: soon)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
+    @Test("A store that is read only reports what is foreign, and moves nothing")
+    func readOnly() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            let before = try bench.snapshot()
+            var options = OperationsDatabase.Options()
+            options.isReadOnly = true
+            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            let session = bench.session(identity: "identity-of-b", database: reader)
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: soon) }
+            let found = try await session.vault.read(until: soon) { _ in nil }
+            #expect(found.suspects.map(\.reason) == ["otherEnvironment", "otherEnvironment"])
+            #expect(try bench.snapshot() == before)
+            try reader.close()
+        }
+    }
+
+    @Test("Random bytes and random damage are never read as credentials", arguments: [UInt64(1), 2, 3])
+    func noise(_ seed: UInt64) async throws {
+        try await withSessions { bench in
+            var random = SeededNumbers(seed: seed)
+            let mine = Credentials(userPool: bench.provider.signIn("ada").userPool)
+            let session = bench.session()
+            for _ in 0..<30 {
+                try await session.signIn(mine, deadline: soon)
+                var bytes = try #require(try bench.snapshot().credentials.first).sealed
+                switch random.next() % 3 {
+                case 0: bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(1 + random.next() % 255)
+                case 1: bytes.removeLast(1 + Int(random.next() % UInt64(bytes.count)))
+                default: bytes = (0..<Int(random.next() % 300)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                }
+                let text = bytes.map { String(format: "%02x", $0) }.joined()
+                try run("UPDATE credential SET sealed = x'\(text)'", bench)
+                let reading = try await session.storedCredentials(deadline: soon)
+                #expect(reading == .absent, "seed \(seed): \(text)")
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("Changing the program's key")
+struct RotationTests {
+    private static let secret = Credentials(userPool: .init(idToken: "i", accessToken: "a", expires: nil))
+
+    private func rotation(_ bench: SessionBench, _ keys: (any KeyProvider)? = nil) -> KeyRotation {
+        KeyRotation(database: bench.database, provider: keys ?? bench.keys, locks: bench.locks, label: "test")
+    }
+
+    @Test("All partitions' keys are sealed with the new key, the old one goes, and credentials stay as they are")
+    func rotated() async throws {
+        try await withSessions { bench in
+            let partitions = ["a", "b", "c"]
+            for name in partitions { try await bench.session(name).signIn(Self.secret, deadline: soon) }
+            let (old, before) = (try await bench.keys.keys(deadline: soon), try bench.snapshot("a").credentials)
+            let report = try await rotation(bench).run(deadline: soon)
+            #expect(report.resealed == 3)
+            #expect(report.dropped == [old.current.id])
+            #expect(report.unopened == [])
+            let new = try await bench.keys.keys(deadline: soon)
+            #expect(new.current.id == report.current && new.previous == [] && new.current != old.current)
+            #expect(try bench.snapshot("a").credentials == before)
+            for name in partitions {
+                #expect(try await bench.session(name).storedCredentials(deadline: soon) == .present(Self.secret))
+                #expect(try bench.session(name).status().sealedWith == new.current.id)
+            }
+        }
+    }
+
+    @Test("A session that was open before goes on after it")
+    func open() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(Self.secret, deadline: soon)
+            for _ in 0..<3 {
+                _ = try await rotation(bench).run(deadline: soon)
+                #expect(try await session.storedCredentials(deadline: soon) == .present(Self.secret))
+            }
+        }
+    }
+
+    @Test("A partition whose key cannot be opened is left as it is, and told")
+    func unopened() async throws {
+        try await withSessions { bench in
+            try await bench.session("a").signIn(Self.secret, deadline: soon)
+            let stranger = InMemoryKeyProvider()
+            try await bench.session("b", keys: stranger).signIn(Self.secret, deadline: soon)
+            let report = try await rotation(bench).run(deadline: soon)
+            #expect(report.unopened == ["b"])
+            #expect(report.resealed == 1)
+            #expect(try await bench.session("b", keys: stranger).storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("A key in a variable is changed by whoever sets it, and the rotation takes it into use")
+    func variable() async throws {
+        try await withSessions { bench in
+            func provider(_ variables: [String: String]) -> EnvironmentKeyProvider {
+                EnvironmentKeyProvider { variables }
+            }
+            let (one, two) = (Data(MasterKey().bytes).base64EncodedString(), Data(MasterKey().bytes).base64EncodedString())
+            try await bench.session(keys: provider(["LARDER_KEY": one])).signIn(Self.secret, deadline: soon)
+            await expectCode(.init(rawValue: "keys.cannotRotate")) {
+                _ = try await rotation(bench, provider(["LARDER_KEY": one])).run(deadline: soon)
+            }
+            let both = provider(["LARDER_KEY": two, "LARDER_PREVIOUS_KEYS": one])
+            #expect(try await bench.session(keys: both).storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(try await rotation(bench, both).run(deadline: soon).resealed == 1)
+            let after = bench.session(keys: provider(["LARDER_KEY": two]))
+            #expect(try await after.storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    @Test("A provider that hangs ends the rotation at its deadline, with nothing lost")
+    func hanging() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            bench.keys.behaviour = .hanging
+            await expectCode(.timedOut) { _ = try await rotation(bench).run(deadline: .now + .milliseconds(30)) }
+            // The first is under way still, and the next is told so.
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await rotation(bench).run(deadline: .now + .milliseconds(30))
+            }
+            #expect(error?.message.contains("rotating keys, since") == true)
+            bench.keys.behaviour = .ready
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
+    /// What the program of the other process said it had stored, and that it can all be read now.
+    private func expectReadable(_ store: URL, _ said: URL, _ comment: Comment) async throws {
+        let database = try OperationsDatabase(folder: store)
+        for line in try ChildProgram.lines(of: said) {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count == 2, let stored = Int(words[1]) else { continue }
+            let session = Session(
+                database: database, partition: words[0], identity: "identity", keys: FileKeyProvider(besides: store),
+                provider: nil, locksFolder: store.appending(path: "locks"))
+            guard case .present(let credentials) = try await session.storedCredentials(deadline: soon) else {
+                Issue.record("\(words[0]) cannot be read: \(comment)")
+                continue
+            }
+            #expect(Int(credentials.userPool?.idToken ?? "").map { $0 >= stored } == true, comment)
+            #expect(try session.status().quarantined == [], comment)
+        }
+        #expect(try database.check().problems == [], comment)
+        try database.close()
+    }
+
+    private func rotateAgain(_ store: URL) async throws {
+        let database = try OperationsDatabase(folder: store)
+        let keys = FileKeyProvider(besides: store)
+        let report = try await KeyRotation(
+            database: database, provider: keys, locks: store.appending(path: "locks"), label: "test"
+        ).run(deadline: soon)
+        #expect(report.unopened == [])
+        #expect(try await keys.keys(deadline: soon).previous == [])
+        try database.close()
+    }
+
+    @Test("Killed at each step, every credential is readable, and running it again ends it",
+        .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)),
+        arguments: KeyRotation.Step.allCases)
+    func killedAtStep(_ step: KeyRotation.Step) async throws {
+        try await withTemporaryFolder { folder in
+            let (store, said) = (folder.appending(path: "store"), folder.appending(path: "said"))
+            let child = try ChildProgram.start(store, "rotate", step.rawValue, output: said)
+            await child.ended()
+            #expect(child.terminationReason == .uncaughtSignal)
+            #expect(try ChildProgram.lines(of: said).count == 3)
+            try await expectReadable(store, said, "\(step)")
+            try await rotateAgain(store)
+            try await expectReadable(store, said, "\(step)")
+        }
+    }
+
+    @Test("Killed at any moment, every credential is readable",
+        .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)))
+    func killed() async throws {
+        try await withTemporaryFolder { folder in
+            let (store, said) = (folder.appending(path: "store"), folder.appending(path: "said"))
+            for round in 0..<12 {
+                let child = try ChildProgram.start(store, "rotate", "", output: said)
+                defer { if child.isRunning { kill(child.processIdentifier, SIGKILL) } }
+                try await Task.sleep(for: .milliseconds(Int.random(in: 30...250)))
+                kill(child.processIdentifier, SIGKILL)
+                await child.ended()
+                try #require(child.terminationReason == .uncaughtSignal, "round \(round): it ended by itself")
+                try await expectReadable(store, said, "round \(round)")
+            }
+            try await rotateAgain(store)
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(left.contains("store.key"))
+        }
+    }
+}

@@ -1,0 +1,393 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Sessions")
+struct SessionTests {
+    @Test("Fresh credentials are given as they are, without the server and without a wait")
+    func fresh() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            let session = bench.session()
+            try await session.signIn(mine, deadline: soon)
+            bench.provider.behaviour = .hanging
+            #expect(try await session.credentials(deadline: soon) == mine)
+            #expect(bench.provider.refreshes == 0)
+            bench.provider.behaviour = .ready
+        }
+    }
+
+    @Test("Credentials that end within the margin are refreshed, once for all who ask, and rotation is kept")
+    func refreshed() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            for round in 1...5 {
+                bench.clock.advance(by: 3600 - 30)
+                bench.provider.behaviour = .slow(.milliseconds(20))
+                let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
+                    for _ in 0..<20 { group.addTask { try await session.credentials(deadline: soon) } }
+                    return try await group.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(given.count == 1)
+                #expect(bench.provider.refreshes == round)
+                #expect(try await bench.session().storedCredentials(deadline: soon) == given.first.map { .present($0) })
+            }
+            #expect(bench.provider.refusals == 0)
+            #expect(session.state == .signedIn)
+        }
+    }
+
+    @Test("What an answer leaves out stays as it was")
+    func completed() async throws {
+        struct Sparse: IdentityProvider {
+            func refresh(
+                _ credentials: Credentials, deadline: ContinuousClock.Instant
+            ) async throws(IdentityError) -> Credentials {
+                Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let cloud = Credentials.CloudCredentials(
+                identityID: "region:1", accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture)
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Sparse(),
+                locksFolder: bench.locks)
+            try await session.signIn(
+                Credentials(
+                    userPool: .init(
+                        idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: .distantPast),
+                    cloud: cloud), deadline: soon)
+            let new = try await session.credentials(deadline: soon)
+            #expect(new == Credentials(
+                userPool: .init(
+                    idToken: "i2", accessToken: "a2", refreshToken: "r", deviceKey: "d", expires: .distantFuture),
+                cloud: cloud))
+        }
+    }
+
+    @Test("Token refreshes race, and none signs the user out: two that hold the same file, many times")
+    func race() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let sessions = [bench.session(), bench.session(database: other), bench.session()]
+            try await sessions[0].signIn(bench.provider.signIn("ada"), deadline: soon)
+            for round in 1...20 {
+                bench.clock.advance(by: 3600)
+                let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
+                    for session in sessions { group.addTask { try await session.credentials(deadline: soon) } }
+                    return try await group.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(given.count == 1)
+                #expect(bench.provider.refreshes == round)
+            }
+            #expect(bench.provider.refusals == 0)
+            try other.close()
+        }
+    }
+
+    @Test("Offline signs nobody out, for as long as it lasts", arguments: [
+        InMemoryIdentityProvider.Behaviour.unreachable, .throttled,
+    ])
+    func offline(_ behaviour: InMemoryIdentityProvider.Behaviour) async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.provider.behaviour = behaviour
+            bench.clock.advance(by: 1_000_000)
+            for _ in 0..<3 {
+                await expectCode(.init(rawValue: behaviour == .throttled ? "identity.throttled" : "identity.unreachable")) {
+                    _ = try await session.credentials(deadline: soon)
+                }
+            }
+            #expect(session.state == .signedIn)
+            bench.provider.behaviour = .ready
+            _ = try await session.credentials(deadline: soon)
+        }
+    }
+
+    @Test("Offline within the margin, what is good still is given")
+    func offlineWithinMargin() async throws {
+        try await withSessions { bench in
+            let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
+            try await session.signIn(mine, deadline: soon)
+            bench.provider.behaviour = .unreachable
+            bench.clock.advance(by: 3600 - 30)
+            #expect(try await session.credentials(deadline: soon) == mine)
+        }
+    }
+
+    @Test("What the server refuses is told by the state, and a sign-in heals it", arguments: [
+        (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
+        (.refusingFederated, .federatedTokensInvalid),
+    ])
+    func refused(_ behaviour: InMemoryIdentityProvider.Behaviour, _ state: SessionState) async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = behaviour
+            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now + .milliseconds(300)) }
+            #expect(session.state == state)
+            #expect(try session.standing().reason?.contains("refuses") == true)
+            // Kept, and not asked for again.
+            #expect(try bench.snapshot().credentials.count == 2)
+            bench.provider.behaviour = .ready
+            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now) }
+            #expect(bench.provider.refreshes == 0)
+            let new = bench.provider.signIn("ada")
+            async let waiting = session.credentials(deadline: soon)
+            try await session.signIn(new, deadline: soon)
+            #expect(try await waiting == new)
+        }
+    }
+
+    @Test("A caller waits for a sign-in that never comes, and is released, cancelled or told at its deadline")
+    func waiting() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            await expectCode(.notSignedIn) { try await session.signedIn(deadline: .now + .milliseconds(30)) }
+            await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now + .milliseconds(30)) }
+            let waiters = (0..<20).map { index in
+                Task {
+                    if index % 2 == 0 { try await session.signedIn(deadline: soon) } else {
+                        _ = try await session.credentials(deadline: soon)
+                    }
+                }
+            }
+            let cancelled = Task { try await session.signedIn(deadline: soon) }
+            try await Task.sleep(for: .milliseconds(20))
+            cancelled.cancel()
+            await expectCode(.cancelled) { try await cancelled.value }
+            // Who has not come yet is not released, and is by a later call.
+            let released = Task { while !Task.isCancelled { session.releaseWaiters(); try await Task.sleep(for: .milliseconds(5)) } }
+            for waiter in waiters { await expectCode(.waitReleased) { try await waiter.value } }
+            released.cancel()
+        }
+    }
+
+    @Test("Whoever waits goes on when another process signs in")
+    func otherProcess() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let session = bench.session()
+            async let waiting = session.credentials(deadline: soon)
+            let mine = bench.provider.signIn("ada")
+            try await bench.session(database: other).signIn(mine, deadline: soon)
+            #expect(try await waiting == mine)
+            try other.close()
+        }
+    }
+
+    @Test("Changes are told in this process and others, the newest to whoever is slow, and end when it is closed")
+    func changes() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let (here, there) = (bench.session(), bench.session(database: other))
+            var (mine, theirs) = (here.changes.makeAsyncIterator(), there.changes.makeAsyncIterator())
+            #expect(try await next(&mine) == .unknown)
+            #expect(try await next(&theirs) == .unknown)
+            try await here.signIn(bench.provider.signIn("ada"), deadline: soon)
+            #expect(try await next(&mine) == .signedIn)
+            there.noticeChanges()
+            there.noticeChanges()
+            #expect(try await next(&theirs) == .signedIn)
+            _ = try await here.signOut(deadline: soon)
+            try await here.signIn(bench.provider.signIn("ada"), deadline: soon)
+            _ = try await here.signOut(deadline: soon)
+            #expect(try await next(&mine) == .signedOut)
+            there.noticeChanges()
+            #expect(try await next(&theirs) == .signedOut)
+            let late = Task { try await here.signedIn(deadline: soon) }
+            here.close()
+            #expect(try await next(&mine) == nil)
+            await expectCode(.parked) { try await late.value }
+            await expectCode(.parked) { _ = try await here.credentials(deadline: soon) }
+            try other.close()
+        }
+    }
+
+    @Test("A refresh goes on when its caller has given up, and its result is stored and used")
+    func givenUp() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await session.credentials(deadline: .now + .milliseconds(100))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("the identity provider") == true)
+            let cancelled = Task { try await session.credentials(deadline: soon) }
+            cancelled.cancel()
+            await expectCode(.cancelled) { _ = try await cancelled.value }
+            bench.provider.behaviour = .ready
+            _ = try await session.credentials(deadline: soon)
+            #expect(bench.provider.refreshes == 1)
+            #expect(bench.provider.refusals == 0)
+        }
+    }
+
+    @Test("A provider that never answers keeps others from refreshing, and they are told who does")
+    func hangingElsewhere() async throws {
+        try await withSessions { bench in
+            let (one, two) = (bench.session { $0.label = "one" }, bench.session())
+            try await one.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            await expectCode(.timedOut) { _ = try await one.credentials(deadline: .now + .milliseconds(50)) }
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await two.credentials(deadline: .now + .seconds(2))
+            }
+            #expect(error?.code == .timedOut)
+            let pid = ProcessInfo.processInfo.processIdentifier
+            #expect(error?.message.contains("process \(pid) (one), refreshing credentials, since ") == true)
+            bench.provider.behaviour = .ready
+            #expect(try await two.credentials(deadline: soon) == one.credentials(deadline: soon))
+            #expect(bench.provider.refreshes == 1)
+        }
+    }
+
+    @Test("A refresh whose answer comes after a sign-out brings nobody back")
+    func lateAnswer() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(deadline: soon) }
+            await expectCode(.timedOut) { _ = try await session.credentials(deadline: .now + .milliseconds(100)) }
+            let answer = try await session.signOut(deadline: .now + .milliseconds(50))
+            #expect(answer.isServerTold == false)
+            bench.provider.behaviour = .ready
+            // Whichever of the two it hears first.
+            try await eventually { bench.provider.refreshes + bench.provider.refusals == 1 }
+            let released = Task {
+                while !Task.isCancelled { session.releaseWaiters(); try await Task.sleep(for: .milliseconds(5)) }
+            }
+            await expectCode(.waitReleased) { _ = try await refresh.value }
+            released.cancel()
+            #expect(session.state == .signedOut)
+            #expect(try bench.snapshot().credentials == [])
+        }
+    }
+
+    @Test("A refresh whose answer comes after another sign-in leaves the new user's credentials")
+    func lateAnswerAfterSignIn() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(deadline: soon) }
+            await expectCode(.timedOut) { _ = try await session.credentials(deadline: .now + .milliseconds(100)) }
+            let new = bench.provider.signIn("bob")
+            try await session.signIn(new, deadline: soon)
+            bench.provider.behaviour = .ready
+            #expect(try await refresh.value == new)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+        }
+    }
+
+    @Test("Signing out forgets the credentials, says what is pending, and works offline")
+    func signOut() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            for _ in 0..<3 {
+                _ = try await bench.database.mutations.enqueue(
+                    MutationDraft(
+                        partition: "main", content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
+                        created: bench.clock.now))
+            }
+            bench.provider.behaviour = .unreachable
+            let answer = try await session.signOut(deadline: soon)
+            #expect(answer.unsentMutations == 3)
+            #expect(answer.deadLetters == 0)
+            #expect(answer.isServerTold == false)
+            #expect(answer.failure?.code == .unreachable)
+            #expect(session.state == .signedOut)
+            #expect(try bench.snapshot().credentials == [])
+            #expect(try bench.database.mutations.counts(in: "main") == [.pending: 3])
+            bench.provider.behaviour = .ready
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            #expect(try await session.signOut(deadline: soon).isServerTold == true)
+            #expect(bench.provider.signOuts == 1)
+        }
+    }
+
+    @Test("Whoever cannot read their credentials can sign out nevertheless")
+    func signOutLocked() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.keys.behaviour = .hanging
+            let session = bench.session()
+            let answer = try await session.signOut(deadline: .now + .milliseconds(50))
+            #expect(answer.isServerTold == nil)
+            #expect(session.state == .signedOut)
+            bench.keys.behaviour = .ready
+        }
+    }
+
+    @Test("A guest has credentials, keeps their identity, and takes nobody's place who is signed in")
+    func guest() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(deadline: soon))
+            #expect(session.state == .guest)
+            let first = try await session.credentials(deadline: soon)
+            bench.clock.advance(by: 3600)
+            let second = try await session.credentials(deadline: soon)
+            #expect(first != second)
+            #expect(first.cloud?.identityID == second.cloud?.identityID)
+            #expect(second.userPool == nil)
+            await expectCode(.notSignedIn) { try await session.signedIn(deadline: .now) }
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            await expectCode(.sessionState) { _ = try await session.continueAsGuest(deadline: soon) }
+            await expectCode(.sessionState) { try await session.signIn(Credentials(), deadline: soon) }
+            #expect(session.state == .signedIn)
+        }
+    }
+
+    @Test("New credentials that cannot be stored are given to nobody, and stored when they can be")
+    func unsaved() async throws {
+        try await withSessions { bench in
+            let session = bench.session { $0.refreshTimeout = .seconds(5) }
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            // Nobody may write any more: the credentials can be had from the server and not be stored.
+            let blocker = try OperationsDatabase(folder: bench.folder)
+            let failing = try OperationsDatabase(folder: bench.folder, options: { var options = OperationsDatabase.Options()
+                options.busyTimeout = .milliseconds(50)
+                return options }())
+            let other = bench.session(database: failing)
+            let (held, free) = (Flag(), Flag())
+            let holding = Task.detached { try await hold(blocker, held, free) }
+            try await eventually { held.isSet }
+            await expectCode(.init(rawValue: "operations.busy")) { _ = try await other.credentials(deadline: soon) }
+            #expect(bench.provider.refreshes == 1)
+            free.set()
+            try await holding.value
+            let new = try await other.credentials(deadline: soon)
+            #expect(bench.provider.refreshes == 1)
+            #expect(bench.provider.refusals == 0)
+            #expect(try await session.credentials(deadline: soon) == new)
+            try failing.close()
+            try blocker.close()
+        }
+    }
+}
+
+/// Keeps everybody from writing until it is told otherwise.
+private func hold(_ database: OperationsDatabase, _ held: Flag, _ free: Flag) async throws {
+    _ = try await database.credentials.changeSession(of: "blocker") { _ in
+        held.set()
+        while !free.isSet { usleep(1000) }
+        return nil
+    }
+}
