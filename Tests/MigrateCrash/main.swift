@@ -11,6 +11,7 @@ import LarderRecords
 //     larder-migrate-crash STORE backup TO [STEP]
 //     larder-migrate-crash STORE restore FROM [STEP]
 //     larder-migrate-crash STORE repair [STEP]
+//     larder-migrate-crash STORE forget NAME [STEP]
 //     larder-migrate-crash STORE use              reads and writes, and says what it reads; fails at any error
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -71,6 +72,13 @@ case "restore":
 case "repair":
     _ = try withLock { lock in
         try OperationsDatabase.repair(folder: store, holding: lock) { reached($0, argument(3)) }
+    }
+    say("done")
+case "forget":
+    let lock = try MigrationLock.take(in: store, for: "forget", within: .seconds(10))
+    let database = try OperationsDatabase(folder: store)
+    _ = try await EnvironmentForgetting.forget(argument(3), in: store, database, discarding: true, holding: lock) {
+        reached($0, argument(4))
     }
     say("done")
 case "use":

@@ -5,10 +5,11 @@ internal import GRDB
 ///
 /// Other processes have the database open, and have mutations under way. What happened since the backup happened: what
 /// the store knows of a mutation, that it is in flight, answered or settled, is newer than what the backup says, and
-/// stays. Nor do keys, credentials and sessions come back: one that was replaced since would be taken for a stolen one by
-/// whoever issued it, and one that was destroyed was to be gone. Rows are copied one by one, so that this is one transaction like others: SQLite's online backup into the live
-/// file would be one too, but whatever is settled between reading the outcomes and writing the pages would be pending
-/// again.
+/// stays. Nor do keys, credentials and sessions come back: one that was replaced since would be taken for a stolen one
+/// by whoever issued it, and one that was destroyed was to be gone.
+///
+/// Rows are copied one by one, so that this is a transaction like others. SQLite's online backup into the live file
+/// would be one too, but whatever is settled between reading the outcomes and writing the pages would be pending again.
 struct Restoration {
     let db: Database
     let now: Date

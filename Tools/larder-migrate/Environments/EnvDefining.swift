@@ -104,8 +104,8 @@ struct EnvForget: Verb {
         commandName: "forget", abstract: "Destroys all that the store has of an environment. Wants --confirm NAME.",
         discussion: """
             Keys first, then caches, then mutations, watchers and the rest. The current one is refused, and so is one \
-            whose mutations have not reached the server, unless --discard says that they may be lost. Backups keep what \
-            they have.
+            whose mutations have not reached the server, unless --discard says that they may be lost. Backups keep \
+            what they have.
             """)
     static let name = "env forget"
 

@@ -72,8 +72,8 @@ extension MigratedStore {
         guard name.isEmpty else {
             throw Failure(
                 .decidedElsewhere, .refused,
-                "the variable \(DecidedEnvironment.variable) says \(name), and goes before what the store says; unset it "
-                    + "first",
+                "the variable \(DecidedEnvironment.variable) says \(name), and goes before what the store says; unset "
+                    + "it first",
                 details: [("environment", .string(name))])
         }
     }

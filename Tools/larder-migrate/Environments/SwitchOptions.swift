@@ -69,8 +69,8 @@ extension SwitchReport.Side {
 
     fileprivate var text: String {
         Output.oneLine(
-            "\(partition.label): \(after.pending) pending, \(after.inFlight) in flight, \(after.acknowledged) answered, "
-                + "\(after.deadLetters) set aside")
+            "\(partition.label): \(after.pending) pending, \(after.inFlight) in flight, "
+                + "\(after.acknowledged) answered, \(after.deadLetters) set aside")
     }
 }
 

@@ -11,10 +11,9 @@ struct Confirmation: ParsableArguments {
 }
 
 extension MigratedStore {
-    /// Names the current environment on standard error, and refuses to go on with a protected one whose name was not
-    /// repeated.
+    /// Refuses to go on with a protected environment whose name was not repeated.
     ///
-    /// - Parameter environment: The one concerned; nil for the current one.
+    /// - Parameter environment: The one concerned; nil for the current one, which was named.
     func requireConfirmed(
         _ confirmation: Confirmation, of environment: String? = nil, to what: String, _ output: Output
     ) throws {
@@ -22,7 +21,9 @@ extension MigratedStore {
             try (environment ?? table.current()?.partition?.environment).flatMap { try table.find($0) }
         }
         guard let concerned = concerned ?? nil else { return }
-        output.note("environment \(concerned.name)\(concerned.isProtected ? ", protected" : "")")
+        if environment != nil {
+            output.note("environment \(concerned.name)\(concerned.isProtected ? ", protected" : "")")
+        }
         guard concerned.isProtected, confirmation.name != concerned.name else { return }
         throw Failure(
             .notConfirmed, .refused,

@@ -18,10 +18,10 @@ struct MigratedStore {
         options.lockDeadline = timeout
         options.silence()
         self.options = options
-        output.note("store \(url.path)")
         var isFolder: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
         guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
         if mayBeNew {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
             let own = ["records", "schemas", "locks", "transfers"]
@@ -47,6 +47,15 @@ struct MigratedStore {
         ["", "-wal"].contains {
             FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path + $0)
         }
+    }
+
+    /// For people; nothing where it cannot be told, which whatever is done next tells better.
+    private func currentEnvironment() -> String {
+        let current = try? withEnvironments { table in
+            try table.current()?.partition?.environment.flatMap { try table.find($0) }
+        }
+        guard let environment = current ?? nil else { return "" }
+        return ", environment \(environment.name)\(environment.isProtected ? ", protected" : "")"
     }
 
     func status() throws -> StoreStatus { try StoreStatus(of: url, options: options) }

@@ -33,7 +33,8 @@ struct Status: Verb {
         if let schema = status.schema {
             lines.append("larder.sqlite  format \(schema.formatVersion)")
             for entry in schema.applied {
-                lines.append("applied        \(entry.label)\(entry.applied.map { ", \($0.formatted(.iso8601))" } ?? "")")
+                let time = entry.applied.map { ", \($0.formatted(.iso8601))" } ?? ""
+                lines.append("applied        \(entry.label)\(time)")
             }
             for entry in schema.pending { lines.append("pending        \(entry.label)") }
         } else {

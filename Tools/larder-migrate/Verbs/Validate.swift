@@ -20,12 +20,15 @@ struct Validate: Verb {
         var findings: [String] = []
         let counts = try OperationsDatabase.check(folder: store.url, waiting: store.options.lockDeadline)
         findings += (counts?.problems ?? []).map { "larder.sqlite: \($0)" }
-        // An edited migration is an error of its own, with both checksums. The history of a damaged file may be damaged.
+        // An edited migration is an error of its own, with both checksums. The history in a damaged file may be damaged
+        // as well.
         let schema = counts?.problems.contains { $0.kind == .integrity } == true ? nil : try store.status().schema
         let caches = try StoreStatus.caches(of: store.url, options: store.options)
         for cache in caches {
             let folder = CacheFolder(store: store.url, partition: cache.partition, store.options)
-            if let finding = try folder.finding(cache.format) { findings.append("cache \(cache.partition): \(finding)") }
+            if let finding = try folder.finding(cache.format) {
+                findings.append("cache \(cache.partition): \(finding)")
+            }
         }
         guard findings.isEmpty else {
             for finding in findings { output.note(finding) }
