@@ -76,7 +76,10 @@ extension Story {
             "there is the user's", try store.partitionIdentities().first { $0.user == .user(Self.user) }).name
         try store.close()
         try plant(from: other, to: name)
-        store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
+        var options = Store.Options()
+        // It says so, on standard error, where the program does not say otherwise.
+        options.silence()
+        store = try Store.open(at: folder, schemaText: [RecipeServer.schema], options: options)
         app = try store.partition(of: development)
         let reading = try await app.session.storedCredentials(deadline: .now + .seconds(5))
         try claims.expect("what was planted is not used", reading, is: .absent)
