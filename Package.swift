@@ -114,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "LarderMigrateCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderOperations", "LarderRecords",
+                "LarderCommandLine", "Larder", "LarderImport", "LarderOperations", "LarderRecords",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder-migrate",
