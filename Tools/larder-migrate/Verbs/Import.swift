@@ -55,9 +55,10 @@ struct Import: Verb {
             }
         } catch let error as ImportError { throw Failure(error) }
         if !write { output.note("nothing was written; --write does it") }
+        let json = try report.json
         try output.result(
             .object([
-                ("report", .raw(try report.json)), ("backup", made.map { .string($0.path) } ?? .null),
+                ("report", .raw(json)), ("backup", made.map { .string($0.path) } ?? .null),
             ]),
             text: report.text + (made.map { "\nthe backup is \($0.path)" } ?? ""))
     }
