@@ -200,11 +200,11 @@ struct KeyProviderTests {
         let tool = folder.appending(path: "secret-tool")
         // By another program: a file that this process has open for writing is open in whatever it starts at the time, and
         // cannot be run meanwhile.
-        let writer = Process()
-        writer.executableURL = URL(filePath: "/bin/sh")
-        writer.arguments = ["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 700 \"$0\"", tool.path, script]
-        try writer.run()
-        await writer.ended()
+        let text = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 700 \"$0\""
+        let writer = ToolRun(
+            program: "/bin/sh", arguments: ["-c", text, tool.path, script],
+            environment: ProcessInfo.processInfo.environment, of: "the test")
+        try #require(try await writer.answer(to: [], until: soon).status == 0)
         return SecretServiceKeyProvider(
             store: "test; rm -rf $HOME", environment: ["PATH": "/nonexistent:\(folder.path)", "SPOT": folder.path])
     }
@@ -278,14 +278,11 @@ struct KeyProviderTests {
             }
             /// Runs `body` beside a desktop's session with a keyring.
             func desktop(_ daemon: String, _ body: (SecretServiceKeyProvider) async throws -> Void) async throws {
-                let address = folder.appending(path: "address")
+                let (address, running) = (folder.appending(path: "address"), folder.appending(path: "running"))
                 try? FileManager.default.removeItem(at: address)
-                let session = Process()
-                session.executableURL = URL(filePath: "/usr/bin/env")
-                // Ends with its input.
-                session.arguments = [
-                    "dbus-run-session", "--", "sh", "-c",
-                    """
+                try Data().write(to: running)
+                let script = """
+                    cd "$HOME"
                     \(daemon) --foreground --components=secrets >/dev/null 2>&1 &
                     keyring=$!
                     for i in $(seq 200); do
@@ -294,18 +291,14 @@ struct KeyProviderTests {
                         sleep 0.05
                     done
                     echo $DBUS_SESSION_BUS_ADDRESS > address.new; mv address.new address
-                    cat
+                    while test -e running; do sleep 0.05; done
                     kill $keyring
                     wait
-                    """,
-                ]
-                session.currentDirectoryURL = folder
-                session.environment = environment
-                let input = Pipe()
-                session.standardInput = input
-                session.standardOutput = FileHandle.nullDevice
-                session.standardError = FileHandle.nullDevice
-                try session.run()
+                    """
+                let tool = ToolRun(
+                    program: "dbus-run-session", arguments: ["--", "sh", "-c", script], environment: environment,
+                    of: "the test")
+                let session = Task { try await tool.answer(to: [], until: .now + .seconds(100)) }
                 try await eventually { FileManager.default.fileExists(atPath: address.path) }
                 var inside = environment
                 inside["DBUS_SESSION_BUS_ADDRESS"] = try String(contentsOf: address, encoding: .utf8)
@@ -314,8 +307,8 @@ struct KeyProviderTests {
                 do { try await body(SecretServiceKeyProvider(store: "test", environment: inside)) } catch {
                     failure = error
                 }
-                try input.fileHandleForWriting.close()
-                await session.ended()
+                try FileManager.default.removeItem(at: running)
+                _ = try await session.value
                 if let failure { throw failure }
             }
             var made: MasterKeys?

@@ -50,12 +50,15 @@ struct ToolRun {
             said.read()
             complained.read()
             status = Self.status(of: child)
+            // Whatever says that much is something else, and would wait for somebody to read it.
+            guard said.bytes.count <= KeyText.longest else { break }
             if status == nil { try? await Task.sleep(for: .milliseconds(2)) }
         }
         guard let status else {
             // With whatever it has started.
             kill(-child, SIGKILL)
             for _ in 0..<500 where Self.status(of: child) == nil { usleep(2000) }
+            if said.bytes.count > KeyText.longest { return Answer(status: 0, output: said.bytes, complaint: "") }
             if Task.isCancelled { throw KeyError(.cancelled, "the task was cancelled") }
             throw KeyError(
                 .timedOut, "\(program) has not answered for \(purpose) by the deadline and was ended; "
@@ -88,7 +91,11 @@ struct ToolRun {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
         posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        // A program that does not hear of signals would go on for ever, and what it starts as well.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
         let path = try executable().path
         // Safe: the copies of the texts live until the program has been started, which has copies of its own.
         var texts = ([path] + arguments).map { strdup($0) } + [nil]
