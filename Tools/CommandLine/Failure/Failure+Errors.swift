@@ -73,11 +73,11 @@ extension Failure {
 extension ExitStatus {
     fileprivate init(_ code: OperationsError.Code) {
         self = switch code {
-        case .notFound, .unknownEnvironment: .miss
+        case .notFound, .unknownEnvironment, .unknownPartition: .miss
         case .invalid, .unknownTemporaryID: .usage
         case .damaged, .foreign, .migrationChanged, .migrationMissing, .damagedBackup: .damaged
         case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup,
-            .environmentChanged, .environmentInUse, .occupied, .otherPartition:
+            .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected:
             .refused
         default: .failure
         }
