@@ -22,6 +22,22 @@ extension EnvironmentTable {
     }
 }
 
+extension EnvironmentTable {
+    /// Whose data would go with an environment: the names of its partitions. Whoever destroys several looks first, so
+    /// that none goes where another may not.
+    ///
+    /// - Throws: `.unknownEnvironment`; `.environmentInUse` where one of them is the current one; `.unsentWork`.
+    package func forgettable(_ name: String, losingUnsent: Bool) throws(OperationsError) -> [String] {
+        try database.read { db in
+            let transaction = EnvironmentTransaction(db: db)
+            guard try transaction.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
+            let partitions = try transaction.partitions().filter { $0.environment == name }.map(\.name)
+            for partition in partitions { try transaction.requireForgettable(partition, losingUnsent) }
+            return partitions
+        }
+    }
+}
+
 extension EnvironmentTransaction {
     fileprivate func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
         guard let partition = try partition(name) else {

@@ -80,7 +80,11 @@ extension OperationsDatabase {
         // Nobody else looks into this folder: the lock is its own.
         let new = try OperationsDatabase(folder: folder)
         do {
-            let source = try DatabaseQueue(path: damaged.path)
+            var configuration = Configuration()
+            // SQLite then takes what it can read of the definitions of tables, where it would refuse all of them:
+            // https://www.sqlite.org/pragma.html#pragma_writable_schema
+            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+            let source = try DatabaseQueue(path: damaged.path, configuration: configuration)
             defer { try? source.close() }
             let report = try source.unsafeRead { damaged in
                 try new.pool.writeWithoutTransaction { db in

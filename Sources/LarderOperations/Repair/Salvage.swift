@@ -5,6 +5,7 @@ internal import GRDB
 struct Salvage {
     /// The new one, inside a transaction.
     let db: Database
+    /// Opened so that definitions of tables that cannot be read are passed over.
     let damaged: Database
     let now: Date
     private(set) var report = RepairReport()
@@ -21,13 +22,17 @@ struct Salvage {
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'migration' ORDER BY name
             """)
-        let there: Set<String>
-        do { there = Set(try damaged.texts("SELECT name FROM sqlite_schema WHERE type = 'table'")) } catch {
+        let there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged).isEmpty })
+        guard !there.isEmpty else {
             throw OperationsError(
-                .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup",
-                cause: OperationsError.translated(error).cause)
+                .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
         }
-        for table in tables where there.contains(table) {
+        for table in tables {
+            // Of an older version, or one whose definition cannot be read.
+            guard there.contains(table) else {
+                report.rows.append(.init(table: table, saved: 0, isDamaged: isDefinitionLost))
+                continue
+            }
             // Its one row was made with the new database.
             let isStore = table == "store"
             if isStore { try db.run("DELETE FROM store") }
@@ -38,12 +43,17 @@ struct Salvage {
             }
             report.rows.append(.init(table: table, saved: saved, isDamaged: isDamaged))
         }
-        if !there.contains("store") { report.isNewStore = true }
+        if !there.contains("store") { report.isNewStore = isDefinitionLost }
         try restoreNumbers()
         try mend()
     }
 
     // MARK: Rows
+
+    /// Whether some of the definitions of tables cannot be read.
+    private var isDefinitionLost: Bool {
+        (try? damaged.texts("SELECT name FROM sqlite_schema ORDER BY name")) == nil
+    }
 
     private static func columns(of table: String, in db: Database) throws -> [String] {
         try db.texts("SELECT name FROM pragma_table_info(?) ORDER BY cid", [table])
@@ -188,13 +198,13 @@ struct Salvage {
     /// Rows that refer to what is not there, as often as removing some makes others such.
     private func removeOrphans() throws {
         let references = try db.rows("""
-            SELECT s.name, f."table", f."from", ifnull(f."to", ''), f.on_delete, i."notnull"
+            SELECT s.name, f."table", f."from", ifnull(f."to", ''), i."notnull" = 0 AND i.pk = 0
             FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f
             JOIN pragma_table_info(s.name) i ON i.name = f."from"
             WHERE s.type = 'table'
             """) { row in
             (table: try row.text(0), parent: try row.text(1), column: try row.text(2), key: try row.text(3),
-                isCleared: try row.text(4) == "SET NULL" || row.integer(5) == 0)
+                isCleared: try row.integer(4) == 1)
         }
         var isDone = false
         while !isDone {
