@@ -119,6 +119,17 @@ final class CredentialVault: Sendable {
         }
     }
 
+    /// Refuses a key file in the store's folder: whoever copies the one has the other.
+    private func requireOutside() throws(LarderError) {
+        guard let provider = ring.provider as? FileKeyProvider else { return }
+        let file = provider.file.standardizedFileURL.resolvingSymlinksInPath().pathComponents
+        let folder = database.file.deletingLastPathComponent().standardizedFileURL.resolvingSymlinksInPath()
+        guard file.starts(with: folder.pathComponents) else { return }
+        throw LarderError(KeyError(
+            .exposed, "\(ring.provider) lies in the store's folder, and every copy of the store would have it; "
+                + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
+    }
+
     /// The partition's key, to seal with.
     private func key(making: Bool, until deadline: ContinuousClock.Instant) async throws(LarderError) -> PartitionKey {
         let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
@@ -135,6 +146,7 @@ final class CredentialVault: Sendable {
                 } catch { throw LarderError(error) }
             }
         }
+        try requireOutside()
         // The program's keys must not be rotated between looking at them and storing what is sealed with one.
         let lock = try await HeldLock.acquire(
             Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
