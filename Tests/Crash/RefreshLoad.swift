@@ -3,8 +3,8 @@ import Larder
 import LarderOperations
 import LarderTestSupport
 
-/// Asks for credentials once at each hour of a clock that others set, beside others that do the same. Each hour's are good
-/// for half of it.
+/// Asks for credentials once at each hour of a clock that others set, beside others that do the same. Each hour's are
+/// good for half of it.
 struct RefreshLoad {
     let folder: URL
     let ledger: TokenLedger

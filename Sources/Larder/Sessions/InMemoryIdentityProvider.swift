@@ -137,7 +137,8 @@ public final class InMemoryIdentityProvider: IdentityProvider {
 
     private func cloud(of identity: String, _ state: State) -> Credentials.CloudCredentials {
         Credentials.CloudCredentials(
-            identityID: identity, accessKeyID: "AK\(state.issued)", secretAccessKey: "secret-\(identity)-\(state.issued)",
+            identityID: identity, accessKeyID: "AK\(state.issued)",
+            secretAccessKey: "secret-\(identity)-\(state.issued)",
             sessionToken: "session-\(identity)-\(state.issued)", expires: now().addingTimeInterval(state.lifetime))
     }
 

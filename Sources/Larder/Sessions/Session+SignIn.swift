@@ -72,8 +72,8 @@ extension Session {
     /// How long a key provider may keep somebody from being signed out here.
     private static let signOutPatience = Duration.seconds(1)
 
-    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline. What
-    /// is queued stays, and the answer says how much that is.
+    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline.
+    /// What is queued stays, and the answer says how much that is.
     ///
     /// - Throws: `.parked`, `operations.…`: nothing was changed then.
     @discardableResult

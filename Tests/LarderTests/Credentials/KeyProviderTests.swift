@@ -198,8 +198,8 @@ struct KeyProviderTests {
     /// A provider whose program is a script.
     private func stand(_ script: String, in folder: URL) async throws -> SecretServiceKeyProvider {
         let tool = folder.appending(path: "secret-tool")
-        // By another program: a file that this process has open for writing is open in whatever it starts at the time, and
-        // cannot be run meanwhile.
+        // By another program: a file that this process has open for writing is open in whatever it starts at the time,
+        // and cannot be run meanwhile.
         let text = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 700 \"$0\""
         let writer = ToolRun(
             program: "/bin/sh", arguments: ["-c", text, tool.path, script],

@@ -13,7 +13,8 @@ final class HeldClock: Sendable {
     func advance(by seconds: TimeInterval) { date.withLock { $0 += seconds } }
 }
 
-/// A store's intent with everything that a session needs, and an identity provider and keys that behave as they are told.
+/// A store's intent with everything that a session needs, and an identity provider and keys that behave as they are
+/// told.
 struct SessionBench {
     let folder: URL
     let database: OperationsDatabase
