@@ -3,8 +3,8 @@ import Larder
 import LarderOperations
 import LarderTestSupport
 
-/// Asks for credentials once at each hour of a clock that others set, beside others that do the same. Each hour's are good
-/// for half of it.
+/// Asks for credentials once at each hour of a clock that others set, beside others that do the same. Each hour's are
+/// good for half of it.
 struct RefreshLoad {
     let folder: URL
     let ledger: TokenLedger
@@ -24,7 +24,7 @@ struct RefreshLoad {
             locksFolder: folder.appending(path: "locks"), options: options)
         for round in 1...rounds {
             while Self.hour(clock) < round { try await Task.sleep(for: .milliseconds(1)) }
-            let given = try await session.credentials(deadline: .now + .seconds(60))
+            let given = try await session.credentials(deadline: .now + .seconds(300))
             say("\(round) \(given.userPool?.refreshToken ?? "")")
         }
         try database.close()

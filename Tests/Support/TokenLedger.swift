@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A server's list of the refresh tokens that it has issued, in a file that any number of processes use. Each works once;
-/// the last line is the one that works. What is refused is written down as well.
+/// A server's list of the refresh tokens that it has issued, in a file that any number of processes use. Each works
+/// once; the last line is the one that works. What is refused is written down as well.
 public struct TokenLedger: Sendable {
     /// Where it is.
     public let file: URL

@@ -4,8 +4,8 @@ public enum CredentialReading: Sendable, Hashable {
     case present(Credentials)
     /// There are none.
     case absent
-    /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. Nobody is signed out for
-    /// that.
+    /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. Nobody is signed out
+    /// for that.
     case unavailable(KeyError)
 
     /// Equal where what is present is, and where the error's code is.

@@ -40,11 +40,13 @@ final class CredentialVault: Sendable {
 
     private var table: CredentialTable { database.credentials }
 
-    /// Reads them. What is foreign or damaged is put into quarantine, also while the key cannot be had, as far as that can
-    /// be told without it.
+    /// Reads them. What is foreign or damaged is put into quarantine, also while the key cannot be had, as far as that
+    /// can be told without it.
     ///
     /// - Parameter lost: What becomes of the session where nothing is left.
-    func read(until deadline: ContinuousClock.Instant, lost: @escaping SessionChange) async throws(LarderError) -> Found {
+    func read(
+        until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
+    ) async throws(LarderError) -> Found {
         let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
         guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
         var found = Found(reading: .absent)
@@ -119,6 +121,17 @@ final class CredentialVault: Sendable {
         }
     }
 
+    /// Refuses a key file in the store's folder: whoever copies the one has the other.
+    private func requireOutside() throws(LarderError) {
+        guard let provider = ring.provider as? FileKeyProvider else { return }
+        let file = provider.file.standardizedFileURL.resolvingSymlinksInPath().pathComponents
+        let folder = database.file.deletingLastPathComponent().standardizedFileURL.resolvingSymlinksInPath()
+        guard file.starts(with: folder.pathComponents) else { return }
+        throw LarderError(KeyError(
+            .exposed, "\(ring.provider) lies in the store's folder, and every copy of the store would have it; "
+                + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
+    }
+
     /// The partition's key, to seal with.
     private func key(making: Bool, until deadline: ContinuousClock.Instant) async throws(LarderError) -> PartitionKey {
         let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
@@ -126,7 +139,9 @@ final class CredentialVault: Sendable {
             do throws(KeyError) { return try await ring.open(stored, until: deadline) } catch {
                 let isDamaged = error.cause is SealError
                 // Nothing that is there can be opened any more, and that is certain: it makes room for what is new.
-                guard making, isDamaged || [.missing, .unknownKey].contains(error.code) else { throw LarderError(error) }
+                guard making, isDamaged || [.missing, .unknownKey].contains(error.code) else {
+                    throw LarderError(error)
+                }
                 let reason = isDamaged ? QuarantineReason.keyDamaged : .keyGone
                 let suspects = snapshot.credentials.map { CredentialTable.Suspect($0, reason: reason.rawValue) }
                 do throws(OperationsError) {
@@ -135,12 +150,15 @@ final class CredentialVault: Sendable {
                 } catch { throw LarderError(error) }
             }
         }
+        try requireOutside()
         // The program's keys must not be rotated between looking at them and storing what is sealed with one.
         let lock = try await HeldLock.acquire(
             Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
         defer { lock.release() }
         let new: PartitionKey
-        do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch { throw LarderError(error) }
+        do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch {
+            throw LarderError(error)
+        }
         let kept: StoredPartitionKey
         do throws(OperationsError) { kept = try await table.keep(new.stored) } catch { throw LarderError(error) }
         guard kept == new.stored else {

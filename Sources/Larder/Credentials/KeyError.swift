@@ -20,7 +20,7 @@ public struct KeyError: Error, Sendable {
         public static let unknownKey = Code(rawValue: "keys.unknownKey")
         /// The key cannot be read: no permission, or the key store failed.
         public static let unreadable = Code(rawValue: "keys.unreadable")
-        /// Others than the owner may read the key file.
+        /// Others than the owner may read the key file, or it lies in the store's folder.
         public static let exposed = Code(rawValue: "keys.exposed")
         /// What is kept as a key is damaged.
         public static let damaged = Code(rawValue: "keys.damaged")

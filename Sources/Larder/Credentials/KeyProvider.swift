@@ -1,7 +1,7 @@
 /// Where the program's keys are kept: outside the store, so that a copy of the store tells nothing of credentials.
 ///
-/// A provider may be slow, wait for a person, or hang: whoever asks it gives up at its own deadline, and what comes later
-/// is kept for the next. Its calls run on threads of their own and may block them.
+/// A provider may be slow, wait for a person, or hang: whoever asks it gives up at its own deadline, and what comes
+/// later is kept for the next. Its calls run on threads of their own and may block them.
 ///
 /// What makes, adds or drops keys is called by one process at a time for each store, under a lock.
 public protocol KeyProvider: Sendable, CustomStringConvertible {
@@ -10,8 +10,8 @@ public protocol KeyProvider: Sendable, CustomStringConvertible {
 
     /// The keys that there are.
     ///
-    /// - Throws: `.missing` where there is none, and only if that is certain; `.locked`, `.unreadable` and the like where
-    ///   it cannot be told now.
+    /// - Throws: `.missing` where there is none, and only if that is certain; `.locked`, `.unreadable` and the like
+    ///   where it cannot be told now.
     func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
 
     /// Makes a key where there is none, durably. Where there is one after all, it is what is returned.

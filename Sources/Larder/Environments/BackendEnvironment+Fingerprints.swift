@@ -9,7 +9,8 @@ extension BackendEnvironment {
             identity: Self.fingerprint("identity", [
                 userPool?.id, userPool?.clientID, userPool?.region, identityPool?.id, identityPool?.region,
             ]),
-            data: Self.fingerprint("data", [api.url.absoluteString, api.region]),
+            // The region says how requests are signed, and not where they go.
+            data: Self.fingerprint("data", [api.url.absoluteString]),
             storage: Self.fingerprint("storage", [bucket?.name, bucket?.region]))
     }
 

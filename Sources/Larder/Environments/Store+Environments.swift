@@ -29,7 +29,12 @@ extension Store {
         let standing: StoredPartition?
         do { standing = try database.environments.standing(destination) } catch { throw LarderError(error) }
         if let standing { return try current(standing, transport) }
-        return try enter(destination, work, transport).partition
+        let report: SwitchReport
+        do {
+            report = try database.environments.enterNow(
+                destination, leaving: work.map(LarderOperations.PendingWork.init), now: options.now())
+        } catch { throw LarderError(error) }
+        return try entered(report, transport).partition
     }
 
     /// Makes the partition of another environment, or of another user, the current one.
@@ -48,7 +53,7 @@ extension Store {
         to environment: BackendEnvironment, user: PartitionUser? = nil, pending work: PendingWork = .park,
         transport: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
-        try enter(try destination(environment, user), work, transport)
+        try await enter(try destination(environment, user), work, transport)
     }
 
     /// Makes the partition of another user of the current environment the current one, as when somebody signs in.
@@ -60,7 +65,7 @@ extension Store {
         guard let name = try current()?.environment else {
             throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
         }
-        return try enter(destination(.stored(name), user), work, transport)
+        return try await enter(destination(.stored(name), user), work, transport)
     }
 
     /// Which partition is the current one; nil where no environment is chosen.
@@ -85,20 +90,25 @@ extension Store {
         return partitions.currents()
     }
 
-    private func enter(
-        _ destination: Destination, _ work: PendingWork?, _ transport: (any GraphQLTransport)?
+    /// What a switch came to, once the database has made it.
+    private func entered(
+        _ report: SwitchReport, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> EnvironmentSwitch {
-        let database = try intent.database()
-        let report: SwitchReport
-        do {
-            report = try database.environments.enterNow(
-                destination, leaving: work.map(LarderOperations.PendingWork.init), now: options.now())
-        } catch { throw LarderError(error) }
         guard let entered = report.to else { throw LarderError(.noEnvironment, "no environment was entered") }
         let partition = try current(entered.partition, transport)
         return EnvironmentSwitch(
             partition: partition, left: report.isSwitch ? report.from.map(EnvironmentSwitch.Side.init) : nil,
             entered: .init(entered), carried: report.carried, discarded: report.discarded)
+    }
+
+    private func enter(
+        _ destination: Destination, _ work: PendingWork, _ transport: (any GraphQLTransport)?
+    ) async throws(LarderError) -> EnvironmentSwitch {
+        let report: SwitchReport
+        do {
+            report = try await intent.database().environments.enter(destination, leaving: .init(work), now: options.now())
+        } catch { throw LarderError(translating: error) }
+        return try entered(report, transport)
     }
 
     /// Opens the partition that the database says is the current one, and parks the others.

@@ -6,9 +6,11 @@ public protocol IdentityProvider: Sendable {
     /// Gets new credentials. What the answer leaves out, such as a refresh token that is not rotated, stays as it was.
     /// For a guest there are cloud credentials alone, with the identity id that is to be kept.
     ///
-    /// - Throws: `.unreachable` and the like where the server has not decided; `.userPoolRefused` or `.federatedRefused`
-    ///   only where it has.
-    func refresh(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials
+    /// - Throws: `.unreachable` and the like where the server has not decided; `.userPoolRefused` or
+    ///   `.federatedRefused` only where it has.
+    func refresh(
+        _ credentials: Credentials, deadline: ContinuousClock.Instant
+    ) async throws(IdentityError) -> Credentials
 
     /// Tells the server that the credentials are not used any more.
     func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError)

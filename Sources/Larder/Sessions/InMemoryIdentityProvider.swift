@@ -27,6 +27,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         /// The refresh tokens that work, with the user of each.
         var live: [String: String] = [:]
         var used: Set<String> = []
+        var attempts = 0
         var refreshes = 0
         var refusals = 0
         var signOuts = 0
@@ -62,6 +63,8 @@ public final class InMemoryIdentityProvider: IdentityProvider {
         set { state.withLock { $0.lifetime = newValue } }
     }
 
+    /// How often a refresh was asked for, whatever came of it.
+    public var attempts: Int { state.withLock { $0.attempts } }
     /// How often credentials were refreshed.
     public var refreshes: Int { state.withLock { $0.refreshes } }
     /// How often a refresh token was refused: used before, revoked, or never issued.
@@ -76,6 +79,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     public func refresh(
         _ credentials: Credentials, deadline: ContinuousClock.Instant
     ) async throws(IdentityError) -> Credentials {
+        state.withLock { $0.attempts += 1 }
         try await behave()
         let issued = state.withLock { state -> Credentials? in
             guard let tokens = credentials.userPool else {
@@ -133,7 +137,8 @@ public final class InMemoryIdentityProvider: IdentityProvider {
 
     private func cloud(of identity: String, _ state: State) -> Credentials.CloudCredentials {
         Credentials.CloudCredentials(
-            identityID: identity, accessKeyID: "AK\(state.issued)", secretAccessKey: "secret-\(identity)-\(state.issued)",
+            identityID: identity, accessKeyID: "AK\(state.issued)",
+            secretAccessKey: "secret-\(identity)-\(state.issued)",
             sessionToken: "session-\(identity)-\(state.issued)", expires: now().addingTimeInterval(state.lifetime))
     }
 

@@ -3,8 +3,8 @@ internal import LarderOperations
 extension Session {
     /// What is stored, as it is: nothing is refreshed, and nobody is waited for but the key provider.
     ///
-    /// What is stored and cannot be opened, because it is another environment's or damaged, is put into quarantine by this,
-    /// and absent from then on; `status` lists it.
+    /// What is stored and cannot be opened, because it is another environment's or damaged, is put into quarantine by
+    /// this, and absent from then on; `status` lists it.
     ///
     /// - Throws: `.parked`, `.cancelled`, `operations.…`.
     public func storedCredentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialReading {
@@ -14,13 +14,13 @@ extension Session {
 
     /// Credentials that are good now: those that are stored, or new ones for them.
     ///
-    /// While nobody is signed in, somebody is waited for: up to the deadline, or until `releaseWaiters`. A refresh is made
-    /// once for all who wait, in whatever process; it goes on when they have given up, and its result is stored before
-    /// anybody gets it.
+    /// While nobody is signed in, somebody is waited for: up to the deadline, or until `releaseWaiters`. A refresh is
+    /// made once for all who wait, in whatever process; it goes on when they have given up, and its result is stored
+    /// before anybody gets it.
     ///
-    /// - Throws: `.notSignedIn`; `.waitReleased`; `.timedOut`, with what was waited for and who held it; `keys.…` where the
-    ///   credentials are there and cannot be opened now; `identity.…` where there are no new ones for them; `.cancelled`;
-    ///   `.parked`; `.noIdentityProvider`; `operations.…`.
+    /// - Throws: `.notSignedIn`; `.waitReleased`; `.timedOut`, with what was waited for and who held it; `keys.…` where
+    ///   the credentials are there and cannot be opened now; `identity.…` where there are no new ones for them;
+    ///   `.cancelled`; `.parked`; `.noIdentityProvider`; `operations.…`.
     public func credentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials {
         let releases = releases
         while true {

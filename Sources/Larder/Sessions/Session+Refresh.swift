@@ -7,8 +7,8 @@ extension Session {
         var flight: Flight<Result<Credentials?, LarderError>>?
         /// What it is doing, for the errors of those who have waited too long.
         var stage = ""
-        /// New credentials that could not be stored yet, the rows that they are for, and the lock under which they were got:
-        /// nobody may refresh the old ones again, whose refresh token is used.
+        /// New credentials that could not be stored yet, the rows that they are for, and the lock under which they were
+        /// got: nobody may refresh the old ones again, whose refresh token is used.
         var unsaved: (credentials: Credentials, rows: [SealedCredential], lock: HeldLock)?
     }
 
@@ -16,11 +16,13 @@ extension Session {
     func refreshed(until deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials? {
         guard let provider else {
             throw LarderError(
-                .noIdentityProvider, "the credentials have ended, and there is no identity provider to ask for new ones")
+                .noIdentityProvider,
+                "the credentials have ended, and there is no identity provider to ask for new ones")
         }
         if database.options.isReadOnly {
             throw LarderError(
-                OperationsError(.notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
+                OperationsError(
+                    .notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
         }
         let flight = refreshing.withLock { refreshing in
             if let flight = refreshing.flight, !flight.isFinished { return flight }
@@ -71,7 +73,8 @@ extension Session {
         switch answer ?? .failure(IdentityError(.unreachable, "the identity provider has given no answer")) {
         case .success(let new):
             isKept = true
-            return try await save(new.completed(by: old), for: found.rows, under: lock, until: .now + options.keyTimeout)
+            return try await save(new.completed(by: old), for: found.rows, under: lock,
+                until: .now + options.keyTimeout)
         case .failure(let error):
             guard error.event != .unreachable else { throw LarderError(error) }
             do throws(OperationsError) {

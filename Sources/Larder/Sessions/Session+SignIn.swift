@@ -69,8 +69,11 @@ extension Session {
         }
     }
 
-    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline. What
-    /// is queued stays, and the answer says how much that is.
+    /// How long a key provider may keep somebody from being signed out here.
+    private static let signOutPatience = Duration.seconds(1)
+
+    /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline.
+    /// What is queued stays, and the answer says how much that is.
     ///
     /// - Throws: `.parked`, `operations.…`: nothing was changed then.
     @discardableResult
@@ -78,7 +81,8 @@ extension Session {
         _ = try standing()
         // To tell the server with; whoever cannot read them now is signed out nevertheless.
         var old: Credentials?
-        if provider != nil, case .present(let credentials) = try? await read(until: deadline).reading {
+        let end = min(deadline, .now + Self.signOutPatience)
+        if provider != nil, case .present(let credentials) = try? await read(until: end).reading {
             old = credentials
         }
         do throws(OperationsError) {

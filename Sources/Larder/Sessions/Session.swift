@@ -12,13 +12,13 @@ internal import Synchronization
 /// let proof = try await session.credentials(deadline: .now + .seconds(10))   // refreshed if they have to be
 /// ```
 ///
-/// Being offline signs nobody out, and neither does a key store that is locked: only what the server refuses does. Nothing
-/// waits past its deadline.
+/// Being offline signs nobody out, and neither does a key store that is locked: only what the server refuses does.
+/// Nothing waits past its deadline.
 public final class Session: Sendable {
     /// How a session behaves.
     public struct Options: Sendable {
-        /// Credentials that end within this time are refreshed before they are used, so that they are still good when they
-        /// arrive, and by a clock that differs a little.
+        /// Credentials that end within this time are refreshed before they are used, so that they are still good when
+        /// they arrive, and by a clock that differs a little.
         public var margin: TimeInterval = 60
         /// How long the identity provider may take for an answer.
         public var refreshTimeout = Duration.seconds(30)
@@ -60,8 +60,8 @@ public final class Session: Sendable {
     }
 
     /// - Parameters:
-    ///   - identity: The fingerprint of identity of the partition's environment: what is sealed under another is foreign.
-    ///   - keys: Asked when credentials are read or stored, and not before.
+    ///   - identity: The fingerprint of identity of the partition's environment: what is sealed under another is
+    ///   foreign. - keys: Asked when credentials are read or stored, and not before.
     ///   - provider: Nil where credentials are only given, and never refreshed from here.
     ///   - locksFolder: The folder of the store's locks.
     package init(
@@ -93,8 +93,8 @@ public final class Session: Sendable {
         }
     }
 
-    /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and not
-    /// each one between. Ends when the partition is parked.
+    /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and
+    /// not each one between. Ends when the partition is parked.
     public var changes: AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
         let number = watching.withLock { watching -> Int? in
@@ -116,8 +116,8 @@ public final class Session: Sendable {
         return stream
     }
 
-    /// Looks whether the state has changed, in another process above all, and tells whoever follows it. Reads one row; does
-    /// nothing where that cannot be read.
+    /// Looks whether the state has changed, in another process above all, and tells whoever follows it. Reads one row;
+    /// does nothing where that cannot be read.
     public func noticeChanges() {
         let hasChanged = watching.withLock { watching in
             guard !watching.isClosed, let state = try? stored() else { return false }
@@ -146,8 +146,8 @@ public final class Session: Sendable {
 
     var releases: Int { watching.withLock { $0.releases } }
 
-    /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends as
-    /// it would have, and is stored.
+    /// Ends the streams, and every wait with `.parked`, as does each call from now on. A refresh that is under way ends
+    /// as it would have, and is stored.
     package func close() {
         let streams = watching.withLock { watching in
             watching.isClosed = true

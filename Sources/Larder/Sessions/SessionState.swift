@@ -37,8 +37,8 @@ enum SessionEvent: String, Sendable, Hashable, CaseIterable {
 extension SessionState {
     /// The table of the article on sessions.
     ///
-    /// - Returns: The next state; nil where the event is no event in this one, and nothing is to be stored: what arrives
-    ///   late, above all.
+    /// - Returns: The next state; nil where the event is no event in this one, and nothing is to be stored: what
+    ///   arrives late, above all.
     func after(_ event: SessionEvent) -> SessionState? {
         switch (self, event) {
         case (_, .unreachable): self

@@ -118,7 +118,11 @@ final class OpenPartitions: Sendable {
                         failing = nil
                     } catch is CancellationError { return } catch {
                         let error = LarderError(translating: error)
-                        if error.code == .parked { return }
+                        // A partition may have been closed by itself.
+                        if error.code == .parked {
+                            guard let self, !self.isClosed else { return }
+                            continue
+                        }
                         guard failing != "\(error)" else { continue }
                         failing = "\(error)"
                         logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
@@ -130,6 +134,8 @@ final class OpenPartitions: Sendable {
 
     /// Takes a partition out, to be closed; nil where it is not open.
     func remove(_ name: String) -> Partition? { state.withLock { $0.open.removeValue(forKey: name) } }
+
+    private var isClosed: Bool { state.withLock { $0.isClosed } }
 
     private func unparked() -> [PartitionCore] {
         state.withLock { $0.open.values.map(\.core).filter { !$0.isParked } }

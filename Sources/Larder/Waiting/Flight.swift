@@ -34,8 +34,8 @@ final class Flight<Value: Sendable>: Sendable {
     }
 }
 
-/// Does work that is cancelled at its deadline, and returns when it has really ended: whoever goes on before that may do
-/// the same thing a second time. Nil never, unless the work was not begun.
+/// Does work that is cancelled at its deadline, and returns when it has really ended: whoever goes on before that may
+/// do the same thing a second time. Nil never, unless the work was not begun.
 func cancelled<Value: Sendable>(
     at deadline: ContinuousClock.Instant, _ work: @escaping @Sendable () async -> Value
 ) async -> Value? {

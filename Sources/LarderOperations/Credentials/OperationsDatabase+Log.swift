@@ -13,7 +13,9 @@ extension OperationsDatabase {
         while true {
             try requireOpen()
             if try await tryEmptyLog() { return true }
-            guard .now < deadline, (try? await Task.sleep(for: min(pause, deadline - .now))) != nil else { return false }
+            guard .now < deadline, (try? await Task.sleep(for: min(pause, deadline - .now))) != nil else {
+                return false
+            }
             pause = min(pause * 2, .milliseconds(100))
         }
     }

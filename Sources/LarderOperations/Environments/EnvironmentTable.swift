@@ -51,7 +51,7 @@ package struct EnvironmentTable: Sendable {
     ///
     /// - Throws: `.environmentChanged`, `.occupied`.
     package func put(_ draft: EnvironmentDraft, now: Date) async throws(OperationsError) {
-        try await write { try $0.put(draft, now: now) }
+        try await write { try $0.put(draft, mayUnprotect: true, now: now) }
     }
 
     /// Forgets what locates a backend.

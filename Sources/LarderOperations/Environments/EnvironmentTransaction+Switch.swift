@@ -10,8 +10,10 @@ extension EnvironmentTransaction {
     func enter(_ destination: Destination, leaving work: PendingWork?, now: Date) throws -> SwitchReport {
         let name = try prepare(destination.environment, now: now)
         let current = try current()
-        // After the environment was stored: it may have taken over the current one's data.
-        if let old = current?.partition, try partition(of: name, destination.user)?.name != old.name {
+        // After the environment was stored: it may have taken over the current one's data. Before any was chosen, a
+        // program that names none works with the partition of none.
+        if let old = try current == nil ? unnamedPartition() : current?.partition,
+            try partition(of: name, destination.user)?.name != old.name {
             guard let work else { throw OperationsError.otherPartition(old) }
             return try switching(from: old, work, now: now) { try make(destination, name, now: now) }
         }
@@ -26,8 +28,11 @@ extension EnvironmentTransaction {
 
     /// Leaves the current partition, and enters none.
     func leave(_ work: PendingWork, now: Date) throws -> SwitchReport {
-        try switching(from: current()?.partition, work, now: now) { nil }
+        let current = try current()
+        return try switching(from: current == nil ? unnamedPartition() : current?.partition, work, now: now) { nil }
     }
+
+    private func unnamedPartition() throws -> StoredPartition? { try partitions().first { $0.environment == nil } }
 
     private func prepare(_ environment: Destination.Environment, now: Date) throws -> String {
         switch environment {
@@ -35,7 +40,7 @@ extension EnvironmentTransaction {
             guard try self.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
             return name
         case .draft(let draft):
-            if try !isStored(draft) { try put(draft, now: now) }
+            if try !isStored(draft) { try put(draft, mayUnprotect: false, now: now) }
             return draft.name
         }
     }

@@ -68,7 +68,7 @@ struct EnvironmentTransaction {
         // Whether it takes its own place, the fingerprints tell.
         let hasFollowed = try draft.predecessor == .environment(draft.name) || draft.predecessor.map(hasFollowed) ?? true
         return hasFollowed && stored.definition == draft.definition && stored.fingerprints == draft.fingerprints
-            && stored.isProtected == draft.isProtected
+            && (stored.isProtected || !draft.isProtected)
     }
 
     private func hasFollowed(_ predecessor: EnvironmentDraft.Predecessor) throws -> Bool {
@@ -84,7 +84,10 @@ struct EnvironmentTransaction {
     ///
     /// - Throws: `.environmentChanged` where another backend is stored under the name, and it is not said that this one
     ///   takes its place; `.occupied`.
-    func put(_ draft: EnvironmentDraft, now: Date) throws {
+    ///
+    /// - Parameter mayUnprotect: Whether an environment that is protected may be so no more: not because a program says
+    ///   nothing of it.
+    func put(_ draft: EnvironmentDraft, mayUnprotect: Bool, now: Date) throws {
         if let stored = try environment(draft.name) {
             guard stored.fingerprints.data == draft.fingerprints.data
                 || draft.predecessor == .environment(draft.name)
@@ -99,8 +102,10 @@ struct EnvironmentTransaction {
                 WHERE name = ?
                 """,
                 [draft.definition, draft.fingerprints.identity, draft.fingerprints.data, draft.fingerprints.storage,
-                    draft.isProtected ? 1 : 0, now.milliseconds, draft.name])
-            if stored.fingerprints.identity != draft.fingerprints.identity { try endSessions(of: draft.name, now: now) }
+                    draft.isProtected || (stored.isProtected && !mayUnprotect) ? 1 : 0, now.milliseconds, draft.name])
+            if stored.fingerprints.identity != draft.fingerprints.identity {
+                try endSessions(of: partitions().filter { $0.environment == draft.name }, now: now)
+            }
         } else {
             try db.run(
                 """
@@ -110,38 +115,42 @@ struct EnvironmentTransaction {
                 [draft.name, draft.definition, draft.fingerprints.identity, draft.fingerprints.data,
                     draft.fingerprints.storage, draft.isProtected ? 1 : 0, now.milliseconds, now.milliseconds])
         }
-        if let predecessor = draft.predecessor { try adopt(predecessor, by: draft.name) }
+        if let predecessor = draft.predecessor { try adopt(predecessor, by: draft, now: now) }
     }
 
     /// Whoever was signed in is not known to those who sign users in now. What proved it stays where it is, and cannot
     /// be opened any more.
-    private func endSessions(of name: String, now: Date) throws {
-        try db.run(
-            """
-            UPDATE session SET state = 'signedOut', reason = 'environmentChanged', changed = ?
-            WHERE state <> 'guest' AND partition IN (
-                SELECT p.id FROM partition p JOIN environment e ON e.id = p.environment WHERE e.name = ?)
-            """, [now.milliseconds, name])
+    private func endSessions(of partitions: [StoredPartition], now: Date) throws {
+        for partition in partitions {
+            try db.run(
+                """
+                UPDATE session SET state = 'signedOut', reason = 'environmentChanged', changed = ?
+                WHERE state <> 'guest' AND partition = (SELECT id FROM partition WHERE name = ?)
+                """, [now.milliseconds, partition.name])
+        }
     }
 
     /// Makes the partitions of one environment those of another.
-    private func adopt(_ predecessor: EnvironmentDraft.Predecessor, by name: String) throws {
-        do {
+    private func adopt(_ predecessor: EnvironmentDraft.Predecessor, by draft: EnvironmentDraft, now: Date) throws {
+        let name = draft.name
+        var old: StoredEnvironment?
+        if case .environment(let predecessor) = predecessor {
+            guard predecessor != name else { return }
+            old = try environment(predecessor)
+        }
+        let adopted = try partitions().filter { partition in
             switch predecessor {
-            case .environment(name): break
-            case .environment(let old):
-                try db.run(
-                    """
-                    UPDATE partition SET environment = (SELECT id FROM environment WHERE name = ?)
-                    WHERE environment = (SELECT id FROM environment WHERE name = ?)
-                    """, [name, old])
-            case .unnamed:
-                try db.run(
-                    """
-                    UPDATE partition SET environment = (SELECT id FROM environment WHERE name = ?)
-                    WHERE environment IS NULL
-                    """, [name])
+            case .environment(let name): partition.environment == name
+            case .unnamed: partition.environment == nil
             }
+        }
+        do {
+            for partition in adopted {
+                try db.run(
+                    "UPDATE partition SET environment = (SELECT id FROM environment WHERE name = ?) WHERE name = ?",
+                    [name, partition.name])
+            }
+            if old?.fingerprints.identity != draft.fingerprints.identity { try endSessions(of: adopted, now: now) }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError(
                 .occupied, "the environment \(name) has data of the same user already, and cannot take over another's; "

@@ -240,6 +240,44 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("What was queued before there were environments is not left without a word")
+    func unnamedIsLeft() async throws {
+        try await withOperations { database in
+            let old = try await database.enqueue(draft(in: "main"))
+            await expectFailure(.otherPartition) { try await database.enter(environment("a"), as: "pa", leaving: nil) }
+            let report = try await database.enter(environment("a"), as: "pa", leaving: .carry)
+            #expect(report.carried == 1 && report.from?.partition.name == "main")
+            try await database.complete(old)
+        }
+    }
+
+    @Test("A user who is signed in stays so under an environment that signs users in as the one before it, and no other")
+    func adoptedSessions() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            try await database.setSession("signedIn", of: "pu")
+            try await database.enter(environment("new", succeeds: .environment("old")), .last, as: "x", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedIn")
+            let other = environment("newer", identity: "other", succeeds: .environment("new"))
+            try await database.enter(other, .last, as: "x", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedOut")
+        }
+    }
+
+    @Test("An environment stays protected whatever a program says, until it is stored otherwise by itself")
+    func protection() async throws {
+        try await withOperations { database in
+            guard case .draft(let guarded) = environment("a", isProtected: true),
+                case .draft(let plain) = environment("a")
+            else { return }
+            try await database.environments.put(guarded, now: noon)
+            try await database.enter(.draft(plain), as: "pa")
+            #expect(try database.environments.find("a")?.isProtected == true)
+            try await database.environments.put(plain, now: noon)
+            #expect(try database.environments.find("a")?.isProtected == false)
+        }
+    }
+
     @Test("An environment does not take over a user's data where it has some of the same user")
     func occupied() async throws {
         try await withOperations { database in

@@ -87,7 +87,7 @@ struct CredentialTests {
     }
 
     @Test("A credential store that is locked is read as unavailable, and nobody is signed out", arguments: [
-        InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(20)),
+        InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(1000)),
     ])
     func locked(_ behaviour: InMemoryKeyProvider.Behaviour) async throws {
         try await withSessions { bench in
@@ -204,6 +204,18 @@ struct CredentialTests {
                 #expect(try sessions[0].status().quarantined == [])
                 try other.close()
             }
+        }
+    }
+
+    @Test("A key file in the store's folder is refused before anything is sealed with it")
+    func keyInside() async throws {
+        try await withSessions { bench in
+            let provider = FileKeyProvider(file: bench.folder.appending(path: "locks/../keys/k"))
+            await expectCode(.init(rawValue: "keys.exposed")) {
+                try await bench.session(keys: provider).signIn(Self.secret, deadline: soon)
+            }
+            #expect(!FileManager.default.fileExists(atPath: provider.file.path))
+            #expect(bench.session().state == .unknown)
         }
     }
 

@@ -13,7 +13,8 @@ final class HeldClock: Sendable {
     func advance(by seconds: TimeInterval) { date.withLock { $0 += seconds } }
 }
 
-/// A store's intent with everything that a session needs, and an identity provider and keys that behave as they are told.
+/// A store's intent with everything that a session needs, and an identity provider and keys that behave as they are
+/// told.
 struct SessionBench {
     let folder: URL
     let database: OperationsDatabase
@@ -56,8 +57,8 @@ func withSessions(_ body: (SessionBench) async throws -> Void) async throws {
     }
 }
 
-/// Long enough for whatever is to happen, on whatever machine.
-var soon: ContinuousClock.Instant { .now + .seconds(30) }
+/// Long enough for whatever is to happen, beside all other tests on whatever machine.
+var soon: ContinuousClock.Instant { .now + .seconds(300) }
 
 func expectCode(
     _ code: LarderError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void

@@ -54,7 +54,7 @@ struct RefreshProcessTests {
             defer { for child in children where child.isRunning { kill(child.processIdentifier, SIGKILL) } }
             for round in 1...rounds {
                 try files.set(hour: round)
-                let deadline = ContinuousClock.now + .seconds(60)
+                let deadline = soon
                 while try files.said.contains(where: { try ChildProgram.lines(of: $0).count < round }) {
                     try #require(.now < deadline, "round \(round)")
                     try #require(!children.contains { !$0.isRunning && $0.terminationStatus != 0 }, "round \(round)")

@@ -28,7 +28,8 @@ public struct EnvironmentKeyProvider: KeyProvider {
     public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         let environment = environment()
         guard let text = environment[variable], !text.isEmpty else {
-            throw KeyError(.missing, "\(variable) is not set; set it to the base64 of 32 bytes: openssl rand -base64 32")
+            throw KeyError(
+                .missing, "\(variable) is not set; set it to the base64 of 32 bytes: openssl rand -base64 32")
         }
         var previous: [MasterKey] = []
         for word in (environment[previousVariable] ?? "").split(whereSeparator: \.isWhitespace) {

@@ -34,8 +34,8 @@ struct KeyText {
                 .newerFormat, "a newer version of the library wrote \(place) (format \(version), known are those to "
                     + "\(Self.version)); update the program")
         }
-        guard text.hasSuffix("\n"), let end = text.range(of: "sum ", options: .backwards), end.lowerBound > text.startIndex,
-            text[text.index(before: end.lowerBound)] == "\n"
+        guard text.hasSuffix("\n"), let end = text.range(of: "sum ", options: .backwards),
+            end.lowerBound > text.startIndex, text[text.index(before: end.lowerBound)] == "\n"
         else { throw Self.damaged(place, "it is cut short") }
         let body = String(text[..<end.lowerBound])
         guard text[end.upperBound...].dropLast() == Self.checksum(body) else {

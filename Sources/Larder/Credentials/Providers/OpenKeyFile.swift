@@ -53,7 +53,9 @@ final class OpenKeyFile {
         var count = 0
         while count < bytes.count {
             // Safe: no more is asked for than there is room after what was read.
-            let read = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count)) }
+            let read = bytes.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
+            }
             if read == 0 { break }
             if read > 0 { count += read } else if errno != EINTR { throw Self.failure(errno, "read", path) }
         }

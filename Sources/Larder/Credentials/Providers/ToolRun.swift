@@ -30,11 +30,12 @@ struct ToolRun {
     }
 
     #if os(macOS) || os(Linux)
-    /// - Parameter input: At most what a socket takes without a reader: it is all written before the program begins, which
-    ///   may end without reading it.
+    /// - Parameter input: At most what a socket takes without a reader: it is all written before the program begins,
+    ///   which may end without reading it.
     func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
         guard input.count <= 4096 else { throw KeyError(.notWritable, "too many keys for \(purpose); drop older ones") }
-        guard let standardInput = DescriptorPair(), let output = DescriptorPair(), let complaint = DescriptorPair() else {
+        guard let standardInput = DescriptorPair(), let output = DescriptorPair(), let complaint = DescriptorPair()
+        else {
             throw KeyError(.unsupported, "\(program) cannot be started: no socket can be made")
         }
         let written = input.withUnsafeBytes { write(standardInput.writing, $0.baseAddress, $0.count) }
@@ -71,8 +72,8 @@ struct ToolRun {
             status: status, output: said.bytes, complaint: lines.first.map { String($0.prefix(200)) } ?? "")
     }
 
-    /// Starts the program in a process group of its own. Foundation's `Process` learns of the end of a program by a socket
-    /// that whatever is started at the same time has as well, and so may never learn of it.
+    /// Starts the program in a process group of its own. Foundation's `Process` learns of the end of a program by a
+    /// socket that whatever is started at the same time has as well, and so may never learn of it.
     ///
     /// - Parameter descriptors: Its standard input, output and error.
     private func start(_ descriptors: [Int32]) throws(KeyError) -> pid_t {

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The key of one partition's credentials: gets it opened with the program's key once, and remembers it.
 ///
-/// Callers wait for a provider up to their own deadlines. One that answers later has answered for the next caller; of one
-/// that never answers at most a few calls are left behind.
+/// Callers wait for a provider up to their own deadlines. One that answers later has answered for the next caller; of
+/// one that never answers at most a few calls are left behind.
 final class KeyRing: Sendable {
     private struct State {
         var key: PartitionKey?
@@ -34,9 +34,11 @@ final class KeyRing: Sendable {
 
     /// Opens the partition's key; at once if that was done before.
     ///
-    /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the stored key is what is
-    ///   amiss; `.timedOut`, `.cancelled`.
-    func open(_ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant) async throws(KeyError) -> PartitionKey {
+    /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the stored key is
+    ///   what is amiss; `.timedOut`, `.cancelled`.
+    func open(
+        _ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant
+    ) async throws(KeyError) -> PartitionKey {
         let flight = state.withLock { state -> Flight<Result<PartitionKey, KeyError>>? in
             if state.key?.stored.sealed == stored.sealed { return nil }
             state.openings.removeAll { $0.flight.isFinished }
@@ -68,7 +70,8 @@ final class KeyRing: Sendable {
                     guard error.code == .missing else { throw error }
                     keys = try await provider.makeKey(deadline: deadline)
                 }
-                return .success(try Self.seal(SymmetricKey(size: .bits256), of: partition, with: keys.current, now: now))
+                let key = SymmetricKey(size: .bits256)
+                return .success(try Self.seal(key, of: partition, with: keys.current, now: now))
             } catch { return .failure(error) }
         }
         guard let result = await flight.value(until: deadline) else { throw Self.unanswered(provider) }
@@ -92,8 +95,8 @@ final class KeyRing: Sendable {
     ) throws(KeyError) -> SymmetricKey {
         guard let master = keys[stored.sealedWith] else {
             throw KeyError(
-                .unknownKey, "\(provider) lacks key \(stored.sealedWith), with which partition \(stored.partition) is sealed; "
-                    + "put it back")
+                .unknownKey, "\(provider) lacks key \(stored.sealedWith), with which partition "
+                    + "\(stored.partition) is sealed; put it back")
         }
         do throws(SealError) {
             let bytes = try SealedBytes.open(

@@ -3,8 +3,8 @@ internal import Foundation
 
 /// The format of what is sealed: a header in clear, the random nonce, the text in cipher, the tag. AES-256-GCM.
 ///
-/// The header is part of what is authenticated, and so is what the bytes belong to, which is not stored with them: what is
-/// moved elsewhere cannot be opened there.
+/// The header is part of what is authenticated, and so is what the bytes belong to, which is not stored with them: what
+/// is moved elsewhere cannot be opened there.
 package enum SealedBytes {
     package enum Kind: String {
         case credential = "Lcrd"
@@ -13,7 +13,8 @@ package enum SealedBytes {
 
     static let version: UInt8 = 1
     private static let aesGCM256: UInt8 = 1
-    /// Of each of the parts that something belongs to the header has the first bytes of a hash, which tell what is amiss.
+    /// Of each of the parts that something belongs to the header has the first bytes of a hash, which tell what is
+    /// amiss.
     private static let tagSize = 8
     private static let nonceSize = 12
     private static let authenticationSize = 16

@@ -20,7 +20,6 @@ extension BackendEnvironment {
             do throws(EnvironmentFault) { try EnvironmentFault.check(name: old) } catch {
                 throw fault("what it succeeds is no environment's name: \(error.text)")
             }
-            guard old != name else { throw fault("it cannot succeed itself; leave out what it succeeds") }
         }
     }
 
