@@ -3,11 +3,11 @@ internal import Foundation
 extension Store {
     /// Takes a new key into use for the credentials of all partitions, and forgets the old one.
     ///
-    /// Whoever is killed while it works has lost nothing: run it again. A key provider's place is one store's: keys that two
-    /// stores share would be forgotten for both.
+    /// Whoever is killed while it works has lost nothing: run it again. A key provider's place is one store's: keys that
+    /// two stores share would be forgotten for both.
     ///
-    /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock; `.parked`;
-    ///   `operations.…`.
+    /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
+    ///   `.parked`; `operations.…`.
     public func rotateKeys(deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotation.Report {
         let rotation = KeyRotation(
             database: try intent.database(), provider: options.keys ?? FileKeyProvider(besides: folder),

@@ -106,7 +106,8 @@ extension Store {
     ) async throws(LarderError) -> EnvironmentSwitch {
         let report: SwitchReport
         do {
-            report = try await intent.database().environments.enter(destination, leaving: .init(work), now: options.now())
+            report = try await intent.database().environments.enter(
+                destination, leaving: .init(work), now: options.now())
         } catch { throw LarderError(translating: error) }
         return try entered(report, transport)
     }

@@ -8,6 +8,8 @@ extension LarderError {
     }
 
     static var parked: LarderError {
-        LarderError(.parked, "the partition is not the current one any more, or its store was closed; ask the store for the current one")
+        LarderError(
+            .parked,
+            "the partition is not the current one any more, or its store was closed; ask the store for the current one")
     }
 }
