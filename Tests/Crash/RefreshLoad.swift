@@ -38,10 +38,12 @@ struct RefreshLoad {
 }
 
 /// Gives tokens as the ledger says, after a while.
-private struct LedgerProvider: IdentityProvider {
+struct LedgerProvider: IdentityProvider {
     let ledger: TokenLedger
     let now: @Sendable () -> Date
-    let isHanging: Bool
+    var isHanging = false
+    /// How long what it gives is good, in seconds.
+    var lifetime: TimeInterval = 1800
 
     func refresh(
         _ credentials: Credentials, deadline: ContinuousClock.Instant
@@ -58,7 +60,7 @@ private struct LedgerProvider: IdentityProvider {
         guard let next else { throw IdentityError(.userPoolRefused, "the refresh token was used before") }
         return Credentials(
             userPool: .init(
-                idToken: "id", accessToken: "access", refreshToken: next, expires: now().addingTimeInterval(1800)))
+                idToken: "id", accessToken: "access", refreshToken: next, expires: now().addingTimeInterval(lifetime)))
     }
 
     func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}

@@ -27,6 +27,9 @@ import LarderTestSupport
 //                                       does that beside others, until there is a file END and nothing is left
 //     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
 //                                       asks for credentials once at each hour of the clock: see RefreshLoad
+//     larder-crash STORE contend LEDGERS ROUNDS SEED
+//                                       switches, refreshes, migrates and queues beside others that do so: see
+//                                       Contention
 //     larder-crash STORE rotate [STEP]  changes the program's key again and again, until it is killed: see RotationLoad
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
@@ -143,6 +146,9 @@ case "refresh":
         folder: folder, ledger: TokenLedger(URL(filePath: argument)), clock: URL(filePath: arguments[4]),
         isHanging: arguments[6] == "hanging"
     ).run(rounds: rounds)
+case "contend":
+    guard arguments.count > 5, let rounds = Int(arguments[4]), let seed = UInt64(arguments[5]) else { exit(2) }
+    try await Contention(folder: folder, ledgers: URL(filePath: argument)).run(rounds: rounds, seed: seed)
 case "rotate":
     try await RotationLoad(folder: folder).run(killedAfter: argument)
 case "load":

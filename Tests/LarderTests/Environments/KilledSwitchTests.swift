@@ -36,7 +36,7 @@ struct KilledSwitchTests {
                 try await Task.sleep(for: .milliseconds(Int(random.next() % 120)))
                 kill(child.processIdentifier, SIGKILL)
                 await child.ended()
-                #expect(child.terminationReason == .uncaughtSignal, "it ended by itself in round \(round), seed \(seed)")
+                #expect(child.terminationReason == .uncaughtSignal, "it ended by itself, round \(round), seed \(seed)")
                 var last: String?
                 for line in try ChildProgram.lines(of: output) {
                     let words = line.split(separator: " ").map(String.init)

@@ -126,7 +126,9 @@ struct StaleCredentialTests {
             let session = try store.partition(of: development).session
             #expect(try await session.storedCredentials(deadline: .now + .seconds(5)) == .absent)
             #expect(session.state != .signedIn)
-            await #expect(throws: LarderError.self) { try await session.credentials(deadline: .now + .milliseconds(100)) }
+            await #expect(throws: LarderError.self) {
+                try await session.credentials(deadline: .now + .milliseconds(100))
+            }
             let status = try session.status()
             #expect(!status.quarantined.isEmpty && status.credentials.isEmpty)
             let back = try await store.switch(to: prototype).partition.session
