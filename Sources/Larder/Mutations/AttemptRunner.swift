@@ -109,7 +109,7 @@ struct AttemptRunner: Sendable {
         case nil: break
         }
         let complete = GraphQLOperation(operation.document, name: operation.name, variables: variables)
-        let bound = try core.operations.bound(complete)
+        let bound = try core.operations.boundOnce(complete)
         return (try core.request(complete, bound, headers: headers), bound.layout)
     }
 

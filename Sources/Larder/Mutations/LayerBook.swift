@@ -151,7 +151,7 @@ extension OperationCache {
         var layer = OptimisticLayer.Content(edits: try [ListChange](content, of: expectation.id).map(\.edit))
         guard let response = content.optimisticResponse else { return layer }
         let operation = try PartitionCore.operation(content, of: expectation.id)
-        let bound = try bound(operation, exposesAdded: true)
+        let bound = try boundOnce(operation, exposesAdded: true)
         let parsed: ParsedResponse
         do { parsed = try ParsedResponse.parse(data: response, along: bound.layout) } catch { throw LarderError(error) }
         layer.response = .init(parsed, of: bound)

@@ -101,7 +101,7 @@ extension Partition {
     private func draft(
         _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
-        let bound = try core.operations.bound(operation, exposesAdded: true)
+        let bound = try core.operations.boundOnce(operation, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")
         }

@@ -28,7 +28,7 @@ extension PartitionCore {
             return nil
         }
         let operation = try Self.operation(of: mutation)
-        let bound = try operations.bound(operation)
+        let bound = try operations.boundOnce(operation)
         var edits = try [ListChange](mutation).map(\.edit)
         let parsed: ParsedResponse
         let data: [UInt8]

@@ -62,21 +62,33 @@ final class OperationCache: Sendable {
         try bound(DocumentKey(fragment), fragment.variables, exposesAdded)
     }
 
+    /// As `bound`, for what is asked once: one of many, each with variables of its own.
+    func boundOnce(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+        try bind(try compiled(operation), operation.variables, exposesAdded)
+    }
+
+    private func bind(
+        _ compiled: CompiledOperation, _ variables: [String: Value], _ exposesAdded: Bool
+    ) throws(LarderError) -> BoundOperation {
+        try requireSound(variables)
+        do { return try compiled.bound(variables, exposesAdded: exposesAdded) } catch { throw LarderError(error) }
+    }
+
+    private func requireSound(_ variables: [String: Value]) throws(LarderError) {
+        guard !variables.isEmpty, let fault = Value.object(variables).fault else { return }
+        throw LarderError(.variables, "a variable cannot be used: \(fault)")
+    }
+
     private func bound(
         _ document: DocumentKey, _ variables: [String: Value], _ exposesAdded: Bool
     ) throws(LarderError) -> BoundOperation {
-        if !variables.isEmpty, let fault = Value.object(variables).fault {
-            throw LarderError(.variables, "a variable cannot be used: \(fault)")
-        }
+        // What is no JSON has no key either.
+        try requireSound(variables)
         let key = BoundKey(
             document: document, variables: variables.isEmpty ? [] : Value.object(variables).json,
             exposesAdded: exposesAdded)
         if let bound = known.withLock({ $0.bound[key] }) { return bound }
-        let compiled = try compiled(document)
-        let bound: BoundOperation
-        do {
-            bound = try compiled.bound(variables, exposesAdded: exposesAdded)
-        } catch { throw LarderError(error) }
+        let bound = try bind(try compiled(document), variables, exposesAdded)
         known.withLock { known in
             if known.bound.count >= Self.boundLimit { known.bound = [:] }
             known.bound[key] = bound
