@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
+        .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -56,7 +57,7 @@ let package = Package(
         .target(
             name: "LarderOperations",
             dependencies: [
-                "LarderMigrations", "LarderGraphQL",
+                "LarderMigrations", "LarderGraphQL", "LarderLMDB",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 // The C functions by which a row's columns are read.
@@ -71,6 +72,17 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        // What a store takes over from the caches of other libraries.
+        .target(
+            name: "LarderImport",
+            dependencies: [
+                "Larder", "LarderRecords", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+                // Their files are opened as only SQLite's C functions can: without a trace.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
@@ -90,10 +102,29 @@ let package = Package(
         ),
 
         // The programs.
+        .target(
+            name: "LarderCommandLine",
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tools/CommandLine",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "LarderMigrateCommand",
+            dependencies: [
+                "LarderCommandLine", "Larder", "LarderImport", "LarderOperations", "LarderRecords",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tools/larder-migrate",
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL",
+                "LarderCommandLine", "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB",
+                "LarderGraphQL",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder",
@@ -105,6 +136,7 @@ let package = Package(
             dependencies: [
                 "CAllocations", "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -124,7 +156,11 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-demo",
-            dependencies: ["Larder", "LarderHTTP", "RecipeServer"],
+            dependencies: [
+                "Larder", "LarderHTTP", "RecipeServer",
+                // To tamper with larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             path: "Tools/larder-demo",
             swiftSettings: strict
         ),
@@ -178,12 +214,38 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "LarderImportTests",
+            dependencies: [
+                "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
+                "LarderTestSupport",
+                // To make the files that other libraries would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "LarderHTTPTests",
             dependencies: [
                 "LarderHTTP", "RecipeServer", "LarderTestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "larder-migrate-crash",
+            dependencies: ["Larder", "LarderOperations", "LarderRecords"],
+            path: "Tests/MigrateCrash",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderMigrateTests",
+            dependencies: [
+                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations", "LarderMigrateCommand",
+                "larder-migrate-crash", "LarderTestSupport",
+                // To make databases as other programs, or other versions, would.
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

@@ -1,5 +1,15 @@
 -- Backends, who works with them, which is the current one, and what proves that somebody may.
 
+-- Which store this is, so that another's backup is not taken for its own.
+CREATE TABLE store (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    identity BLOB NOT NULL CHECK (length(identity) = 16),
+    -- the last backup that was brought back, by a token of that occasion; null: none ever was
+    restoration TEXT
+) STRICT;
+
+INSERT INTO store (only, identity) VALUES (1, randomblob(16));
+
 CREATE TABLE environment (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -25,10 +35,11 @@ ALTER TABLE partition ADD COLUMN used INTEGER;
 
 CREATE UNIQUE INDEX partition_owner ON partition (environment, ifnull(user, '')) WHERE environment IS NOT NULL;
 
--- No row: no environment was ever chosen, or none is to be.
+-- No row: no environment was ever chosen.
 CREATE TABLE current_partition (
     only INTEGER PRIMARY KEY CHECK (only = 1),
-    partition INTEGER NOT NULL REFERENCES partition (id),
+    -- null: none is to be
+    partition INTEGER REFERENCES partition (id),
     -- counts the switches
     number INTEGER NOT NULL,
     switched INTEGER NOT NULL

@@ -1,6 +1,9 @@
 import ArgumentParser
+import LarderCommandLine
 
 struct LarderTool: ParsableCommand {
+    static let tool = Output.Tool(name: "larder", version: 1)
+
     static let configuration = CommandConfiguration(
         commandName: "larder",
         abstract: "Looks into the store of a GraphQL program, feeds it and keeps it in order.",
@@ -15,7 +18,7 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch, check, watchers, changes, mutations list and mutations show only read: they \
+            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and mutations show only read: they \
             make no file and change none but the locks. ingest, fetch, rm, compact and clear write, and say what they \
             wrote; those that remove much want --write.
 
@@ -27,7 +30,7 @@ struct LarderTool: ParsableCommand {
             """,
         subcommands: [
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Watchers.self,
-            Changes.self,
+            Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])
 }

@@ -1,3 +1,4 @@
+import LarderCommandLine
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -10,6 +11,6 @@ import Musl
 enum Main {
     static func main() async {
         StandardFiles.prepare()
-        exit(await Program.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+        exit(await Program.run(LarderTool.self, as: LarderTool.tool, Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 }

@@ -17,6 +17,6 @@ public enum QuarantineReason: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Sealed bytes cannot be opened.
-struct SealError: Error, Hashable {
-    var reason: QuarantineReason
+package struct SealError: Error, Hashable {
+    package var reason: QuarantineReason
 }

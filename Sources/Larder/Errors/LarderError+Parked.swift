@@ -8,6 +8,6 @@ extension LarderError {
     }
 
     static var parked: LarderError {
-        LarderError(.parked, "the partition was parked, or its store closed; open the store again")
+        LarderError(.parked, "the partition is not the current one any more, or its store was closed; ask the store for the current one")
     }
 }

@@ -34,6 +34,12 @@ public struct LarderError: Error, Sendable {
         public static let noTransport = Code(rawValue: "larder.noTransport")
         /// The partition is not the current one any more, or the store was closed.
         public static let parked = Code(rawValue: "larder.parked")
+        /// An environment's definition, or its configuration file, cannot be used.
+        public static let environment = Code(rawValue: "larder.environment")
+        /// What was forgotten is still on disk; the cause says why.
+        public static let notRemoved = Code(rawValue: "larder.notRemoved")
+        /// No environment is chosen.
+        public static let noEnvironment = Code(rawValue: "larder.noEnvironment")
         /// The mutation is neither applied nor set aside yet; it goes on.
         public static let unsettled = Code(rawValue: "larder.unsettled")
         /// No mutation of this id is known.
@@ -42,6 +48,8 @@ public struct LarderError: Error, Sendable {
         public static let unknownUpdater = Code(rawValue: "larder.unknownUpdater")
         /// Queued mutations cannot be sent from here; the cause says why.
         public static let notRunnable = Code(rawValue: "larder.notRunnable")
+        /// A backup cannot be made, or cannot be brought back, for a reason of its own; the message says which.
+        public static let backup = Code(rawValue: "larder.backup")
         /// The task was cancelled.
         public static let cancelled = Code(rawValue: "larder.cancelled")
     }

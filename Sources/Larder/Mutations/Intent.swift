@@ -75,7 +75,7 @@ final class Intent: Sendable {
 
 extension LarderError {
     init(_ error: OperationsError) {
-        if error.code == .closed {
+        if [.closed, .parked].contains(error.code) {
             self = .parked
             cause = error
         } else {

@@ -6,7 +6,7 @@ extension MutationRunner: Service {
     /// Sends until the task is cancelled or the service is to shut down. Mutations that are in flight then are waited
     /// for, each as long as its exchange may take.
     ///
-    /// - Throws: `.noTransport`; `.parked` once the store is closed; `.notRunnable` where the lock cannot be made;
+    /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed; `.notRunnable` where the lock cannot be made;
     ///   `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or
     ///   another program keeps the file locked past the deadline. Nothing is lost; run again when that is over.
     public func run() async throws {
@@ -83,6 +83,7 @@ extension MutationRunner: Service {
 
     private func acquire(_ lock: RunnerLock) async throws -> Bool {
         while !isStopping {
+            try core.requireCurrent()
             if try lock.tryAcquire() { return true }
             set(.standingBy)
             await core.intent.bell.wait(past: core.intent.bell.count, for: Self.standbyPause)
@@ -110,6 +111,7 @@ extension MutationRunner: Service {
     /// What to begin now; waits until there is something. Nil when the work is to end.
     private func look(_ queue: MutationQueue, _ untilEmpty: Bool) async throws -> [Runnable.Head]? {
         while !isStopping {
+            try core.requireCurrent()
             let count = core.intent.bell.count
             let now = core.now()
             var pause = Self.lookPause

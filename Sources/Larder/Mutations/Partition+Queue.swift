@@ -17,6 +17,7 @@ extension Partition {
     public func mutate(
         _ operation: GraphQLOperation, queued: QueuedMutation = QueuedMutation()
     ) async throws(LarderError) -> MutationReceipt {
+        try core.requireCurrent()
         let draft = try draft(operation, queued)
         let mutation: Mutation
         let queue = try core.intent.database().mutations
@@ -90,6 +91,7 @@ extension Partition {
     private func change(
         _ body: (MutationQueue) async throws(OperationsError) -> Void
     ) async throws(LarderError) {
+        try core.requireCurrent()
         let queue = try core.intent.database().mutations
         do { try await body(queue) } catch { throw LarderError(error) }
         try core.layers.reload(queue)

@@ -19,6 +19,7 @@ extension Partition {
     /// - Throws: `operations.unsentWork` where there is any and nobody said what becomes of it, or where it is to be
     ///   given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything is there.
     public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
+        try core.requireCurrent()
         try await settle(unsent)
         do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
     }

@@ -18,6 +18,7 @@ extension Partition {
         guard bound.layout.plan.kind == .query else {
             throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
         }
+        try core.requireCurrent()
         switch policy {
         case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
         case .cacheFirst:
@@ -110,6 +111,7 @@ extension Partition {
         guard let transport else {
             throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
         }
+        try core.requireCurrent()
         // A server is not asked, and less told to change anything, where its answer could not be kept.
         do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }
         let request = try core.request(operation, bound, headers: options.headers)
@@ -123,6 +125,8 @@ extension Partition {
             parsed = try ParsedResponse.parse(answer.body, along: bound.layout)
             _ = try await core.cache.write(parsed, of: bound)
         } catch { throw LarderError.parking(error) }
+        // It came late, and lies where it belongs; whoever asked works elsewhere by now.
+        try core.requireCurrent()
         return try result(parsed, options.errorPolicy)
     }
 

@@ -43,6 +43,7 @@ extension Partition {
     func answer(
         _ operation: BoundOperation, from root: RecordCache.Root, allowsPartial: Bool
     ) throws(LarderError) -> CacheAnswer {
+        try core.requireCurrent()
         let answer: CacheAnswer
         do { answer = try core.cache.read(operation, from: root) } catch { throw LarderError.parking(error) }
         if answer.isDeleted {

@@ -15,10 +15,11 @@ public final class Partition: Sendable {
 
     convenience init(
         name: String, cache: RecordCache, intent: Intent, folder: URL, schema: Schema,
-        transport: (any GraphQLTransport)?, options: Store.Options
+        transport: (any GraphQLTransport)?, options: Store.Options, followOthers: @escaping @Sendable () -> Void
     ) {
         let core = PartitionCore(
-            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, options: options)
+            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, options: options,
+            followOthers: followOthers)
         self.init(core: core, transport: transport)
     }
 
@@ -45,12 +46,15 @@ final class PartitionCore: Sendable {
     let operations: OperationCache
     let layers: LayerBook
     let watchers: WatcherIndex
-    /// Looks for what other processes have queued, once there is a queue.
-    private let following = Mutex<Task<Void, Never>?>(nil)
+    /// Looks for what other processes have queued and switched, from now on, if nobody does yet.
+    let followOthers: @Sendable () -> Void
+    private let parking = Atomic(false)
+    let session: PartitionSession
     let logger: Logger
 
     init(
-        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, options: Store.Options
+        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, options: Store.Options,
+        followOthers: @escaping @Sendable () -> Void
     ) {
         self.name = name
         self.cache = cache
@@ -58,6 +62,8 @@ final class PartitionCore: Sendable {
         self.folder = folder
         now = options.now
         logger = options.logger
+        self.followOthers = followOthers
+        session = PartitionSession(name: name, folder: folder, options: options)
         operations = OperationCache(schema, updaters: options.updaters)
         layers = LayerBook(name: name, cache: cache, operations: operations)
         let watchers = WatcherIndex()
@@ -69,50 +75,38 @@ final class PartitionCore: Sendable {
     func open() throws(LarderError) {
         guard let database = try intent.database(making: false) else { return }
         try layers.reload(database.mutations)
-        followOthers()
     }
 
-    /// Shows from now on what other processes queue, and no more what they have carried out.
-    func followOthers() {
-        following.withLock { following in
-            guard following == nil else { return }
-            following = Task { [cache, intent, layers, logger, weak watchers] in
-                // What goes wrong is told once when it begins, and once when it has ended.
-                var failing: String?
-                // Until it could be done: the database tells of a change once.
-                var mustReload = false
-                while !Task.isCancelled, watchers != nil {
-                    do {
-                        try await Task.sleep(for: Self.followingPause)
-                        guard let database = try intent.database(making: false) else { continue }
-                        if try database.hasChanged() { mustReload = true }
-                        if mustReload {
-                            try layers.reload(database.mutations)
-                            intent.bell.ring()
-                            mustReload = false
-                        }
-                        try await cache.noticeOtherProcesses()
-                        if failing != nil { logger.notice("what other processes queue can be read again") }
-                        failing = nil
-                    } catch is CancellationError { return } catch {
-                        if let error = error as? LarderError, error.code == .parked { return }
-                        if let error = error as? OperationsError, error.code == .closed { return }
-                        if let error = error as? RecordError, error.code == .closed { return }
-                        guard failing != "\(error)" else { continue }
-                        failing = "\(error)"
-                        logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
-                    }
-                }
-            }
-        }
+    // MARK: Parking
+
+    /// Whether another partition is the current one.
+    var isParked: Bool { parking.load(ordering: .acquiring) }
+
+    /// - Throws: `.parked`.
+    func requireCurrent() throws(LarderError) {
+        guard !isParked else { throw .parked }
     }
 
-    /// Others' changes are seen within about a tenth of a second.
-    private static let followingPause = Duration.milliseconds(80)
+    /// Ends the streams and refuses calls, until it is the current one again. What is under way ends as it would have.
+    func park() {
+        parking.store(true, ordering: .releasing)
+        watchers.close()
+        session.close()
+        intent.bell.ring()
+    }
+
+    /// Goes on where it was left. Streams that have ended are to be asked for anew.
+    func unpark() throws(LarderError) {
+        guard isParked else { return }
+        if let database = try intent.database(making: false) { try layers.reload(database.mutations) }
+        watchers.reopen()
+        parking.store(false, ordering: .releasing)
+        intent.bell.ring()
+    }
 
     func close() throws(LarderError) {
-        following.withLock { $0 }?.cancel()
         watchers.close()
+        session.close()
         do { try cache.close() } catch { throw LarderError(error) }
     }
 }

@@ -4,17 +4,21 @@ package import LarderRecords
 internal import Logging
 
 extension Store {
-    /// The name of the only partition that there is yet.
-    package static let partitionName = "main"
+    /// The name of the partition of a program that names no environment.
+    package static let unnamedPartition = "main"
 
-    /// Where the record cache of a store in a folder is.
-    package static func cacheFolder(of folder: URL) -> URL { folder.appending(path: "records/\(partitionName)") }
+    /// Where the record cache of a partition is.
+    package static func cacheFolder(of folder: URL, partition: String = unnamedPartition) -> URL {
+        folder.appending(path: "records/\(partition)")
+    }
 
     /// Opens the record cache of a store alone, for work on it that needs no schema.
-    package static func openCache(at folder: URL, options: Options = Options()) throws(LarderError) -> RecordCache {
+    package static func openCache(
+        at folder: URL, partition: String = unnamedPartition, options: Options = Options()
+    ) throws(LarderError) -> RecordCache {
         do {
             return try RecordCache(
-                folder: cacheFolder(of: folder).path, stamp: partitionName, options: options.records)
+                folder: cacheFolder(of: folder, partition: partition).path, stamp: partition, options: options.records)
         } catch { throw LarderError(error) }
     }
 }

@@ -3,7 +3,6 @@ internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
 public import Logging
-internal import Synchronization
 
 /// A folder in which a program keeps what it needs of a server, and what it has to tell it.
 ///
@@ -33,6 +32,12 @@ public final class Store: Sendable {
         public var logger = Logger(label: "larder")
         /// What works out what mutations do to lists, by the names that they say.
         public var updaters: [String: ListUpdater] = [:]
+        /// Gives the keys that credentials are sealed with; nil for a file beside the store's folder.
+        public var keys: (any KeyProvider)?
+        /// Who refreshes credentials, and is told of whoever signs out.
+        public var identityProvider: @Sendable (PartitionIdentity) -> (any IdentityProvider)? = { _ in nil }
+        /// How sessions behave.
+        public var session = Session.Options()
         /// The time of day, for what is kept of mutations; tests hold it.
         public var now: @Sendable () -> Date = { Date() }
 
@@ -48,13 +53,8 @@ public final class Store: Sendable {
     public let options: Options
     /// Where in the program it was opened.
     private let openedBy: String
-    private let partitions = Mutex(Partitions())
+    let partitions: OpenPartitions
     let intent: Intent
-
-    private struct Partitions {
-        var open: [String: Partition] = [:]
-        var isClosed = false
-    }
 
     private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
         self.openedBy = openedBy
@@ -62,6 +62,7 @@ public final class Store: Sendable {
         self.schema = schema
         self.options = options
         intent = Intent(folder: folder, options: options.operations)
+        partitions = OpenPartitions(intent: intent, logger: options.logger)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
@@ -88,43 +89,58 @@ public final class Store: Sendable {
         return Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 
-    /// Where a program works. There is one for each backend and user; for now it is always the same.
+    /// The current partition, of whatever environment; that of a program which names none where none was ever chosen.
     ///
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
     ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
-    /// - Throws: `.parked` once the store was closed; `records.damaged`, `records.futureFormat`, `records.busy`,
-    ///   `records.alreadyOpen`, `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
+    /// - Throws: `.noEnvironment` where somebody said that there is to be no current one; `.parked` once the store was
+    ///   closed; `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
+    ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
-        let name = Self.partitionName
-        let opened = partitions.withLock { partitions -> Result<Partition, LarderError> in
-            guard !partitions.isClosed else { return .failure(.parked) }
-            if let open = partitions.open[name] {
-                return .success(transport.map(open.with(transport:)) ?? open)
-            }
-            do throws(RecordError) {
-                var options = options.records
-                options.openedBy = openedBy
-                options.layerFailed = { [logger = self.options.logger] failure in
-                    logger.warning("what a mutation is expected to do cannot be shown", metadata: [
-                        "key": "\(failure.key)", "error": "\(failure.error)",
-                    ])
-                }
-                let cache = try RecordCache(
-                    folder: Self.cacheFolder(of: folder).path, stamp: name, options: options)
-                let partition = Partition(
-                    name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: transport,
-                    options: self.options)
-                do throws(LarderError) { try partition.core.open() } catch {
-                    // What failed first is what is told.
-                    try? partition.close()
-                    return .failure(error)
-                }
-                partitions.open[name] = partition
-                return .success(partition)
-            } catch { return .failure(LarderError(error)) }
+        let current: CurrentPartition?
+        do { current = try intent.database(making: false)?.environments.current() } catch {
+            throw LarderError(translating: error)
         }
-        return try opened.get()
+        guard current == nil || current?.partition != nil else {
+            throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
+        }
+        if let stored = current?.partition { return try self.current(stored, transport) }
+        return try partition(named: Self.unnamedPartition, transport)
+    }
+
+    /// Opens a partition, whether or not it is the current one.
+    package func partition(
+        named name: String, _ transport: (any GraphQLTransport)?
+    ) throws(LarderError) -> Partition {
+        let partition = try partitions.partition(name) { () throws(LarderError) in try open(name) }
+        if try intent.database(making: false) != nil { partitions.followOthers() }
+        return transport.map(partition.with(transport:)) ?? partition
+    }
+
+    private func open(_ name: String) throws(LarderError) -> Partition {
+        try StoreRestoration.finish(folder, partition: name, options: options)
+        var options = options.records
+        options.openedBy = openedBy
+        options.layerFailed = { [logger = self.options.logger] failure in
+            logger.warning("what a mutation is expected to do cannot be shown", metadata: [
+                "key": "\(failure.key)", "error": "\(failure.error)",
+            ])
+        }
+        let cache: RecordCache
+        do {
+            cache = try RecordCache(
+                folder: Self.cacheFolder(of: folder, partition: name).path, stamp: name, options: options)
+        } catch { throw LarderError(error) }
+        let partition = Partition(
+            name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: nil,
+            options: self.options, followOthers: { [weak partitions] in partitions?.followOthers() })
+        do throws(LarderError) { try partition.core.open() } catch {
+            // What failed first is what is told.
+            try? partition.close()
+            throw error
+        }
+        return partition
     }
 
     /// Closes the store cleanly, so that opening it again, with `open`, is quick. Its partitions throw `.parked` from
@@ -133,12 +149,8 @@ public final class Store: Sendable {
     /// Reads that are under way end as they would have; of the writes that wait, those that had not begun are
     /// `.parked`.
     public func close() throws(LarderError) {
-        let open = partitions.withLock { partitions in
-            defer { partitions = Partitions(isClosed: true) }
-            return partitions.open
-        }
         var failure: LarderError?
-        for partition in open.values {
+        for partition in partitions.close() {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
         try intent.close()

@@ -10,6 +10,7 @@ extension Partition {
     ///
     /// - Throws: `.syntax`, `.operation`, `.variables`; `operations.…` where it cannot be stored.
     public func watch(named name: String, _ operation: GraphQLOperation) async throws(LarderError) -> NamedWatch {
+        try core.requireCurrent()
         let bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .query else {
             throw LarderError(.operation, "only queries are watched")

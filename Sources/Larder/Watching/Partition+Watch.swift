@@ -7,13 +7,14 @@ extension Partition {
     /// exists, and after a fetch that failed. A slow reader gets the newest state only, and equal states are not given
     /// twice. A watcher whose answer another write made partial says so; it does not fetch again.
     ///
-    /// The stream ends when the store is closed; letting go of it ends the watcher, and the fetch that it began.
+    /// The stream ends when the partition is parked or the store closed; letting go of it ends the watcher, and the fetch that it began.
     ///
     /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
     ///   know.
     public func watch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
     ) throws(LarderError) -> AsyncStream<WatchState> {
+        try core.requireCurrent()
         let bound = try core.operations.bound(operation)
         guard policy != .cacheOnly else { return stream(bound, .query, fetch: nil, unlessComplete: false) }
         let fetch: @Sendable () async throws(LarderError) -> Void = { () async throws(LarderError) in
@@ -27,7 +28,8 @@ extension Partition {
     /// - Parameter key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
     /// - Throws: `.syntax`, `.operation` or `.variables` for what cannot be asked.
     public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> AsyncStream<WatchState> {
-        stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
+        try core.requireCurrent()
+        return stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
     }
 
     /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.

@@ -99,6 +99,10 @@ final class WatcherIndex: Sendable {
         for wake in wakes { wake(commit) }
     }
 
+    /// Takes watchers again, after `close`.
+    func reopen() { state.withLock { $0.isClosed = false } }
+
+    /// Tells all that there is nothing more to watch, and takes no others.
     func close() {
         let wakes = state.withLock { state in
             let wakes = Array(state.wakes.values)

@@ -42,6 +42,12 @@ package final class LockFile: Sendable {
         return true
     }
 
+    /// Takes the lock as soon as it is free; false where it was not before the deadline.
+    package func lock(_ kind: Kind, until deadline: ContinuousClock.Instant) throws(LMDBError) -> Bool {
+        let locked: Void? = try poll(until: deadline) { () throws(LMDBError) in try tryLock(kind) ? () : nil }
+        return locked != nil
+    }
+
     package func unlock() { _ = flock(descriptor, LOCK_UN) }
 
     /// The first bytes of the file, as text.

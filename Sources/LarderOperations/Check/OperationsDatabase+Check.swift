@@ -1,3 +1,4 @@
+package import Foundation
 internal import GRDB
 
 extension OperationsDatabase {
@@ -6,25 +7,51 @@ extension OperationsDatabase {
     /// - Throws: Where the file cannot be read at all. What can be read and is wrong is in the report.
     package func check() throws(OperationsError) -> OperationsCheck {
         do throws(OperationsError) {
-            return try read { try Self.check($0) }
+            return try read { try check($0) }
         } catch {
             guard error.code == .damaged else { throw error }
             return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
         }
     }
 
+    /// The same for the database in a folder, whatever its schema; nil where there is none. One that cannot be opened
+    /// for its damage is a problem like others. Opens it for reading only.
+    package static func check(
+        folder: URL, waiting time: Duration = .seconds(5)
+    ) throws(OperationsError) -> OperationsCheck? {
+        var options = Options()
+        options.isReadOnly = true
+        options.busyTimeout = time
+        options.schema = .asItIs
+        do throws(OperationsError) {
+            let database = try OperationsDatabase(folder: folder, options: options)
+            defer { try? database.close() }
+            return try database.check()
+        } catch {
+            switch error.code {
+            case .missing: return nil
+            case .damaged: return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
+            default: throw error
+            }
+        }
+    }
+
     private static let limit = 100
 
-    private static func check(_ db: Database) throws -> OperationsCheck {
+    private func check(_ db: Database) throws -> OperationsCheck {
         var report = OperationsCheck()
-        let findings = try String.fetchAll(db, sql: "PRAGMA integrity_check(\(limit))").filter { $0 != "ok" }
+        let findings = try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.limit))").filter { $0 != "ok" }
         report.problems += findings.map { .init(kind: .integrity, what: $0) }
         // What follows trusts the pages.
         guard findings.isEmpty else { return report }
-        let references = try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").prefix(limit)
+        let references = try Row.fetchAll(db, sql: "PRAGMA foreign_key_check").prefix(Self.limit)
         report.problems += references.map { .init(kind: .reference, what: $0.description) }
+        // The rules are about the tables of this version.
+        guard try migrations.missing(in: migrations.history(db)).isEmpty else {
+            return report
+        }
         for rule in Rule.all {
-            let broken = try String.fetchAll(db, sql: "SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(limit)")
+            let broken = try String.fetchAll(db, sql: "SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(Self.limit)")
             report.problems += broken.map { .init(kind: .rule, what: "\(rule.name): \($0)") }
         }
         report.mutations = try Int.fetchOne(db, sql: "SELECT count(*) FROM mutation") ?? 0

@@ -16,12 +16,14 @@ extension OperationsDatabase {
             do {
                 try pool.writeWithoutTransaction { db in
                     if options.verifiesAlways { try quickCheck(db) }
-                    if options.isReadOnly {
-                        try migrations.requireComplete(db)
-                    } else {
+                    if !options.isReadOnly {
                         try makeDurable(db)
                         if try isNew(db) { try FolderNames.synchronize(above: file) }
-                        try migrations.apply(db)
+                    }
+                    switch options.schema {
+                    case .asItIs: break
+                    case .migrated where options.isReadOnly: try migrations.requireComplete(db)
+                    case .migrated: try apply(migrations, db, file, options)
                     }
                 }
                 let version = try pool.writeWithoutTransaction { try dataVersion($0) }
@@ -31,6 +33,15 @@ extension OperationsDatabase {
                 throw error
             }
         }
+    }
+
+    /// Applies what is missing under the lock of migrations, which nobody takes where nothing is missing.
+    private static func apply(_ migrations: MigrationSet, _ db: Database, _ file: URL, _ options: Options) throws {
+        guard try !migrations.missing(in: migrations.history(db)).isEmpty else { return }
+        let lock = try MigrationLock.take(
+            in: file.deletingLastPathComponent(), for: "opening a store", within: options.busyTimeout)
+        defer { lock.release() }
+        try migrations.apply(db)
     }
 
     private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {

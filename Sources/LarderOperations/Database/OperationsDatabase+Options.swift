@@ -7,7 +7,18 @@ extension OperationsDatabase {
         package var busyTimeout = Duration.seconds(5)
         /// Whether SQLite's `quick_check` reads the whole file first. O(size).
         package var verifiesAlways = false
+        /// What becomes of migrations that are missing.
+        package var schema = SchemaUse.migrated
 
         package init() {}
+    }
+
+    /// What opening does about migrations that are missing.
+    package enum SchemaUse: Sendable, Hashable {
+        /// They are applied; it is an error where nothing may be written, and where the history is another one.
+        case migrated
+        /// Nothing: for whoever looks at the history, or applies them later. The tables may be others than the rest of
+        /// this type expects.
+        case asItIs
     }
 }

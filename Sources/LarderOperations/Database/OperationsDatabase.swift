@@ -17,6 +17,7 @@ package final class OperationsDatabase: Sendable {
     package let file: URL
     package let options: Options
     let pool: DatabasePool
+    let migrations: MigrationSet
     let writer: Writer
     private let isClosed = Mutex(false)
     private let seenVersion: Mutex<Int64>
@@ -32,9 +33,15 @@ package final class OperationsDatabase: Sendable {
     }
 
     /// - Parameter migrations: Others than the embedded ones, for tests.
-    init(folder: URL, options: Options, migrations: MigrationSet) throws(OperationsError) {
-        file = folder.appending(path: Self.fileName)
+    convenience init(folder: URL, options: Options, migrations: MigrationSet) throws(OperationsError) {
+        try self.init(file: folder.appending(path: Self.fileName), options: options, migrations: migrations)
+    }
+
+    /// Opens a file of another name: a copy of a database.
+    init(file: URL, options: Options, migrations: MigrationSet) throws(OperationsError) {
+        self.file = file
         self.options = options
+        self.migrations = migrations
         let (pool, version) = try Self.open(file, options, migrations)
         self.pool = pool
         writer = Writer(pool: pool, isReadOnly: options.isReadOnly)
@@ -46,6 +53,9 @@ package final class OperationsDatabase: Sendable {
 
     /// Watchers that outlive the process.
     package var watchers: WatcherTable { WatcherTable(database: self) }
+
+    /// The environments that are known, their partitions, and which of these is the current one.
+    package var environments: EnvironmentTable { EnvironmentTable(database: self) }
 
     /// How many commits this process has made since it was opened.
     package var commitCount: Int { writer.commitCount }
@@ -95,6 +105,34 @@ package final class OperationsDatabase: Sendable {
         return try translated { try pool.read(body) }
     }
 
+    /// Makes a write on the caller's thread, in a transaction of its own, and returns when it is on disk.
+    func writeNow<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try transaction(.commit, body)
+    }
+
+    /// Makes a write as `writeNow`, and takes it back.
+    func rehearse<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try transaction(.rollback, body)
+    }
+
+    private func transaction<Value>(
+        _ end: Database.TransactionCompletion, _ body: (Database) throws -> Value
+    ) throws(OperationsError) -> Value {
+        try requireOpen()
+        guard !options.isReadOnly else { throw OperationsError.readOnly }
+        return try translated {
+            try pool.writeWithoutTransaction { db in
+                var value: Value?
+                try db.inTransaction(.immediate) {
+                    value = try body(db)
+                    return end
+                }
+                guard let value else { throw OperationsError(.storage, "a transaction ended without its value") }
+                return value
+            }
+        }
+    }
+
     /// Makes a write, alone in its savepoint, and returns when it is on disk.
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -106,5 +144,9 @@ package final class OperationsDatabase: Sendable {
 extension OperationsError {
     static var closed: OperationsError {
         OperationsError(.closed, "the store of intent was closed; open it again")
+    }
+
+    static var readOnly: OperationsError {
+        OperationsError(.notWritable, "the store of intent was opened for reading only; open it for writing")
     }
 }

@@ -66,8 +66,7 @@ final class Writer: Sendable {
 
     private func enqueue(_ job: Job) {
         if isReadOnly {
-            let message = "the store of intent was opened for reading only; open it for writing"
-            return job.completion(.failure(OperationsError(.notWritable, message)))
+            return job.completion(.failure(.readOnly))
         }
         let (isOpen, isFirst) = state.withLock { state in
             guard !state.isClosed else { return (false, false) }

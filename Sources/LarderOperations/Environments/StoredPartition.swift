@@ -12,4 +12,12 @@ package struct StoredPartition: Sendable, Hashable {
     package var created: Date?
     /// When it was last made the current one.
     package var used: Date?
+
+    package init(name: String, environment: String?, user: String?, created: Date? = nil, used: Date? = nil) {
+        self.name = name
+        self.environment = environment
+        self.user = user
+        self.created = created
+        self.used = used
+    }
 }

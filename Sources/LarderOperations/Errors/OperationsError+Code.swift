@@ -23,6 +23,15 @@ extension OperationsError {
         package static let migrationFailed = Code(rawValue: "operations.migrationFailed")
         /// Migrations are yet to be applied, and the database was opened for reading only.
         package static let pending = Code(rawValue: "operations.pending")
+        /// Another program, or another thread, changes the store's schema or all of its content, and did so past the
+        /// deadline; the message names it.
+        package static let migrationLocked = Code(rawValue: "operations.migrationLocked")
+        /// The schema is none that this library knows, so that no history can be put down for it.
+        package static let unknownSchema = Code(rawValue: "operations.unknownSchema")
+        /// The backup is of another store.
+        package static let foreignBackup = Code(rawValue: "operations.foreignBackup")
+        /// The backup is damaged, or is none.
+        package static let damagedBackup = Code(rawValue: "operations.damagedBackup")
         /// Nothing is there to be opened.
         package static let missing = Code(rawValue: "operations.missing")
         /// The file or its folder cannot be written, or the database was opened for reading only.
@@ -56,6 +65,22 @@ extension OperationsError {
         package static let invalid = Code(rawValue: "operations.invalid")
         /// Work that has not reached the server would be lost, and the caller did not say that it may.
         package static let unsentWork = Code(rawValue: "operations.unsentWork")
+        /// The partition is not the current one: another environment, or another user, was switched to.
+        package static let parked = Code(rawValue: "operations.parked")
+        /// Another partition is the current one, and nobody said that it may be left.
+        package static let otherPartition = Code(rawValue: "operations.otherPartition")
+        /// No such environment.
+        package static let unknownEnvironment = Code(rawValue: "operations.unknownEnvironment")
+        /// Another backend is stored under the environment's name.
+        package static let environmentChanged = Code(rawValue: "operations.environmentChanged")
+        /// The environment is the current one, or has data.
+        package static let environmentInUse = Code(rawValue: "operations.environmentInUse")
+        /// The environment has data already where it is to take over another's.
+        package static let occupied = Code(rawValue: "operations.occupied")
+        /// No such partition.
+        package static let unknownPartition = Code(rawValue: "operations.unknownPartition")
+        /// The environment is protected, and its name was not repeated.
+        package static let protected = Code(rawValue: "operations.protected")
         /// No such watcher.
         package static let unknownWatcher = Code(rawValue: "operations.unknownWatcher")
     }

@@ -9,6 +9,7 @@ struct MigrationSet: Sendable {
         var number: Int
         var name: String
         var checksum: String
+        var time: Date
     }
 
     let migrations: [Migration]
@@ -24,19 +25,24 @@ struct MigrationSet: Sendable {
         try db.inTransaction(.immediate) {
             let missing = try missing(in: history(db))
             guard !missing.isEmpty else { return .rollback }
-            try db.execute(sql: """
-                CREATE TABLE IF NOT EXISTS migration (
-                    number INTEGER PRIMARY KEY,
-                    name TEXT NOT NULL,
-                    checksum TEXT NOT NULL,
-                    applied INTEGER NOT NULL
-                ) STRICT;
-                PRAGMA application_id = \(OperationsDatabase.applicationID);
-                PRAGMA user_version = \(OperationsDatabase.formatVersion);
-                """)
+            try Self.makeHistory(db)
             for migration in missing { try apply(migration, db) }
             return .commit
         }
+    }
+
+    /// Makes the table of the history, and marks the database as ours.
+    static func makeHistory(_ db: Database) throws {
+        try db.execute(sql: """
+            CREATE TABLE IF NOT EXISTS migration (
+                number INTEGER PRIMARY KEY,
+                name TEXT NOT NULL,
+                checksum TEXT NOT NULL,
+                applied INTEGER NOT NULL
+            ) STRICT;
+            PRAGMA application_id = \(OperationsDatabase.applicationID);
+            PRAGMA user_version = \(OperationsDatabase.formatVersion);
+            """)
     }
 
     private func apply(_ migration: Migration, _ db: Database) throws {
@@ -49,6 +55,11 @@ struct MigrationSet: Sendable {
                 .migrationFailed, "migration \(migration.label) failed; the database is as it was; see the cause",
                 cause: failure.cause)
         }
+        try note(migration, db)
+    }
+
+    /// Says in the history that a migration was applied.
+    func note(_ migration: Migration, _ db: Database) throws {
         try db.execute(
             sql: "INSERT INTO migration (number, name, checksum, applied) VALUES (?, ?, ?, ?)",
             arguments: [migration.number, migration.name, migration.checksum, now().milliseconds])
@@ -68,8 +79,10 @@ struct MigrationSet: Sendable {
         let exists = try Bool.fetchOne(
             db, sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'")
         guard exists == true else { return [] }
-        return try db.rows("SELECT number, name, checksum FROM migration ORDER BY number") { row in
-            Applied(number: Int(try row.integer(0)), name: try row.text(1), checksum: try row.text(2))
+        return try db.rows("SELECT number, name, checksum, applied FROM migration ORDER BY number") { row in
+            Applied(
+                number: Int(try row.integer(0)), name: try row.text(1), checksum: try row.text(2),
+                time: try row.date(3))
         }
     }
 

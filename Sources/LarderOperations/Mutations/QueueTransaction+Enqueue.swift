@@ -4,9 +4,9 @@ internal import GRDB
 extension QueueTransaction {
     /// Adds a mutation at the end of the order.
     ///
-    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`, `.parked`.
     func enqueue(_ draft: MutationDraft) throws -> Mutation {
-        let partition = try db.partition(making: draft.partition)
+        let partition = try db.usablePartition(making: draft.partition)
         try requireNew(draft, partition)
         let reserved = Set(draft.temporaryIDs)
         var found = try resolve(draft.content, lane: draft.lane, partition: partition, own: reserved)

@@ -33,7 +33,7 @@ extension QueueTransaction {
         guard try !isWaiting(mutation, now) else {
             throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
         }
-        guard let partition = try db.partition(mutation.partition),
+        guard let partition = try db.usablePartition(mutation.partition),
             try !isLaneTaken(partition, mutation.lane, before: mutation.sequence)
         else { throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id) }
         try db.run(
@@ -53,7 +53,8 @@ extension QueueTransaction {
         let next = try db.row(Self.nextSQL, [entry.partition, entry.lane]) { try $0.uuid(0) }
         do {
             return try next.map { try begin($0, owner: owner, now: now) }
-        } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState].contains(error.code) {
+        } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState, .parked].contains(error.code)
+        {
             // Its own lane may be another's by now: that of the object which the answer has created.
             return nil
         }

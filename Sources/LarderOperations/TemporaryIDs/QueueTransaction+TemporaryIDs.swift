@@ -131,7 +131,7 @@ extension QueueTransaction {
         try db.integers("SELECT sequence FROM temporary_id_use WHERE token = ? ORDER BY sequence", [id.text])
     }
 
-    private func rewrite(_ sequence: Int64, sparing own: Set<TemporaryID>, _ real: [TemporaryID: String]) throws {
+    func rewrite(_ sequence: Int64, sparing own: Set<TemporaryID>, _ real: [TemporaryID: String]) throws {
         let found = try db.row(
             """
             SELECT c.variables, c.optimistic_response, c.list_edits, m.lane

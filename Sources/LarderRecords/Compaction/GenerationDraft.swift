@@ -17,14 +17,19 @@ struct GenerationDraft {
     private let environment: Environment
     private let tables: Tables
 
-    init(_ number: Int, in folder: GenerationFolder) throws {
+    /// - Parameter start: Puts into the draft's folder what it begins with, a data file; without it, it begins empty.
+    init(_ number: Int, in folder: GenerationFolder, from start: ((String) throws -> Void)? = nil) throws {
         self.number = number
         self.folder = folder
         temporary = "\(folder.path)/\(number).draft-\(UUID().uuidString)"
         var options = folder.options.environment
         // Closing makes all of it durable at once.
         options.durability = .none
-        do throws(LMDBError) {
+        do {
+            if let start {
+                try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
+                try start(temporary)
+            }
             environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
@@ -52,6 +57,30 @@ struct GenerationDraft {
         try? environment.close()
         try? FileManager.default.removeItem(atPath: temporary)
         try? FileManager.default.removeItem(atPath: packed)
+    }
+
+    /// Makes everything durable, and gives the draft its name if nobody has taken that.
+    ///
+    /// - Returns: False where the name is another's, or the draft was taken for a leftover: nothing of it stays then.
+    func place() throws -> Bool {
+        do {
+            try environment.close()
+            try FileSystem.synchronize(temporary)
+            guard rename(temporary, folder.path(of: number)) == 0 else {
+                let status = errno
+                abandon()
+                guard [EEXIST, ENOTEMPTY, ENOENT].contains(status) else {
+                    throw RecordError(
+                        .storage, "a new generation of the record cache could not be put in place (errno \(status))")
+                }
+                return false
+            }
+            try FileSystem.synchronize(folder.path)
+            return true
+        } catch {
+            abandon()
+            throw error
+        }
     }
 
     private var packed: String { temporary + "-packed" }

@@ -20,6 +20,8 @@ public struct RecordError: Error, Sendable {
         public static let damaged = Code(rawValue: "records.damaged")
         /// The cache's files were written by a newer format.
         public static let futureFormat = Code(rawValue: "records.futureFormat")
+        /// The cache's files were written by an older format, and have to be migrated.
+        public static let olderFormat = Code(rawValue: "records.olderFormat")
         /// The cache, or the disk under it, is full.
         public static let full = Code(rawValue: "records.full")
         /// The cache cannot be written: read-only, or without permission.
@@ -32,6 +34,8 @@ public struct RecordError: Error, Sendable {
         public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
         /// Nothing is there to be opened, or it belongs to something else.
         public static let missing = Code(rawValue: "records.missing")
+        /// The cache belongs to another partition: somebody has moved its folder.
+        public static let otherPartition = Code(rawValue: "records.otherPartition")
         /// The layer below failed otherwise.
         public static let storage = Code(rawValue: "records.storage")
     }

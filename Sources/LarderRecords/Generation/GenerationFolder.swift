@@ -33,7 +33,7 @@ struct GenerationFolder: Sendable {
             let numbers = numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
-                    if number != numbers.last, lacksFile(number) { continue }
+                    if number != numbers.last, lacksFile(number) || isSuperseded(number) { continue }
                     let generation = try open(number)
                     guard try generation.isSuperseded() else {
                         if !options.isReadOnly { removeSuperseded(below: number) }
@@ -63,6 +63,24 @@ struct GenerationFolder: Sendable {
     private func lacksFile(_ number: Int) -> Bool {
         FileManager.default.fileExists(atPath: path(of: number))
             && !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
+    }
+
+    /// Whether a generation of whatever format says so; false where it cannot be told. Once one was replaced by the next
+    /// format's, it can be opened for nothing else.
+    private func isSuperseded(_ number: Int) -> Bool {
+        let mark = try? mark(number)
+        return mark?.isSuperseded ?? false
+    }
+
+    /// The mark of a generation of whatever format.
+    func mark(_ number: Int) throws -> GenerationMark {
+        var options = options.environment
+        options.isReadOnly = true
+        options.mustExist = true
+        let environment = try Environment(folder: path(of: number), tables: GenerationMark.tables, options: options)
+        defer { try? environment.close() }
+        let transaction = try environment.beginRead()
+        return try GenerationMark(transaction, environment)
     }
 
     /// What may not be looked into only looks as if nothing were there.
@@ -114,7 +132,7 @@ struct GenerationFolder: Sendable {
         return generation
     }
 
-    private func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+    func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
         guard let stored = try transaction.get(Self.stampKey.span.bytes, in: tables.meta),
             stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }
@@ -122,7 +140,9 @@ struct GenerationFolder: Sendable {
             SealedText.text(bytes).map { String(decoding: $0, as: UTF8.self) } ?? ""
         }
         guard owner.utf8.elementsEqual(stamp.utf8) else {
-            throw RecordError(.missing, "the record cache at \(path) belongs to \(owner), not to \(stamp)")
+            throw RecordError(
+                .otherPartition,
+                "the record cache at \(path) belongs to the partition \(owner), not to \(stamp); put its folder back")
         }
     }
 

@@ -48,6 +48,11 @@ struct GenerationState: Equatable {
     init(_ bytes: UnsafeRawBufferPointer) throws(RecordError) {
         guard bytes.count >= 4 else { throw .damagedState }
         let format = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        guard format >= Self.format else {
+            throw RecordError(
+                .olderFormat, "the cache has format \(format), and this program works with format \(Self.format); "
+                    + "larder-migrate up makes it one of that, or remove the cache and fetch again")
+        }
         guard format == Self.format else {
             throw RecordError(
                 .futureFormat, "the cache has format \(format), and this program knows format \(Self.format); use a "

@@ -18,7 +18,7 @@ struct CredentialTableTests {
 
     @Test("Credentials and session are replaced in one, where key and rows are those that were expected")
     func replace() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             let table = database.credentials
             let same: SessionChange = { _ in nil }
             let (a, b, new) = (credential("a"), credential("b", "cloud"), credential("c"))
@@ -46,7 +46,7 @@ struct CredentialTableTests {
 
     @Test("What was replaced since it was read is not put into quarantine")
     func quarantine() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             let table = database.credentials
             _ = try await table.keep(key())
             let (a, b) = (credential("a"), credential("b", "cloud"))
@@ -67,7 +67,7 @@ struct CredentialTableTests {
 
     @Test("The session is changed only beside the credentials that were expected")
     func session() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             let table = database.credentials
             _ = try await table.keep(key())
             _ = try await table.replace(in: app, with: [credential("a")], key: key(), session: signedIn)
@@ -79,7 +79,7 @@ struct CredentialTableTests {
 
     @Test("What is deleted is overwritten, in the file and in the log, as soon as nobody reads an older state")
     func overwritten() async throws {
-        try await withOperations { database in
+        try await withOperations { (database) throws in
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
             _ = try await table.keep(

@@ -199,7 +199,7 @@ extension ModelRun {
         let other = try OperationsDatabase(folder: folder)
         var found: String?
         do throws(OperationsError) {
-            try await other.mutations.discardAll(in: Store.partitionName, now: model.now)
+            try await other.mutations.discardAll(in: Store.unnamedPartition, now: model.now)
         } catch { found = error.code.rawValue }
         try other.close()
         let code = model.discardAll()

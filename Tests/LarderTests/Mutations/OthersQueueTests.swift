@@ -29,7 +29,7 @@ struct OthersQueueTests {
             let queueing = Task.detached {
                 while !isDone.isSet {
                     _ = try await other.mutations.enqueue(MutationDraft(
-                        partition: Store.partitionName, lane: "other",
+                        partition: Store.unnamedPartition, lane: "other",
                         content: MutationContent(
                             document: Self.document, variables: Array(#"{"recipe":"2","stars":1}"#.utf8)),
                         created: Date()))

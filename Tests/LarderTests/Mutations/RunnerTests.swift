@@ -11,7 +11,7 @@ private func rate(_ recipe: String, _ stars: Int) -> GraphQLOperation {
     GraphQLOperation(rateDocument, variables: ["recipe": .string(recipe), "stars": .int(Int64(stars))])
 }
 
-private func rated(_ recipe: String, _ rating: Int) -> String {
+func rated(_ recipe: String, _ rating: Int) -> String {
     #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","title":"Soup","rating":\#(rating)}}}"#
 }
 

@@ -121,7 +121,7 @@ struct UnsentWorkTests {
             let receipt = try await app.mutate(rate(5), queued: expected(5))
             // As another process leaves it that dies before it stores the answer.
             let queue = try store.operationsDatabase().mutations
-            let head = try #require(try queue.runnable(in: Store.partitionName, now: Date()).heads.first)
+            let head = try #require(try queue.runnable(in: Store.unnamedPartition, now: Date()).heads.first)
             let begun = try await queue.begin(head.id, owner: "gone", now: Date())
             let body = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
             try await queue.answer(begun.attempt, Array(body.utf8), now: Date())

@@ -10,6 +10,8 @@ struct BenchRow {
         case ratio(Double)
         /// At most this much more than the floor.
         case excess(Double)
+        /// At most this much, whatever the floor.
+        case most(Double)
     }
 
     var name: String
@@ -53,10 +55,11 @@ struct BenchRow {
 
     /// Nil where nothing was to be reached.
     var isReached: Bool? {
-        guard let reach, let floor else { return nil }
-        return switch reach {
-        case .ratio(let limit): value <= floor * limit
-        case .excess(let limit): value <= floor + limit
+        switch (reach, floor) {
+        case (.ratio(let limit), let floor?): value <= floor * limit
+        case (.excess(let limit), let floor?): value <= floor + limit
+        case (.most(let limit), _): value <= limit
+        default: nil
         }
     }
 }

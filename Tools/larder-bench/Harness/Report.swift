@@ -15,7 +15,7 @@ struct Report {
         var name, what, unit: String
         var value: Double
         var floorName: String?
-        var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess: Double?
+        var floor, ratio, fastest, fastestFloor, reachRatio, reachExcess, reachMost: Double?
         var isReached: Bool?
         var note: String?
 
@@ -27,6 +27,7 @@ struct Report {
             switch row.reach {
             case .ratio(let limit): reachRatio = limit
             case .excess(let limit): reachExcess = limit
+            case .most(let limit): reachMost = limit
             case nil: break
             }
         }
@@ -81,6 +82,7 @@ struct Report {
         switch reach {
         case .ratio(let limit): String(format: "<= %.2f x", limit)
         case .excess(let limit): "+ " + text(limit, unit)
+        case .most(let limit): "<= " + text(limit, unit)
         case nil: "report"
         }
     }

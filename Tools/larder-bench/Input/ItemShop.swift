@@ -1,11 +1,13 @@
 import Foundation
 import LarderGraphQL
+import LarderOperations
 import LarderRecords
 
 /// Records of ten fields, as many as one likes, under keys like `Item:17`.
 struct ItemShop {
     static let schemaText = """
         type Query { items(page: Int!): [Item!]! item(id: ID!): Item }
+        type Mutation { rename(id: ID!, title: String!): Item! }
         type Item {
           id: ID! title: String! summary: String! kind: String! price: Float! stock: Int! weight: Float!
           available: Boolean! updated: String! rating: Int
@@ -27,6 +29,22 @@ struct ItemShop {
         change = try CompiledOperation(
             operation: nil, in: Document(parsing: "query C($id: ID!) { item(id: $id) { id title } }"), schema)
         fragment = try CompiledOperation(fragment: nil, in: Document(parsing: Self.fragmentText), schema).bound()
+    }
+
+    static let newTitle = "A soup of lentils and a good deal of cumin"
+
+    /// A mutation that gives an item another title.
+    ///
+    /// - Parameter isShown: Whether it says what is expected.
+    static func renaming(_ number: Int, in partition: String, isShown: Bool) -> MutationDraft {
+        MutationDraft(
+            partition: partition,
+            content: MutationContent(
+                document: "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }",
+                operationName: "Rename", variables: Array(#"{"id":"\#(number)","title":"\#(newTitle)"}"#.utf8),
+                optimisticResponse: isShown ? Array(
+                    #"{"rename":{"__typename":"Item","id":"\#(number)","title":"\#(newTitle)"}}"#.utf8) : nil),
+            created: Date())
     }
 
     static func key(_ number: Int) -> String { "Item:\(number)" }

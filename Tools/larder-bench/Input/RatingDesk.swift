@@ -17,7 +17,7 @@ struct RatingDesk {
     static func draft(_ number: Int) -> MutationDraft {
         let title = "A soup of lentils and a good deal of cumin"
         return MutationDraft(
-            partition: Store.partitionName,
+            partition: Store.unnamedPartition,
             content: MutationContent(
                 document: document, operationName: "Rename",
                 variables: Array(#"{"id":"\#(number)","title":"\#(title)"}"#.utf8),

@@ -7,6 +7,7 @@ struct Bench {
         case parse, commit, recommit, read, visit, readOne = "read-one", changeOne = "change-one", decode, watch
         case scale, open, walk, size, jsonRows = "json-rows", allocations
         case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
+        case coldStart = "cold-start", switching = "switch", seal
     }
 
     var input: BenchInput
@@ -37,6 +38,9 @@ struct Bench {
         case .drain: try await drain()
         case .layers: try await layers()
         case .openQueue: try await openQueue()
+        case .coldStart: try await coldStart()
+        case .switching: try await switching()
+        case .seal: try await seal()
         }
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 /// Which of a document's operations, or fragments, is meant, and with which variables.
 struct DocumentOptions: ParsableArguments {

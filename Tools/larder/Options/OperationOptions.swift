@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 /// The operation that a verb works with.
 struct OperationOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import Foundation
+import LarderCommandLine
 import LarderOperations
 
 // A mutation as the tool shows it.

@@ -1,4 +1,5 @@
 import Larder
+import LarderCommandLine
 
 extension Response {
     /// What `query` and `fetch` tell of an answer under `--json`.

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderCommandLine
 import LarderOperations
 
 extension StoreFolder {
@@ -19,7 +20,7 @@ extension StoreFolder {
         _ access: Access, _ output: Output, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result? {
         if !hasQueue { try requireStore() }
-        output.heading("store \(url.path)")
+        output.heading(heading)
         return try await withOperations(access, body)
     }
 
@@ -47,9 +48,9 @@ extension StoreFolder {
     func settle(_ unsent: UnsentWork) async throws {
         _ = try await withOperations(unsent == .discard ? .writing : .reading) { database in
             switch unsent {
-            case .refuse: try database.mutations.requireSent(in: Store.partitionName)
+            case .refuse: try database.mutations.requireSent(in: partition)
             case .keep: break
-            case .discard: _ = try await database.mutations.discardAll(in: Store.partitionName, now: Date())
+            case .discard: _ = try await database.mutations.discardAll(in: partition, now: Date())
             }
         }
     }

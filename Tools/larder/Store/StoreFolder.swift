@@ -1,22 +1,34 @@
 import Foundation
 import Larder
+import LarderCommandLine
 import LarderRecords
 
 /// The folder that `--store` names.
 struct StoreFolder: Sendable {
     let url: URL
+    /// Which of its partitions is meant.
+    let partition: String
+    /// Whether somebody has said so.
+    private let isChosen: Bool
 
-    init(url: URL) throws(Failure) {
+    init(url: URL, partition: String, isChosen: Bool = false) throws(Failure) {
         self.url = url
+        self.partition = partition
+        self.isChosen = isChosen
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue {
             throw Failure(usage: "the store \(url.path) is no folder")
         }
     }
 
+    /// What is being worked on, for people.
+    var heading: String {
+        "store \(url.path)" + (partition == Store.unnamedPartition ? "" : ", partition \(partition)")
+    }
+
     /// Whether there is a record cache, in whatever state.
     var isStore: Bool {
-        let cache = Store.cacheFolder(of: url).path
+        let cache = Store.cacheFolder(of: url, partition: partition).path
         let generations = (try? FileManager.default.contentsOfDirectory(atPath: cache)) ?? []
         return generations.contains { Int($0) != nil }
     }
@@ -24,7 +36,7 @@ struct StoreFolder: Sendable {
     func requireStore() throws(Failure) {
         guard !isStore else { return }
         // What may not be looked into only looks as if nothing were there.
-        if access(Store.cacheFolder(of: url).path, R_OK | X_OK) != 0, errno == EACCES {
+        if access(Store.cacheFolder(of: url, partition: partition).path, R_OK | X_OK) != 0, errno == EACCES {
             throw Failure(RecordError(
                 .notWritable,
                 "the store \(url.path) may not be read; give this user access to the folder and its files"))
@@ -50,7 +62,7 @@ struct StoreFolder: Sendable {
     /// The bytes of the store's data files.
     var byteCount: Int {
         guard let walk = FileManager.default.enumerator(
-            at: Store.cacheFolder(of: url), includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
+            at: Store.cacheFolder(of: url, partition: partition), includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
         else { return 0 }
         var total = 0
         for case let file as URL in walk where file.lastPathComponent == "data.mdb" {
@@ -66,8 +78,9 @@ struct StoreFolder: Sendable {
         _ access: Access, verifies: Bool = false, _ output: Output, _ body: (RecordCache) async throws -> Result
     ) async throws -> Result {
         try requireStore()
-        output.heading("store \(url.path)")
-        let cache = try Store.openCache(at: url, options: options(access, verifies: verifies))
+        output.heading(heading)
+        let cache = try Store.openCache(
+            at: url, partition: partition, options: options(access, verifies: verifies))
         do {
             let result = try await body(cache)
             try cache.close()
@@ -85,10 +98,11 @@ struct StoreFolder: Sendable {
         _ body: (Partition) async throws -> Result
     ) async throws -> Result {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
-        output.heading("store \(url.path)")
+        output.heading(heading)
         let store = try Store.open(at: url, schemaText: schema, options: options(access))
         do {
-            let result = try await body(try store.partition(transport: transport))
+            let result = try await body(
+                isChosen ? try store.partition(named: partition, transport) : try store.partition(transport: transport))
             try store.close()
             return result
         } catch {

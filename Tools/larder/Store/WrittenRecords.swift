@@ -1,3 +1,4 @@
+import LarderCommandLine
 import LarderRecords
 import Synchronization
 

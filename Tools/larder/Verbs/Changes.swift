@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderRecords
 
 struct Changes: Verb {
@@ -11,6 +12,7 @@ struct Changes: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @Option(help: ArgumentHelp("Only those after this number.", valueName: "n"))
     var since: UInt64?
     @Flag(help: "Go on with what is committed from now on.")
@@ -24,7 +26,7 @@ struct Changes: Verb {
 
     func perform(_ output: Output) async throws {
         let interruption = Interruption()
-        try await store.folder().withCache(.reading, output) { cache in
+        try await store.folder(partition).withCache(.reading, output) { cache in
             var (last, told) = (since, 0)
             let epoch = try cache.position.epoch
             while true {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderOperations
 import LarderRecords
 
@@ -12,9 +13,10 @@ struct Check: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         let records = try await folder.withCache(.reading, output) { try $0.check() }
         let (queue, queueProblems) = try await checkQueue(folder, output)
         let problems = records.problems.map(\.description) + queueProblems

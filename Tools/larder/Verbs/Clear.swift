@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderRecords
 
 struct Clear: Verb {
@@ -10,12 +11,13 @@ struct Clear: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var permission: WritePermission
     @Option(help: "What becomes of mutations that were not sent, or were set aside: refuse, keep, discard.")
     var unsent = UnsentWork.refuse
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         try permission.require(for: "clearing the store")
         try await folder.settle(unsent)
         let before = folder.byteCount

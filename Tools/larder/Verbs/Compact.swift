@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderRecords
 
 struct Compact: Verb {
@@ -10,9 +11,10 @@ struct Compact: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         let before = folder.byteCount
         _ = try await folder.withCache(.writing, output) { try await $0.compact() }
         let written = Written(bytesBefore: before, bytesAfter: folder.byteCount)

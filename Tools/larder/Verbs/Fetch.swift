@@ -1,6 +1,7 @@
 public import ArgumentParser
 import Foundation
 public import Larder
+import LarderCommandLine
 import LarderHTTP
 import LarderRecords
 
@@ -13,6 +14,7 @@ struct Fetch: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var operation: OperationOptions
     @Option(help: ArgumentHelp("Where the server takes operations, by HTTP or HTTPS.", valueName: "url"))
@@ -29,7 +31,7 @@ struct Fetch: Verb {
     var timeout: Double = 30
 
     func perform(_ output: Output) async throws {
-        let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
+        let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let (url, options) = (try url(), try options())
         let before = folder.byteCount
         let (response, tally) = try await blamingServer {

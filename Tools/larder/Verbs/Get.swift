@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderRecords
 
 struct Get: Verb {
@@ -11,12 +12,13 @@ struct Get: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @ArgumentParser.Argument(help: ArgumentHelp(
         "The object's cache key, such as Movie:12345, or the path of a part.", valueName: "key"))
     var key: String
 
     func perform(_ output: Output) async throws {
-        let record = try await store.folder().withCache(.reading, output) { try $0.inspect.record(key: key) }
+        let record = try await store.folder(partition).withCache(.reading, output) { try $0.inspect.record(key: key) }
         guard let record else {
             throw Failure(.unknownObject, .miss, "the store does not hold \(key)", details: Self.details(key, "absent"))
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 import LarderRecords
 
 struct Info: Verb {
@@ -8,16 +9,17 @@ struct Info: Verb {
         discussion: "With --types it counts what each type takes, which reads the whole store.")
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @Flag(help: "Count objects and bytes by type.")
     var types = false
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         let (statistics, counts) = try await folder.withCache(.reading, output) { cache in
             (try cache.inspect.statistics(), types ? try cache.inspect.types() : nil)
         }
         var members: [(name: String, value: JSONText)] = [
-            ("store", .string(folder.url.path)), ("partition", .string(Store.partitionName)),
+            ("store", .string(folder.url.path)), ("partition", .string(folder.partition)),
             ("generation", .int(statistics.generation)), ("bytes", .int(Int(clamping: statistics.fileSize))),
             ("pageSize", .int(statistics.pageSize)), ("freePages", .int(statistics.otherPages)),
             ("records", .int(statistics.entries(of: "records"))),
@@ -38,7 +40,7 @@ struct Info: Verb {
     ) -> String {
         var lines = [
             "store       \(folder.url.path)",
-            "partition   \(Store.partitionName), generation \(statistics.generation)",
+            "partition   \(folder.partition), generation \(statistics.generation)",
             "size        \(statistics.fileSize) bytes, pages of \(statistics.pageSize), "
                 + "\(statistics.otherPages) of them free or LMDB's own",
             "records     \(statistics.entries(of: "records"))",

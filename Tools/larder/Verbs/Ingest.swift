@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct Ingest: Verb {
     static let configuration = CommandConfiguration(
@@ -10,6 +11,7 @@ struct Ingest: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var operation: OperationOptions
     @Option(help: ArgumentHelp("The response, in JSON; - for standard input.", valueName: "file"))
@@ -19,7 +21,7 @@ struct Ingest: Verb {
         guard response != "-" || operation.document.variables != "-" else {
             throw Failure(usage: "only one of --response and --variables can be on standard input")
         }
-        let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
+        let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let bytes = try InputFile(role: "the response", path: response).bytes()
         let before = folder.byteCount
         let (taken, tally) = try await folder.withPartition(.writing, schema: schema, output) { partition in

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderRecords
 
 struct Ls: Verb {
@@ -10,6 +11,7 @@ struct Ls: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @Option(help: ArgumentHelp("Only objects of this type.", valueName: "type"))
     var type: String?
     @Option(help: ArgumentHelp("Only keys that begin so.", valueName: "text"))
@@ -24,7 +26,7 @@ struct Ls: Verb {
     }
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         let limit = min(limit ?? .max, .max - 1)
         var keys = try await folder.withCache(.reading, output) { cache in
             // One more than wanted tells whether there are more.

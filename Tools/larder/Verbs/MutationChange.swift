@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import LarderCommandLine
 import LarderOperations
 
 /// A verb that works on one mutation which was set aside.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import LarderCommandLine
 import LarderOperations
 
 struct Mutations: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct Query: Verb {
     static let configuration = CommandConfiguration(
@@ -11,13 +12,14 @@ struct Query: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var operation: OperationOptions
     @Flag(help: "Be content with an answer that lacks something.")
     var partial = false
 
     func perform(_ output: Output) async throws {
-        let (folder, schema, operation) = (try store.folder(), try schema.texts(), try operation.value())
+        let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let response = try await folder.withPartition(.reading, schema: schema, output) { partition in
             try partition.read(operation, allowsPartial: partial)
         }

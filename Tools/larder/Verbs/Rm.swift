@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderCommandLine
 import LarderGraphQL
 import LarderRecords
 
@@ -12,6 +13,7 @@ struct Rm: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var permission: WritePermission
     @ArgumentParser.Argument(help: ArgumentHelp("Cache keys of objects, such as Movie:12345.", valueName: "key"))
     var keys: [String] = []
@@ -39,7 +41,7 @@ struct Rm: Verb {
     }
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         if let type { try permission.require(for: "removing all objects of the type \(type)") }
         let before = folder.byteCount
         let tally = try await folder.withCache(.writing, output) { cache in

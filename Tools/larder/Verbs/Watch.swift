@@ -1,5 +1,6 @@
 import ArgumentParser
 import Larder
+import LarderCommandLine
 
 struct Watch: Verb {
     static let configuration = CommandConfiguration(
@@ -12,6 +13,7 @@ struct Watch: Verb {
             """)
 
     @OptionGroup var store: StoreOptions
+    @OptionGroup var partition: PartitionOptions
     @OptionGroup var schema: SchemaOptions
     @ArgumentParser.Argument(help: ArgumentHelp("The cache key of an object.", valueName: "key"))
     var key: String?
@@ -31,7 +33,7 @@ struct Watch: Verb {
     }
 
     func perform(_ output: Output) async throws {
-        let folder = try store.folder()
+        let folder = try store.folder(partition)
         let variables = try document.values()
         if let operation {
             let text = try InputFile(role: "the operation", path: operation).text()

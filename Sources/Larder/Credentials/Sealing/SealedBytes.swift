@@ -1,12 +1,12 @@
-internal import Crypto
+package import Crypto
 internal import Foundation
 
 /// The format of what is sealed: a header in clear, the random nonce, the text in cipher, the tag. AES-256-GCM.
 ///
 /// The header is part of what is authenticated, and so is what the bytes belong to, which is not stored with them: what
 /// is moved elsewhere cannot be opened there.
-enum SealedBytes {
-    enum Kind: String {
+package enum SealedBytes {
+    package enum Kind: String {
         case credential = "Lcrd"
         case partitionKey = "Lpky"
     }
@@ -20,14 +20,14 @@ enum SealedBytes {
     private static let authenticationSize = 16
 
     /// What something belongs to: a partition, and for a credential the fingerprint of identity.
-    struct Owner: Sendable {
-        let kind: Kind
+    package struct Owner: Sendable {
+        package let kind: Kind
         fileprivate let parts: [String]
         fileprivate let header: [UInt8]
 
-        static func partitionKey(of partition: String) -> Owner { Owner(.partitionKey, [partition]) }
+        package static func partitionKey(of partition: String) -> Owner { Owner(.partitionKey, [partition]) }
 
-        static func credential(of partition: String, identity: String) -> Owner {
+        package static func credential(of partition: String, identity: String) -> Owner {
             Owner(.credential, [partition, identity])
         }
 
@@ -48,7 +48,7 @@ enum SealedBytes {
         }
     }
 
-    static func seal(_ bytes: [UInt8], of owner: Owner, name: String = "", with key: SymmetricKey) throws -> [UInt8] {
+    package static func seal(_ bytes: [UInt8], of owner: Owner, name: String = "", with key: SymmetricKey) throws -> [UInt8] {
         let box = try AES.GCM.seal(bytes, using: key, authenticating: owner.authenticated(name))
         return owner.header + Array(box.nonce) + Array(box.ciphertext) + Array(box.tag)
     }
@@ -66,7 +66,7 @@ enum SealedBytes {
         return nil
     }
 
-    static func open(
+    package static func open(
         _ sealed: [UInt8], of owner: Owner, name: String = "", with key: SymmetricKey
     ) throws(SealError) -> [UInt8] {
         if let fault = fault(of: sealed, owner: owner) { throw SealError(reason: fault) }

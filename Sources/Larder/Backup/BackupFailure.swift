@@ -1,0 +1,31 @@
+internal import Foundation
+internal import LarderLMDB
+internal import LarderOperations
+internal import LarderRecords
+
+/// Turns what the layers below and the file system throw into the library's error.
+enum BackupFailure {
+    static func typed(_ error: any Error) -> LarderError {
+        switch error {
+        case let error as LarderError: error
+        case let error as RecordError: LarderError(error)
+        case let error as OperationsError: LarderError(error)
+        case let error as LMDBError where error.code == .diskFull: full(error)
+        case let error as LMDBError where error.code == .permissionDenied || error.code == .readOnly:
+            notWritable(error)
+        case let error as CocoaError where error.code == .fileWriteOutOfSpace: full(error)
+        case let error as CocoaError where [.fileWriteNoPermission, .fileReadNoPermission].contains(error.code):
+            notWritable(error)
+        default: LarderError(.backup, "the backup failed; see the cause: \(error)", cause: error)
+        }
+    }
+
+    private static func full(_ error: any Error) -> LarderError {
+        LarderError(OperationsError(.full, "the disk is full; free space and try again", cause: error))
+    }
+
+    private static func notWritable(_ error: any Error) -> LarderError {
+        LarderError(OperationsError(
+            .notWritable, "a file cannot be read or written: give this user access to it", cause: error))
+    }
+}

@@ -1,0 +1,38 @@
+internal import Crypto
+internal import Foundation
+internal import LarderLMDB
+
+/// SHA-256 of files, in hexadecimal.
+enum FileSum {
+    private static let partSize = 1 << 20
+
+    static func of(_ file: URL) throws -> (size: Int, sum: String) {
+        try read(file) { _ in }
+    }
+
+    /// Copies a file to a new one, durably.
+    ///
+    /// - Returns: The size and the sum of what was copied.
+    static func copy(_ file: URL, to target: String) throws -> (size: Int, sum: String) {
+        guard FileManager.default.createFile(atPath: target, contents: nil) else {
+            throw CocoaError(.fileWriteNoPermission, userInfo: [NSFilePathErrorKey: target])
+        }
+        let output = try FileHandle(forWritingTo: URL(filePath: target))
+        defer { try? output.close() }
+        let result = try read(file) { try output.write(contentsOf: $0) }
+        try output.synchronize()
+        return result
+    }
+
+    private static func read(_ file: URL, _ body: (Data) throws -> Void) throws -> (size: Int, sum: String) {
+        let input = try FileHandle(forReadingFrom: file)
+        defer { try? input.close() }
+        var (hash, size) = (SHA256(), 0)
+        while let part = try input.read(upToCount: partSize), !part.isEmpty {
+            hash.update(data: part)
+            size += part.count
+            try body(part)
+        }
+        return (size, hash.finalize().map { String(format: "%02x", $0) }.joined())
+    }
+}

@@ -1,0 +1,92 @@
+package import Foundation
+internal import LarderOperations
+internal import LarderRecords
+
+extension StoreBackup {
+    /// Reads a backup's manifest. Looks at no other file: `verify` does.
+    ///
+    /// - Throws: `operations.damagedBackup`, `operations.newerFormat`.
+    package init(at folder: URL) throws(LarderError) {
+        let file = folder.appending(path: BackupManifest.fileName)
+        guard let data = try? Data(contentsOf: file) else {
+            throw .damagedBackup("\(folder.path) has no \(BackupManifest.fileName) that can be read; is it a backup?")
+        }
+        struct Version: Decodable {
+            var version: Int
+            enum CodingKeys: String, CodingKey { case version = "larder-backup" }
+        }
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        guard let version = try? decoder.decode(Version.self, from: data).version else {
+            throw .damagedBackup("\(file.path) is no manifest of a backup")
+        }
+        guard version <= BackupManifest.currentVersion else {
+            throw LarderError(OperationsError(
+                .newerFormat, "a newer program made the backup (format \(version), known are those to "
+                    + "\(BackupManifest.currentVersion)); update the program"))
+        }
+        do { manifest = try decoder.decode(BackupManifest.self, from: data) } catch {
+            throw .damagedBackup("\(file.path) cannot be understood: \(error)")
+        }
+        self.folder = folder
+        try requirePlainNames()
+    }
+
+    /// A manifest names files of its own folder, and partitions by names that lead nowhere else.
+    private func requirePlainNames() throws(LarderError) {
+        var paths = manifest.schema == nil ? [] : [OperationsDatabase.fileName]
+        for partition in manifest.partitions {
+            let name = partition.name
+            let isPlain = (1...64).contains(name.utf8.count) && name.first != "." && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+            guard isPlain else { throw .damagedBackup("the manifest names the partition \(name), which is no name") }
+            guard let cache = partition.cache else { continue }
+            guard cache == "records/\(name)/data.mdb" else {
+                throw .damagedBackup("the manifest has the cache of \(name) at \(cache)")
+            }
+            paths.append(cache)
+        }
+        guard manifest.files.map(\.path).sorted() == paths.sorted() else {
+            throw .damagedBackup("the manifest's files are not those of its partitions")
+        }
+    }
+
+    /// Compares every file with what the manifest says of it.
+    ///
+    /// - Throws: `operations.damagedBackup`, with the file.
+    package func verify() throws(LarderError) {
+        for file in manifest.files {
+            let found: (size: Int, sum: String)
+            do { found = try FileSum.of(folder.appending(path: file.path)) } catch {
+                throw .damagedBackup("\(file.path) of the backup cannot be read: \(error)")
+            }
+            try require(file, found)
+        }
+    }
+
+    /// Copies one of the backup's files, and compares what was copied with what the manifest says.
+    func copy(_ path: String, to target: String) throws {
+        guard let file = manifest.file(path) else { throw LarderError.damagedBackup("the backup has no \(path)") }
+        try require(file, try FileSum.copy(folder.appending(path: path), to: target))
+    }
+
+    private func require(_ file: BackupManifest.File, _ found: (size: Int, sum: String)) throws(LarderError) {
+        guard found.size == file.size, found.sum == file.sha256 else {
+            throw .damagedBackup(
+                "\(file.path) of the backup is not what was written: \(found.size) bytes with SHA-256 \(found.sum), "
+                    + "the manifest says \(file.size) with \(file.sha256); use another backup")
+        }
+    }
+}
+
+extension LarderError {
+    fileprivate static func damagedBackup(_ message: String) -> LarderError {
+        LarderError(OperationsError(.damagedBackup, message))
+    }
+}

@@ -1,0 +1,168 @@
+package import Foundation
+package import LarderOperations
+package import LarderRecords
+
+/// Brings a backup back into a store that other programs may have open: no file is swapped under them.
+///
+/// Everything is copied into the store first, where nobody looks. One transaction in `larder.sqlite` then brings back
+/// what the store has lost of it, and notes a token: from then on, the caches that were staged under that token are the
+/// store's. Each becomes its partition's next generation; whoever opens a partition finishes what a killed program has
+/// left of that. So a kill leaves the store as it was before the transaction, or as it is after it.
+package enum StoreRestoration {
+    /// A moment of the work at which a test may kill the program.
+    package enum Moment: Sendable, Hashable {
+        /// The store as it was is backed up.
+        case backedUp
+        /// Everything is copied into the store.
+        case staged
+        /// The transaction is committed.
+        case committed
+        /// A cache goes over.
+        case cache(ReplacementStep)
+    }
+
+    package struct Report: Sendable {
+        package var database: RestorationReport?
+        /// The partitions whose caches were brought back.
+        package var caches: [String]
+        /// The backup of what was there; nil where nothing was, or none was wanted.
+        package var backup: URL?
+    }
+
+    /// - Parameters:
+    ///   - store: The store's folder; a new one is made.
+    ///   - backups: Where what is there is backed up first; nil for not at all.
+    ///   - lock: Held by the caller, for this store.
+    /// - Throws: `operations.foreignBackup`, `operations.damagedBackup`, `operations.newerFormat`,
+    ///   `operations.full`, …; the store is as it was then.
+    package static func bringBack(
+        _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
+        options: Store.Options = Store.Options(), now: Date = Date(), reached: (Moment) throws -> Void = { _ in }
+    ) throws -> Report {
+        do {
+            try backup.verify()
+            try finish(store, options: options)
+            OperationsDatabase.removeStaged(in: store)
+            try requireSame(backup, store, options)
+            var report = Report(caches: [])
+            if let backups, hasAnything(store) {
+                report.backup = try StoreBackup.make(of: store, into: backups, options: options, now: now).folder
+            }
+            try reached(.backedUp)
+            let token = UUID().uuidString.lowercased()
+            do {
+                report.caches = try stage(backup, token, in: store, lock, options)
+                try reached(.staged)
+                report.database = try commit(backup, token, in: store, lock, options, now)
+            } catch {
+                for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
+                OperationsDatabase.removeStaged(in: store)
+                throw error
+            }
+            try reached(.committed)
+            for name in report.caches {
+                try CacheFolder(store: store, partition: name, options).adoptStaged(
+                    token, deadline: .now + options.lockDeadline
+                ) { try reached(.cache($0)) }
+            }
+            return report
+        } catch { throw BackupFailure.typed(error) }
+    }
+
+    private static func hasAnything(_ store: URL) -> Bool {
+        FileManager.default.fileExists(atPath: store.appending(path: OperationsDatabase.fileName).path)
+            || !StoreStatus.partitionFolders(of: store).isEmpty
+    }
+
+    /// Refuses another store's backup before anything is copied; the transaction looks again.
+    private static func requireSame(_ backup: StoreBackup, _ store: URL, _ options: Store.Options) throws {
+        let identity = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
+            try database.schemaStatus().identity
+        }
+        // Nothing to be mixed up with: the database was lost, or there never was one.
+        guard let identity = identity ?? nil else { return }
+        guard identity == backup.manifest.store else {
+            throw LarderError(OperationsError.foreignBackup(of: backup.manifest.store))
+        }
+    }
+
+    private static func stage(
+        _ backup: StoreBackup, _ token: String, in store: URL, _ lock: MigrationLock, _ options: Store.Options
+    ) throws -> [String] {
+        var staged: [String] = []
+        do {
+            if backup.manifest.schema != nil {
+                try OperationsDatabase.stage(token, in: store, holding: lock) {
+                    try backup.copy(OperationsDatabase.fileName, to: $0)
+                }
+            }
+            for partition in backup.manifest.partitions {
+                guard let cache = partition.cache else { continue }
+                try CacheFolder(store: store, partition: partition.name, options).stage(token) {
+                    try backup.copy(cache, to: $0)
+                }
+                staged.append(partition.name)
+            }
+        } catch {
+            for name in staged { CacheFolder(store: store, partition: name, options).removeStaged(token) }
+            throw error
+        }
+        return staged
+    }
+
+    /// Nil where neither has a database: then nothing can be noted, and each cache goes over by itself.
+    private static func commit(
+        _ backup: StoreBackup, _ token: String, in store: URL, _ lock: MigrationLock, _ options: Store.Options,
+        _ now: Date
+    ) throws -> RestorationReport? {
+        guard backup.manifest.schema != nil else { return nil }
+        return try OperationsDatabase.restoreStaged(
+            token, in: store, holding: lock, options: options.operations, now: now)
+    }
+
+    // MARK: What was left
+
+    /// Finishes what a killed program has begun: what was staged under the token of the last restoration becomes its
+    /// partition's cache, and what never came to the transaction is removed.
+    ///
+    /// The caller holds the migration lock: whoever stages holds it too.
+    package static func finish(_ store: URL, options: Store.Options = Store.Options()) throws {
+        try finish(store, StoreStatus.partitionFolders(of: store), options)
+    }
+
+    private static func finish(_ store: URL, _ partitions: [String], _ options: Store.Options) throws {
+        for name in partitions {
+            let cache = CacheFolder(store: store, partition: name, options)
+            for token in cache.stagedTokens() {
+                let last = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
+                    try database.restoration()
+                }
+                if last == .some(token) {
+                    try cache.adoptStaged(token, deadline: .now + options.lockDeadline)
+                } else {
+                    cache.removeStaged(token)
+                }
+            }
+        }
+    }
+
+    /// As `finish`, for whoever is about to open a partition: does nothing where nothing was left, or where whoever
+    /// restores is still at it.
+    static func finish(_ store: URL, partition: String, options: Store.Options) throws(LarderError) {
+        let cache = CacheFolder(store: store, partition: partition, options)
+        guard !options.isReadOnly, !cache.stagedTokens().isEmpty, MigrationLock.holder(in: store) == nil else { return }
+        do {
+            let lock = try MigrationLock.take(
+                in: store, for: "finishing a restoration", within: options.lockDeadline)
+            defer { lock.release() }
+            try finish(store, [partition], options)
+        } catch { throw BackupFailure.typed(error) }
+    }
+}
+
+extension OperationsError {
+    fileprivate static func foreignBackup(of identity: String?) -> OperationsError {
+        let whose = identity.map { "of another store (\($0))" } ?? "of a store without an identity"
+        return OperationsError(.foreignBackup, "the backup is \(whose); restore it into a new folder")
+    }
+}

@@ -1,0 +1,41 @@
+internal import LarderGraphQL
+
+extension ConfigurationFile {
+    /// The version of Larder's own files that this library reads.
+    static let version: Int64 = 1
+
+    func ownEnvironment(named name: String?) throws(LarderError) -> BackendEnvironment {
+        guard case .int(Self.version)? = root.members["larder"] else {
+            throw root.fault("version \(Self.version) is known, as a number; use a newer Larder for a newer file",
+                at: "larder")
+        }
+        guard let environments = try root.section("environments"), !environments.names.isEmpty else {
+            throw root.fault("no environment is here; add one", at: "environments")
+        }
+        let names = environments.names
+        guard let name = name ?? (names.count == 1 ? names.first : nil) else {
+            throw environments.fault("there are several (\(names.joined(separator: ", "))); say which one is meant")
+        }
+        guard let section = try environments.section(name) else {
+            throw environments.fault("there is no \(EnvironmentFault.shown(name)); there is "
+                + names.map(EnvironmentFault.shown).joined(separator: ", "))
+        }
+        try BackendEnvironment.validate(name: name)
+        try section.refuseOthers(
+            "api", "apiKey", "userPool", "identityPool", "bucket", "succeeds", "succeedsUnnamed", "protected")
+        try section.section("api")?.refuseOthers("url", "region")
+        try section.section("userPool")?.refuseOthers("id", "clientID", "region")
+        try section.section("identityPool")?.refuseOthers("id", "region")
+        try section.section("bucket")?.refuseOthers("name", "region")
+        var environment = try BackendEnvironment(section, name: name)
+        environment.apiKey = try section.string("apiKey")
+        return environment
+    }
+}
+
+extension ConfigurationSection {
+    fileprivate func refuseOthers(_ known: String...) throws(LarderError) {
+        guard let other = names.first(where: { !known.contains($0) }) else { return }
+        throw fault("this is not known; an environment has \(known.joined(separator: ", ")) here", at: other)
+    }
+}

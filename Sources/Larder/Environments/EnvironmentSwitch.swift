@@ -1,0 +1,54 @@
+internal import LarderOperations
+
+/// What a switch did, and where the program works now.
+public struct EnvironmentSwitch: Sendable {
+    /// How many mutations a partition has.
+    public struct Work: Sendable, Hashable {
+        /// Those that wait for their turn.
+        public let pending: Int
+        /// Those that the server may have taken.
+        public let inFlight: Int
+        /// Those whose answers are yet to be stored.
+        public let answered: Int
+        /// Those that were set aside.
+        public let setAside: Int
+    }
+
+    /// A partition's mutations, before and after.
+    public struct Side: Sendable, Hashable {
+        /// Whose they are.
+        public let partition: PartitionIdentity
+        /// As it was.
+        public let before: Work
+        /// As it is.
+        public let after: Work
+    }
+
+    /// The current partition.
+    public let partition: Partition
+    /// What was left; nil where there was nothing to leave, or it was the current one already.
+    public let left: Side?
+    /// What was entered.
+    public let entered: Side
+    /// How many mutations went along.
+    public let carried: Int
+    /// How many were given up.
+    public let discarded: Int
+}
+
+extension EnvironmentSwitch.Side {
+    init(_ side: SwitchReport.Side) {
+        partition = PartitionIdentity(side.partition)
+        before = .init(side.before)
+        after = .init(side.after)
+    }
+}
+
+extension EnvironmentSwitch.Work {
+    init(_ work: SwitchReport.Work) {
+        pending = work.pending
+        inFlight = work.inFlight
+        answered = work.acknowledged
+        setAside = work.deadLetters
+    }
+}

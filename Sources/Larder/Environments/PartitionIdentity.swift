@@ -1,0 +1,24 @@
+internal import LarderOperations
+
+/// Whose a partition is.
+public struct PartitionIdentity: Sendable, Hashable {
+    /// The partition's own name, which nobody else ever has; its cache lies in a folder of this name.
+    public let name: String
+    /// Nil where the program names no environment.
+    public let environment: String?
+    /// Who works with the environment.
+    public let user: PartitionUser
+}
+
+extension PartitionIdentity {
+    init(_ stored: StoredPartition) {
+        name = stored.name
+        environment = stored.environment
+        user = stored.user.map { .user($0) } ?? .guest
+    }
+}
+
+extension PartitionIdentity: CustomStringConvertible {
+    /// Environment and user.
+    public var description: String { environment.map { "\($0), \(user)" } ?? "no environment" }
+}

@@ -1,0 +1,24 @@
+internal import LarderOperations
+
+/// What becomes of the mutations of a partition that is left.
+///
+/// What is in flight may have taken effect, and what was answered has: both stay where they are, with all that wait for
+/// them, whatever is said here.
+public enum PendingWork: String, Sendable, Hashable, CaseIterable {
+    /// They stay, and go on when the partition is the current one again.
+    case park
+    /// The pending ones go along. Those that were set aside stay.
+    case carry
+    /// They are given up, those that were set aside too; what became of them can be asked for there.
+    case discard
+}
+
+extension LarderOperations.PendingWork {
+    init(_ work: Larder.PendingWork) {
+        self = switch work {
+        case .park: .park
+        case .carry: .carry
+        case .discard: .discard
+        }
+    }
+}

@@ -1,0 +1,137 @@
+internal import Foundation
+internal import LarderOperations
+
+extension Store {
+    /// The partition of an environment and a user, which is the current one from now on.
+    ///
+    /// Uses no network and no credentials, and waits for nobody longer than the store's options say: what another
+    /// environment has left behind is not looked at.
+    ///
+    /// ```swift
+    /// let app = try store.partition(of: staging, leaving: .park, transport: http)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - user: Who works with it; nil for whoever did last, a guest at first.
+    ///   - work: What becomes of the mutations of the partition that is the current one, if it is another; with nil
+    ///     it is not left, which is an error.
+    ///   - transport: How its server is reached.
+    /// - Throws: `operations.otherPartition` where another is the current one and is not to be left;
+    ///   `operations.environmentChanged` where the name is another backend's; `operations.occupied`; `.environment`
+    ///   where the definition cannot be used; otherwise as `partition(transport:)`.
+    public func partition(
+        of environment: BackendEnvironment, user: PartitionUser? = nil, leaving work: PendingWork? = nil,
+        transport: (any GraphQLTransport)? = nil
+    ) throws(LarderError) -> Partition {
+        let destination = try destination(environment, user)
+        let database = try intent.database()
+        // Nearly always nothing has to be written.
+        let standing: StoredPartition?
+        do { standing = try database.environments.standing(destination) } catch { throw LarderError(error) }
+        if let standing { return try current(standing, transport) }
+        return try enter(destination, work, transport).partition
+    }
+
+    /// Makes the partition of another environment, or of another user, the current one.
+    ///
+    /// One transaction: whatever happens, one of the two is the current one, whole. The partition that is left keeps
+    /// its cache, its mutations, its watchers and its session. In this and other processes its handles' calls throw
+    /// `.parked` and its streams end; what is answered late lands there and nowhere else.
+    ///
+    /// - Parameters:
+    ///   - user: Who works with it; nil for whoever did last, a guest at first.
+    ///   - work: What becomes of the mutations of the one that is left.
+    ///   - transport: How its server is reached.
+    /// - Throws: As `partition(of:user:leaving:transport:)`; then nothing was switched, unless the code is
+    ///   `records.…`: then the cache could not be opened afterwards, and the error of asking again tells why.
+    public func `switch`(
+        to environment: BackendEnvironment, user: PartitionUser? = nil, pending work: PendingWork = .park,
+        transport: (any GraphQLTransport)? = nil
+    ) async throws(LarderError) -> EnvironmentSwitch {
+        try enter(try destination(environment, user), work, transport)
+    }
+
+    /// Makes the partition of another user of the current environment the current one, as when somebody signs in.
+    ///
+    /// - Throws: `.noEnvironment` where no environment is chosen; otherwise as `switch(to:user:pending:transport:)`.
+    public func `switch`(
+        toUser user: PartitionUser, pending work: PendingWork, transport: (any GraphQLTransport)? = nil
+    ) async throws(LarderError) -> EnvironmentSwitch {
+        guard let name = try current()?.environment else {
+            throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
+        }
+        return try enter(destination(.stored(name), user), work, transport)
+    }
+
+    /// Which partition is the current one; nil where no environment is chosen.
+    public func current() throws(LarderError) -> PartitionIdentity? {
+        do {
+            return try intent.database(making: false)?.environments.current()?.partition.map(PartitionIdentity.init)
+        } catch { throw LarderError(translating: error) }
+    }
+
+    /// All the partitions that the store has.
+    public func partitionIdentities() throws(LarderError) -> [PartitionIdentity] {
+        do {
+            return try intent.database(making: false)?.environments.partitions().map(PartitionIdentity.init) ?? []
+        } catch { throw LarderError(translating: error) }
+    }
+
+    /// The current partition now, if one was chosen, and whenever this process or another has switched; nil where there
+    /// is to be none. A slow reader gets the newest. Ends when the store is closed.
+    public func currentPartitions() throws(LarderError) -> AsyncStream<PartitionIdentity?> {
+        try partitions.lookForCurrent()
+        partitions.followOthers()
+        return partitions.currents()
+    }
+
+    private func enter(
+        _ destination: Destination, _ work: PendingWork?, _ transport: (any GraphQLTransport)?
+    ) throws(LarderError) -> EnvironmentSwitch {
+        let database = try intent.database()
+        let report: SwitchReport
+        do {
+            report = try database.environments.enterNow(
+                destination, leaving: work.map(LarderOperations.PendingWork.init), now: options.now())
+        } catch { throw LarderError(error) }
+        guard let entered = report.to else { throw LarderError(.noEnvironment, "no environment was entered") }
+        let partition = try current(entered.partition, transport)
+        return EnvironmentSwitch(
+            partition: partition, left: report.isSwitch ? report.from.map(EnvironmentSwitch.Side.init) : nil,
+            entered: .init(entered), carried: report.carried, discarded: report.discarded)
+    }
+
+    /// Opens the partition that the database says is the current one, and parks the others.
+    func current(
+        _ stored: StoredPartition, _ transport: (any GraphQLTransport)?
+    ) throws(LarderError) -> Partition {
+        try partitions.lookForCurrent()
+        return try partition(named: stored.name, transport)
+    }
+
+    private func destination(
+        _ environment: BackendEnvironment, _ user: PartitionUser?
+    ) throws(LarderError) -> Destination {
+        try destination(.draft(environment.draft), user)
+    }
+
+    private func destination(
+        _ environment: Destination.Environment, _ user: PartitionUser?
+    ) throws(LarderError) -> Destination {
+        let name = String(UInt64.random(in: .min ... .max), radix: 16)
+        return Destination(
+            environment: environment, user: try Destination.User(user),
+            newName: String(repeating: "0", count: 16 - name.count) + name)
+    }
+}
+
+extension Destination.User {
+    init(_ user: PartitionUser?) throws(LarderError) {
+        switch user {
+        case nil: self = .last
+        case .guest: self = .guest
+        case .user(""): throw LarderError(.environment, "a user's id is empty; a guest is said by .guest")
+        case .user(let id): self = .user(id)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package import Foundation
+package import LarderOperations
+package import LarderRecords
+
+/// What a store is made of, and in which formats: read without changing anything.
+package struct StoreStatus: Sendable {
+    package struct Cache: Sendable {
+        /// The partition's name, which is the folder's.
+        package var partition: String
+        package var format: CacheFormat
+        /// Whether an older format can be transformed; otherwise the cache is rebuilt.
+        package var isTransformed: Bool
+    }
+
+    package var folder: URL
+    /// Nil where the store has no `larder.sqlite`: nothing was ever to be kept.
+    package var schema: SchemaStatus?
+    /// In the order of their names.
+    package var caches: [Cache]
+
+    /// Looks at a store. Opens everything for reading only.
+    ///
+    /// - Throws: `operations.newerFormat`, `operations.migrationChanged`, `operations.migrationMissing`,
+    ///   `operations.damaged` and what else keeps the database from being read.
+    package init(of folder: URL, options: Store.Options = Store.Options()) throws(LarderError) {
+        self.folder = folder
+        do throws(OperationsError) {
+            schema = try Self.withDatabase(of: folder, options) { (database) throws(OperationsError) in
+                try database.schemaStatus()
+            }
+        } catch { throw LarderError(error) }
+        caches = try Self.caches(of: folder, options: options)
+    }
+
+    /// The caches alone.
+    package static func caches(
+        of folder: URL, options: Store.Options = Store.Options()
+    ) throws(LarderError) -> [Cache] {
+        var caches: [Cache] = []
+        for partition in partitionFolders(of: folder) {
+            let cache = CacheFolder(store: folder, partition: partition, options)
+            do throws(RecordError) {
+                let format = try cache.format()
+                guard format.state != .absent else { continue }
+                var isTransformed = false
+                if case .older(let from) = format.state { isTransformed = cache.isTransformed(from: from) }
+                caches.append(Cache(partition: partition, format: format, isTransformed: isTransformed))
+            } catch { throw LarderError(error) }
+        }
+        return caches
+    }
+
+    /// Runs `body` with the database as it is, for reading only; nil where there is none.
+    static func withDatabase<Result>(
+        of folder: URL, _ options: Store.Options,
+        _ body: (OperationsDatabase) throws(OperationsError) -> Result
+    ) throws(OperationsError) -> Result? {
+        guard FileManager.default.fileExists(atPath: folder.appending(path: OperationsDatabase.fileName).path) else {
+            return nil
+        }
+        var options = options.operations
+        options.isReadOnly = true
+        options.schema = .asItIs
+        let database = try OperationsDatabase(folder: folder, options: options)
+        defer { try? database.close() }
+        return try body(database)
+    }
+
+    /// The names of all partitions that have a folder for their cache.
+    package static func partitionFolders(of folder: URL) -> [String] {
+        let records = folder.appending(path: "records")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: records.path)) ?? []
+        return names.filter { !$0.hasPrefix(".") }.sorted()
+    }
+}
+
+extension CacheFolder {
+    /// The record cache of a store's partition.
+    package init(store folder: URL, partition: String, _ options: Store.Options) {
+        self.init(
+            path: folder.appending(path: "records/\(partition)").path, stamp: partition, options: options.records)
+    }
+}

@@ -1,0 +1,79 @@
+internal import Foundation
+internal import LarderOperations
+internal import Synchronization
+
+/// The session of a partition that is in use: made when it is asked for first, and anew where the environment's users are
+/// signed in by another pool since.
+final class PartitionSession: Sendable {
+    private struct Kept {
+        var session: Session
+        var identity: String
+    }
+
+    private let name: String
+    private let folder: URL
+    private let options: Store.Options
+    private let kept = Mutex<Kept?>(nil)
+
+    init(name: String, folder: URL, options: Store.Options) {
+        self.name = name
+        self.folder = folder
+        self.options = options
+    }
+
+    func session(_ intent: Intent) throws(LarderError) -> Session {
+        let database = try intent.database()
+        let (partition, identity): (StoredPartition?, String)
+        do {
+            partition = try database.environments.partition(name)
+            let environment = try partition?.environment.flatMap { (name) throws in
+                try database.environments.find(name)
+            }
+            identity = environment?.fingerprints.identity ?? Self.unnamedIdentity
+        } catch { throw LarderError(translating: error) }
+        let (session, old) = kept.withLock { kept -> (Session, Session?) in
+            if let kept, kept.identity == identity { return (kept.session, nil) }
+            var sessionOptions = options.session
+            sessionOptions.label = options.label
+            sessionOptions.logger = options.logger
+            sessionOptions.now = options.now
+            let provider = partition.map(PartitionIdentity.init).flatMap(options.identityProvider)
+            let session = Session(
+                database: database, partition: name, identity: identity,
+                keys: options.keys ?? FileKeyProvider(besides: folder), provider: provider,
+                locksFolder: folder.appending(path: "locks"), options: sessionOptions)
+            defer { kept = Kept(session: session, identity: identity) }
+            return (session, kept?.session)
+        }
+        old?.close()
+        return session
+    }
+
+    /// What credentials of a program that names no environment are bound to.
+    private static let unnamedIdentity = "none"
+
+    /// Tells whoever follows the session of what another process has changed.
+    func noticeChanges() { kept.withLock { $0?.session }?.noticeChanges() }
+
+    func close() {
+        kept.withLock { kept in
+            defer { kept = nil }
+            return kept?.session
+        }?.close()
+    }
+}
+
+extension Partition {
+    /// Whether somebody is signed in, and what proves it.
+    ///
+    /// Uses no network and reads no key. It is the same for all handles of the partition, and is over when the partition
+    /// is parked: ask for it again afterwards.
+    ///
+    /// - Throws: `.parked`; `operations.…` where it cannot be read.
+    public var session: Session {
+        get throws(LarderError) {
+            try core.requireCurrent()
+            return try core.session.session(core.intent)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+internal import Foundation
+internal import LarderOperations
+internal import LarderRecords
+internal import Logging
+internal import Synchronization
+
+/// The partitions of a store that were opened in this process, of which at most one is not parked.
+///
+/// Those that were left stay open until the store is closed: what is under way in them ends there.
+final class OpenPartitions: Sendable {
+    private struct State {
+        var open: [String: Partition] = [:]
+        /// As far as this process knows; nil until an environment was chosen.
+        var current: CurrentPartition?
+        var listeners: [UUID: AsyncStream<PartitionIdentity?>.Continuation] = [:]
+        var following: Task<Void, Never>?
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let intent: Intent
+    private let logger: Logger
+
+    init(intent: Intent, logger: Logger) {
+        self.intent = intent
+        self.logger = logger
+    }
+
+    /// The partition of this name, which `open` opens if none has yet.
+    ///
+    /// - Throws: `.parked` where the store was closed; what `open` throws.
+    func partition(_ name: String, open: () throws(LarderError) -> Partition) throws(LarderError) -> Partition {
+        let result = state.withLock { state -> Result<Partition, LarderError> in
+            guard !state.isClosed else { return .failure(.parked) }
+            if let open = state.open[name] { return .success(open) }
+            do throws(LarderError) {
+                let partition = try open()
+                state.open[name] = partition
+                return .success(partition)
+            } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    // MARK: The current one
+
+    /// Parks all but the current partition, as the database says that it is.
+    ///
+    /// - Throws: Where the database cannot be read, or what the current partition shows cannot.
+    func lookForCurrent() throws(LarderError) {
+        guard let database = try intent.database(making: false) else { return }
+        let result = state.withLock { state -> Result<Void, LarderError> in
+            do throws(LarderError) {
+                // Read while nobody else tells of another: the newest is told last.
+                let current: CurrentPartition?
+                do { current = try database.environments.current() } catch { throw LarderError(translating: error) }
+                guard let current else { return .success(()) }
+                let isNews = state.current != current
+                state.current = current
+                for (name, partition) in state.open where name != current.partition?.name {
+                    if !partition.core.isParked { partition.core.park() }
+                }
+                if let name = current.partition?.name { try state.open[name]?.core.unpark() }
+                if isNews { for listener in state.listeners.values { listener.yield(current.identity) } }
+                return .success(())
+            } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+
+    /// The current partition now and whenever it is another, until the store is closed.
+    func currents() -> AsyncStream<PartitionIdentity?> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let id = UUID()
+            continuation.onTermination = { [weak self] _ in
+                self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) }
+            }
+            let isClosed = state.withLock { state in
+                if let current = state.current { continuation.yield(current.identity) }
+                if !state.isClosed { state.listeners[id] = continuation }
+                return state.isClosed
+            }
+            if isClosed { continuation.finish() }
+        }
+    }
+
+    // MARK: Other processes
+
+    /// Others' changes are seen within about a tenth of a second.
+    private static let pause = Duration.milliseconds(80)
+
+    /// Shows from now on what other processes queue, no more what they have carried out, and where they have switched.
+    func followOthers() {
+        state.withLock { state in
+            guard state.following == nil, !state.isClosed else { return }
+            state.following = Task { [weak self, intent, logger] in
+                // What goes wrong is told once when it begins, and once when it has ended.
+                var failing: String?
+                // Until it could be done: the database tells of a change once.
+                var mustReload = false
+                while !Task.isCancelled {
+                    do {
+                        try await Task.sleep(for: Self.pause)
+                        guard let self else { return }
+                        guard let database = try intent.database(making: false) else { continue }
+                        if try database.hasChanged() { mustReload = true }
+                        if mustReload {
+                            try self.lookForCurrent()
+                            for core in self.unparked() {
+                                try core.layers.reload(database.mutations)
+                                core.session.noticeChanges()
+                            }
+                            intent.bell.ring()
+                            mustReload = false
+                        }
+                        for core in self.unparked() { try await core.cache.noticeOtherProcesses() }
+                        if failing != nil { logger.notice("what other processes queue can be read again") }
+                        failing = nil
+                    } catch is CancellationError { return } catch {
+                        let error = LarderError(translating: error)
+                        if error.code == .parked { return }
+                        guard failing != "\(error)" else { continue }
+                        failing = "\(error)"
+                        logger.warning("what other processes queue cannot be read", metadata: ["error": "\(error)"])
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a partition out, to be closed; nil where it is not open.
+    func remove(_ name: String) -> Partition? { state.withLock { $0.open.removeValue(forKey: name) } }
+
+    private func unparked() -> [PartitionCore] {
+        state.withLock { $0.open.values.map(\.core).filter { !$0.isParked } }
+    }
+
+    /// Takes all partitions out, to be closed, and opens no others.
+    func close() -> [Partition] {
+        let (open, listeners) = state.withLock { state in
+            state.following?.cancel()
+            defer { state = State(isClosed: true) }
+            return (Array(state.open.values), Array(state.listeners.values))
+        }
+        for listener in listeners { listener.finish() }
+        return open
+    }
+}
+
+extension CurrentPartition {
+    fileprivate var identity: PartitionIdentity? { partition.map(PartitionIdentity.init) }
+}

@@ -1,0 +1,38 @@
+package import Foundation
+internal import GRDB
+internal import LarderLMDB
+
+extension OperationsDatabase {
+    /// Writes a snapshot of the database to a new file, by SQLite's online backup. Durable on return; other programs go
+    /// on reading and writing meanwhile. O(size).
+    ///
+    /// - Throws: `.full`, `.damaged`, `.notWritable`, `.storage`; nothing of the file stays then.
+    package func copy(to target: URL) throws(OperationsError) {
+        try requireOpen()
+        do {
+            try translated {
+                let copy = try DatabaseQueue(path: target.path)
+                do {
+                    try pool.backup(to: copy)
+                    // A file that needs none beside it: the copy of a log is one as well.
+                    try copy.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
+                } catch {
+                    try? copy.close()
+                    throw error
+                }
+                try copy.close()
+                try FileSystem.synchronize(target.path)
+            }
+        } catch {
+            Self.removeFiles(of: target)
+            throw error
+        }
+    }
+
+    /// Removes a database that nobody has open, with what SQLite keeps beside it.
+    static func removeFiles(of file: URL) {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            try? FileManager.default.removeItem(atPath: file.path + suffix)
+        }
+    }
+}

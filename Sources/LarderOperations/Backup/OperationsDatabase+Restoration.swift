@@ -1,0 +1,124 @@
+package import Foundation
+internal import GRDB
+internal import LarderLMDB
+
+extension OperationsDatabase {
+    /// What is left to be done where a backup's `larder.sqlite` is put into a store.
+    private static func stagedFile(in folder: URL, _ token: String) -> URL {
+        folder.appending(path: "restored-\(token).sqlite")
+    }
+
+    /// The token of the last backup that was brought back; nil where none was.
+    package func restoration() throws(OperationsError) -> String? {
+        try read { db in
+            guard try db.hasTable("store") else { return nil }
+            return try db.row("SELECT restoration FROM store") { try $0.optional(0, $0.text) } ?? nil
+        }
+    }
+
+    /// Gets a backup's database ready: a copy in the store's folder, of this library's schema.
+    ///
+    /// - Parameters:
+    ///   - token: Names it.
+    ///   - fill: Writes the file at the path that it is given.
+    ///   - lock: Held by the caller, for this store.
+    /// - Throws: What `fill` throws; `.newerFormat`, `.migrationChanged`, `.damaged`, `.full`.
+    package static func stage(
+        _ token: String, in folder: URL, holding lock: MigrationLock, _ fill: (String) throws -> Void
+    ) throws {
+        let file = stagedFile(in: folder, token)
+        do {
+            try fill(file.path)
+            var options = Options()
+            options.schema = .asItIs
+            let copy = try OperationsDatabase(file: file, options: options, migrations: .embedded)
+            do {
+                try copy.migrate(holding: lock)
+                let problems = try copy.check().problems
+                if let problem = problems.first {
+                    throw OperationsError(.damagedBackup, "the backup's larder.sqlite is damaged: \(problem)")
+                }
+                try copy.close()
+            } catch {
+                try? copy.close()
+                throw error
+            }
+        } catch {
+            removeFiles(of: file)
+            throw error
+        }
+    }
+
+    /// Removes what was staged under other tokens, by somebody who was killed.
+    package static func removeStaged(in folder: URL) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        for name in names where name.hasPrefix("restored-") && name.contains(".sqlite") {
+            try? FileManager.default.removeItem(at: folder.appending(path: name))
+        }
+    }
+
+    /// Brings back what was staged, in one transaction, while other programs read and write. Where the store has no
+    /// database, the staged one becomes it.
+    ///
+    /// - Parameter lock: Held by the caller, for this store.
+    /// - Throws: `.foreignBackup`, `.environmentChanged`; nothing was changed then.
+    package static func restoreStaged(
+        _ token: String, in folder: URL, holding lock: MigrationLock, options: Options = Options(), now: Date
+    ) throws(OperationsError) -> RestorationReport {
+        let staged = stagedFile(in: folder, token)
+        defer { removeFiles(of: staged) }
+        let file = folder.appending(path: fileName)
+        guard FileManager.default.fileExists(atPath: file.path) else {
+            return try translated { try install(staged, as: file, token) }
+        }
+        var options = options
+        options.schema = .asItIs
+        let database = try OperationsDatabase(file: file, options: options, migrations: .embedded)
+        defer { try? database.close() }
+        try database.migrate(holding: lock)
+        return try translated {
+            try database.pool.writeWithoutTransaction { db in
+                try db.run("ATTACH DATABASE ? AS backup", [staged.path])
+                // Statements that are kept hold on to it.
+                defer {
+                    db.clearSchemaCache()
+                    try? db.execute(sql: "DETACH DATABASE backup")
+                }
+                var report = RestorationReport()
+                try db.inTransaction(.immediate) {
+                    var restoration = Restoration(db: db, now: now)
+                    try restoration.run(token: token)
+                    report = restoration.report
+                    return .commit
+                }
+                return report
+            }
+        }
+    }
+
+    /// Makes a staged database the store's, which has none.
+    private static func install(_ staged: URL, as file: URL, _ token: String) throws -> RestorationReport {
+        let queue = try DatabaseQueue(path: staged.path)
+        var report = RestorationReport(isWhole: true)
+        do {
+            try queue.write { db in
+                report.mutations = Int(try db.integer("SELECT count(*) FROM mutation") ?? 0)
+                report.partitions = Int(try db.integer("SELECT count(*) FROM partition") ?? 0)
+                // The store that was lost went on giving numbers. A later backup of it may be brought back as well.
+                let gap = Int64.random(in: 1 << 20 ... 1 << 40)
+                try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'mutation'", [gap])
+                try db.run("UPDATE store SET restoration = ?", [token])
+            }
+            try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
+        } catch {
+            try? queue.close()
+            throw error
+        }
+        try queue.close()
+        try FileSystem.synchronize(staged.path)
+        // Fails where somebody has made one meanwhile.
+        try FileManager.default.linkItem(at: staged, to: file)
+        try FolderNames.synchronize(above: file)
+        return report
+    }
+}

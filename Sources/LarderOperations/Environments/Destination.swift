@@ -1,0 +1,27 @@
+/// The partition that is to become the current one.
+package struct Destination: Sendable, Hashable {
+    package enum User: Sendable, Hashable {
+        /// Whoever worked with the environment last; a guest where nobody has.
+        case last
+        case guest
+        case user(String)
+    }
+
+    package enum Environment: Sendable, Hashable {
+        /// One that is stored under this name.
+        case stored(String)
+        /// One that is stored as it is here, if it is not yet.
+        case draft(EnvironmentDraft)
+    }
+
+    package var environment: Environment
+    package var user: User
+    /// The name of the partition, if it has to be made. Nobody else may have it.
+    package var newName: String
+
+    package init(environment: Environment, user: User, newName: String) {
+        self.environment = environment
+        self.user = user
+        self.newName = newName
+    }
+}

@@ -1,0 +1,73 @@
+internal import GRDB
+
+extension EnvironmentTable {
+    /// Destroys all that is kept of a partition in this database: its key at first, durably and by itself, so that its
+    /// credentials are lost to everybody even if nothing else is done; then the rest, in one transaction. Its cache is
+    /// not here.
+    ///
+    /// - Parameters:
+    ///   - losingUnsent: Whether mutations may be lost that the server may not have.
+    ///   - deadline: How long to wait for readers, so that the key is gone from the log too.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`.
+    package func forget(
+        partition name: String, losingUnsent: Bool, until deadline: ContinuousClock.Instant
+    ) async throws(OperationsError) {
+        try database.read { try EnvironmentTransaction(db: $0).requireForgettable(name, losingUnsent) }
+        try await database.credentials.destroyKey(of: name, until: deadline)
+        try await database.write { db in
+            let transaction = EnvironmentTransaction(db: db)
+            try transaction.requireForgettable(name, losingUnsent)
+            try transaction.forget(name)
+        }
+    }
+}
+
+extension EnvironmentTable {
+    /// Whose data would go with an environment: the names of its partitions. Whoever destroys several looks first, so
+    /// that none goes where another may not.
+    ///
+    /// - Throws: `.unknownEnvironment`; `.environmentInUse` where one of them is the current one; `.unsentWork`.
+    package func forgettable(_ name: String, losingUnsent: Bool) throws(OperationsError) -> [String] {
+        try database.read { db in
+            let transaction = EnvironmentTransaction(db: db)
+            guard try transaction.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
+            let partitions = try transaction.partitions().filter { $0.environment == name }.map(\.name)
+            for partition in partitions { try transaction.requireForgettable(partition, losingUnsent) }
+            return partitions
+        }
+    }
+}
+
+extension EnvironmentTransaction {
+    fileprivate func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
+        guard let partition = try partition(name) else {
+            throw OperationsError(.unknownPartition, "there is no partition \(name)")
+        }
+        if try current()?.partition?.name == name {
+            throw OperationsError(
+                .environmentInUse, "\(partition.label) is the current one; switch to another, or to none, first")
+        }
+        guard !losingUnsent else { return }
+        let count = try db.integer(
+            """
+            SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
+            """, [name]) ?? 0
+        guard count == 0 else {
+            throw OperationsError(
+                .unsentWork, "\(count) mutations of \(partition.label) have not reached the server; send them, or say "
+                    + "that they may be lost")
+        }
+    }
+
+    fileprivate func forget(_ name: String) throws {
+        guard let owner = try db.partition(name) else { return }
+        // What refers to others goes before them.
+        for table in [
+            "mutation", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential", "session",
+            "partition_key",
+        ] {
+            try db.run("DELETE FROM \(table) WHERE partition = ?", [owner])
+        }
+        try db.run("DELETE FROM partition WHERE id = ?", [owner])
+    }
+}

@@ -1,0 +1,159 @@
+internal import Foundation
+internal import GRDB
+
+extension EnvironmentTransaction {
+    /// Makes a partition the current one, and stores its environment.
+    ///
+    /// - Parameter work: What becomes of the mutations of the one that is left; nil where none may be left.
+    /// - Throws: `.otherPartition` where another is the current one and none may be left; `.unknownEnvironment`,
+    ///   `.environmentChanged`, `.occupied`.
+    func enter(_ destination: Destination, leaving work: PendingWork?, now: Date) throws -> SwitchReport {
+        let name = try prepare(destination.environment, now: now)
+        let current = try current()
+        // After the environment was stored: it may have taken over the current one's data.
+        if let old = current?.partition, try partition(of: name, destination.user)?.name != old.name {
+            guard let work else { throw OperationsError.otherPartition(old) }
+            return try switching(from: old, work, now: now) { try make(destination, name, now: now) }
+        }
+        let target = try make(destination, name, now: now)
+        guard current?.partition == nil else {
+            let side = SwitchReport.Side(
+                partition: target, before: try self.work(of: target), after: try self.work(of: target))
+            return SwitchReport(from: side, to: side, isSwitch: false)
+        }
+        return try switching(from: nil, .park, now: now) { target }
+    }
+
+    /// Leaves the current partition, and enters none.
+    func leave(_ work: PendingWork, now: Date) throws -> SwitchReport {
+        try switching(from: current()?.partition, work, now: now) { nil }
+    }
+
+    private func prepare(_ environment: Destination.Environment, now: Date) throws -> String {
+        switch environment {
+        case .stored(let name):
+            guard try self.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
+            return name
+        case .draft(let draft):
+            if try !isStored(draft) { try put(draft, now: now) }
+            return draft.name
+        }
+    }
+
+    private func make(_ destination: Destination, _ environment: String, now: Date) throws -> StoredPartition {
+        if let found = try partition(of: environment, destination.user) { return found }
+        var user: String?
+        if case .user(let id) = destination.user { user = id }
+        try db.run(
+            """
+            INSERT INTO partition (name, environment, user, created)
+            VALUES (?, (SELECT id FROM environment WHERE name = ?), ?, ?)
+            """, [destination.newName, environment, user, now.milliseconds])
+        return StoredPartition(name: destination.newName, environment: environment, user: user, created: now)
+    }
+
+    private func switching(
+        from old: StoredPartition?, _ work: PendingWork, now: Date, _ entering: () throws -> StoredPartition?
+    ) throws -> SwitchReport {
+        let new = try entering()
+        var report = SwitchReport(isSwitch: true)
+        let before = (try old.map(self.work(of:)), try new.map(self.work(of:)))
+        if let old {
+            switch (work, new) {
+            case (.carry, let new?): report.carried = try carry(from: old.name, to: new.name)
+            case (.discard, _): report.discarded = try discard(in: old.name, now: now)
+            case (.park, _), (.carry, nil): break
+            }
+        }
+        try db.run(
+            """
+            INSERT INTO current_partition (only, partition, number, switched)
+            VALUES (1, (SELECT id FROM partition WHERE name = ?), 1, ?)
+            ON CONFLICT (only) DO UPDATE SET partition = excluded.partition, number = number + 1,
+                switched = excluded.switched
+            """, [new?.name, now.milliseconds])
+        if let new {
+            try db.run("UPDATE partition SET used = ? WHERE name = ?", [now.milliseconds, new.name])
+        }
+        report.from = try old.map { try side($0, before.0) }
+        report.to = try new.map { try side($0, before.1) }
+        return report
+    }
+
+    private func side(_ partition: StoredPartition, _ before: SwitchReport.Work?) throws -> SwitchReport.Side {
+        SwitchReport.Side(
+            partition: try self.partition(partition.name) ?? partition, before: before ?? .init(),
+            after: try work(of: partition))
+    }
+
+    private func work(of partition: StoredPartition) throws -> SwitchReport.Work {
+        let counts = try db.rows(
+            """
+            SELECT state, count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
+            GROUP BY state
+            """, [partition.name]
+        ) { (try MutationState(stored: $0.integer(0)), Int(try $0.integer(1))) }
+        return SwitchReport.Work(Dictionary(counts, uniquingKeysWith: +))
+    }
+
+    // MARK: Pending work
+
+    /// Moves the pending mutations of one partition to another, but for those that wait, through however many others,
+    /// for one that stays.
+    private func carry(from old: String, to new: String) throws -> Int {
+        guard let source = try db.partition(old), let target = try db.partition(new) else { return 0 }
+        // What has not left stays where another took effect, or is to, under its idempotency key.
+        let staying = """
+            WITH RECURSIVE staying (sequence) AS (
+                SELECT sequence FROM mutation WHERE partition = ?1 AND state <> 0
+                UNION
+                SELECT m.sequence FROM mutation m WHERE m.partition = ?1 AND m.idempotency_key IS NOT NULL AND (
+                    EXISTS (SELECT 1 FROM mutation o
+                        WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key)
+                    OR EXISTS (SELECT 1 FROM outcome o
+                        WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key AND o.kind = 0))
+                UNION
+                SELECT d.sequence FROM mutation_dependency d JOIN staying s ON s.sequence = d.dependency
+            )
+            """
+        let moving = try db.integers(
+            """
+            \(staying) SELECT sequence FROM mutation
+            WHERE partition = ?1 AND sequence NOT IN (SELECT sequence FROM staying) ORDER BY sequence
+            """, [source, target])
+        for sequence in moving {
+            try db.run("UPDATE temporary_id SET partition = ? WHERE sequence = ?", [target, sequence])
+            try db.run("UPDATE mutation SET partition = ? WHERE sequence = ?", [target, sequence])
+        }
+        return moving.count
+    }
+
+    /// Gives up what is pending or set aside, the last first: whoever depended on one is gone before it.
+    private func discard(in partition: String, now: Date) throws -> Int {
+        let queue = QueueTransaction(db: db)
+        let ids = try db.rows(
+            """
+            SELECT id FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state IN (0, 3)
+            ORDER BY sequence DESC
+            """, [partition]
+        ) { try $0.uuid(0) }
+        for id in ids { _ = try queue.discard(id, queue.entry(id), .release, now: now) }
+        return ids.count
+    }
+}
+
+extension OperationsError {
+    fileprivate static func otherPartition(_ partition: StoredPartition) -> OperationsError {
+        OperationsError(
+            .otherPartition, "the current partition is that of \(partition.label); switch to the other one, and say what "
+                + "becomes of what is pending here")
+    }
+}
+
+extension StoredPartition {
+    /// Whose it is, for people.
+    package var label: String {
+        guard let environment else { return "no environment" }
+        return "\(environment), \(user.map { "user \($0)" } ?? "guest")"
+    }
+}

@@ -1,0 +1,12 @@
+/// What becomes of the mutations of a partition that is left.
+///
+/// What is in flight may have taken effect, and what was answered has: both stay where they are, with all that wait for
+/// them, whatever is said here.
+package enum PendingWork: String, Sendable, Hashable, CaseIterable {
+    /// They stay, and go on when the partition is the current one again.
+    case park
+    /// The pending ones go along. Dead letters stay.
+    case carry
+    /// They are given up, dead letters too.
+    case discard
+}

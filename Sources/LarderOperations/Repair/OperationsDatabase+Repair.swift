@@ -1,0 +1,154 @@
+package import Foundation
+internal import GRDB
+internal import LarderLMDB
+
+extension OperationsDatabase {
+    /// A moment of a repair at which a test may kill the program.
+    package enum RepairStep: Sendable, Hashable, CaseIterable {
+        /// The new file is whole, under a name of no meaning.
+        case salvaged
+        /// The damaged file has the name under which it is kept as well.
+        case kept
+        /// The new file has taken the place of the damaged one.
+        case swapped
+    }
+
+    private static func draft(in folder: URL) -> URL { folder.appending(path: ".repair-draft") }
+
+    /// Saves what can be read of a damaged database into a new file, which takes its place; the damaged one is kept
+    /// beside it as `larder.sqlite.damaged-TIME`, with its log.
+    ///
+    /// - Parameter lock: Held by the caller, for this store.
+    /// - Throws: `.busy` where another process has it open, with its number; `.damaged` where nothing can be read;
+    ///   `.full`, `.missing`. The database is as it was then.
+    package static func repair(
+        folder: URL, holding lock: MigrationLock, now: Date = Date(), reached: (RepairStep) throws -> Void = { _ in }
+    ) throws -> RepairReport {
+        let file = folder.appending(path: fileName)
+        guard FileManager.default.fileExists(atPath: file.path) else {
+            throw OperationsError(.missing, "there is no \(file.path); restore a backup")
+        }
+        let draft = draft(in: folder)
+        try? FileManager.default.removeItem(at: draft)
+        defer { try? FileManager.default.removeItem(at: draft) }
+        return try translated {
+            // Before the work, too, so that it is not done in vain.
+            let before = try ExclusiveUse.of(file) { try state(of: file) }
+            let source = try interrupted(file) ?? file
+            try FileManager.default.createDirectory(at: draft, withIntermediateDirectories: true)
+            // SQLite writes to what it reads: it is given a copy.
+            let copy = draft.appending(path: "damaged.sqlite")
+            for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source.path + suffix) {
+                try FileManager.default.copyItem(atPath: source.path + suffix, toPath: copy.path + suffix)
+            }
+            var report = try salvage(copy, into: draft, now)
+            try reached(.salvaged)
+            report.kept = try ExclusiveUse.of(file) {
+                guard try state(of: file) == before else {
+                    throw OperationsError(.busy, "another process wrote to \(file.path) meanwhile; end it first")
+                }
+                return try swap(file, for: draft.appending(path: fileName), source, now, reached)
+            }
+            return report
+        }
+    }
+
+    /// The size of the file and its log, and when each was changed.
+    private static func state(of file: URL) throws -> [String] {
+        try ["", "-wal"].map { suffix in
+            guard FileManager.default.fileExists(atPath: file.path + suffix) else { return "" }
+            let attributes = try FileManager.default.attributesOfItem(atPath: file.path + suffix)
+            return "\(attributes[.size] ?? 0) \(attributes[.modificationDate] ?? 0) "
+                + "\(attributes[.systemFileNumber] ?? 0)"
+        }
+    }
+
+    /// What a killed repair has kept already: the same file, and its log, which it may have taken away.
+    private static func interrupted(_ file: URL) throws -> URL? {
+        let folder = file.deletingLastPathComponent()
+        let number = try FileManager.default.attributesOfItem(atPath: file.path)[.systemFileNumber] as? NSNumber
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        where name.hasPrefix(fileName + ".damaged-") && !name.hasSuffix("-wal") {
+            let path = folder.appending(path: name)
+            let other = try FileManager.default.attributesOfItem(atPath: path.path)[.systemFileNumber] as? NSNumber
+            if number == other { return path }
+        }
+        return nil
+    }
+
+    private static func salvage(_ damaged: URL, into folder: URL, _ now: Date) throws -> RepairReport {
+        // Nobody else looks into this folder: the lock is its own.
+        let new = try OperationsDatabase(folder: folder)
+        do {
+            var configuration = Configuration()
+            // SQLite then takes what it can read of the definitions of tables, where it would refuse all of them:
+            // https://www.sqlite.org/pragma.html#pragma_writable_schema
+            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+            let source = try DatabaseQueue(path: damaged.path, configuration: configuration)
+            defer { try? source.close() }
+            let report = try source.unsafeRead { damaged in
+                try new.pool.writeWithoutTransaction { db in
+                    try db.execute(sql: "PRAGMA foreign_keys = OFF")
+                    var report = RepairReport()
+                    try db.inTransaction(.immediate) {
+                        var salvage = Salvage(db: db, damaged: damaged, now: now)
+                        try salvage.run()
+                        report = salvage.report
+                        return .commit
+                    }
+                    return report
+                }
+            }
+            let problems = try new.check().problems
+            guard problems.isEmpty else {
+                throw OperationsError(
+                    .damaged, "what can be read of larder.sqlite does not fit together "
+                        + "(\(problems.prefix(5).map(\.description).joined(separator: "; "))); restore a backup")
+            }
+            try new.close()
+            let file = folder.appending(path: fileName)
+            let queue = try DatabaseQueue(path: file.path)
+            try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+            try queue.close()
+            try FileSystem.synchronize(file.path)
+            return report
+        } catch {
+            try? new.close()
+            throw error
+        }
+    }
+
+    /// Puts a file in the place of the damaged one. Where that has a log, this takes two steps: the log would be taken
+    /// for the new file's. `interrupted` finds what a kill between them leaves.
+    private static func swap(
+        _ file: URL, for new: URL, _ source: URL, _ now: Date, _ reached: (RepairStep) throws -> Void
+    ) throws -> String {
+        let folder = file.deletingLastPathComponent()
+        var kept = source
+        if source == file {
+            let style = Date.ISO8601FormatStyle(
+                dateSeparator: .dash, dateTimeSeparator: .standard, timeSeparator: .omitted, timeZoneSeparator: .omitted)
+            var number = 1
+            repeat {
+                let suffix = number == 1 ? "" : "-\(number)"
+                kept = folder.appending(path: "\(fileName).damaged-\(now.formatted(style))\(suffix)")
+                number += 1
+            } while FileManager.default.fileExists(atPath: kept.path)
+            // The log first: the file under its name says that both are kept.
+            if FileManager.default.fileExists(atPath: file.path + "-wal") {
+                try FileManager.default.linkItem(atPath: file.path + "-wal", toPath: kept.path + "-wal")
+            }
+            try FileManager.default.linkItem(at: file, to: kept)
+            try FileSystem.synchronize(folder.path)
+        }
+        try reached(.kept)
+        for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+        try FileSystem.synchronize(folder.path)
+        guard rename(new.path, file.path) == 0 else {
+            throw OperationsError(.storage, "\(file.path) could not be replaced (errno \(errno))")
+        }
+        try FileSystem.synchronize(folder.path)
+        try reached(.swapped)
+        return kept.lastPathComponent
+    }
+}

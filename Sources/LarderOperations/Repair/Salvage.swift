@@ -1,0 +1,229 @@
+internal import Foundation
+internal import GRDB
+
+/// Reads what SQLite can read of a damaged database into a new one of this library's schema.
+struct Salvage {
+    /// The new one, inside a transaction.
+    let db: Database
+    /// Opened so that definitions of tables that cannot be read are passed over.
+    let damaged: Database
+    let now: Date
+    private(set) var report = RepairReport()
+
+    init(db: Database, damaged: Database, now: Date) {
+        self.db = db
+        self.damaged = damaged
+        self.now = now
+    }
+
+    /// - Throws: `.damaged` where not even the schema can be read.
+    mutating func run() throws {
+        let tables = try db.texts("""
+            SELECT name FROM sqlite_schema
+            WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'migration' ORDER BY name
+            """)
+        let there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged).isEmpty })
+        guard !there.isEmpty else {
+            throw OperationsError(
+                .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
+        }
+        for table in tables {
+            // Of an older version, or one whose definition cannot be read.
+            guard there.contains(table) else {
+                report.rows.append(.init(table: table, saved: 0, isDamaged: isDefinitionLost))
+                continue
+            }
+            // Its one row was made with the new database.
+            let isStore = table == "store"
+            if isStore { try db.run("DELETE FROM store") }
+            let (saved, isDamaged) = try copy(table)
+            if isStore, saved == 0 {
+                report.isNewStore = true
+                try db.run("INSERT INTO store (only, identity) VALUES (1, randomblob(16))")
+            }
+            report.rows.append(.init(table: table, saved: saved, isDamaged: isDamaged))
+        }
+        if !there.contains("store") { report.isNewStore = isDefinitionLost }
+        try restoreNumbers()
+        try mend()
+    }
+
+    // MARK: Rows
+
+    /// Whether some of the definitions of tables cannot be read.
+    private var isDefinitionLost: Bool {
+        (try? damaged.texts("SELECT name FROM sqlite_schema ORDER BY name")) == nil
+    }
+
+    private static func columns(of table: String, in db: Database) throws -> [String] {
+        try db.texts("SELECT name FROM pragma_table_info(?) ORDER BY cid", [table])
+    }
+
+    /// From the beginning to the first row that cannot be read, from there on where the numbers of rows allow to look
+    /// behind it, and from the end back.
+    private func copy(_ table: String) throws -> (saved: Int, isDamaged: Bool) {
+        let known = try Self.columns(of: table, in: db)
+        let there = Set(try Self.columns(of: table, in: damaged))
+        let names = known.filter(there.contains)
+        let keys = try db.texts("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", [table])
+        let isDamaged = try !copy(table, names, order: keys, from: nil)
+        if isDamaged {
+            if try isByNumber(table) { try copyBehindGaps(table, names) }
+            _ = try copy(table, names, order: keys, descending: true, from: nil)
+        }
+        return (Int(try db.integer("SELECT count(*) FROM \(table)") ?? 0), isDamaged)
+    }
+
+    /// Whether its rows are found by number: it is not WITHOUT ROWID.
+    private func isByNumber(_ table: String) throws -> Bool {
+        let sql = try db.texts("SELECT sql FROM sqlite_schema WHERE name = ?", [table]).first ?? ""
+        return !sql.contains("WITHOUT ROWID")
+    }
+
+    /// - Returns: Whether all could be read.
+    private func copy(
+        _ table: String, _ columns: [String], order keys: [String], descending: Bool = false, from number: Int64?
+    ) throws -> Bool {
+        let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
+        let direction = descending ? " DESC" : ""
+        let order = keys.map { "\"\($0)\"\(direction)" }.joined(separator: ", ")
+        var sql = "SELECT \(list) FROM \(table) NOT INDEXED"
+        if let number { sql += " WHERE rowid >= \(number)" }
+        if !order.isEmpty { sql += " ORDER BY \(order)" }
+        do {
+            let rows = try Row.fetchCursor(damaged, sql: sql)
+            while let row = try rows.next() { try insert(Array(row.databaseValues), columns, into: table) }
+            return true
+        } catch let error as DatabaseError where Self.isDamage(error) { return false }
+    }
+
+    /// Goes on behind pages that cannot be read, in steps that grow.
+    private func copyBehindGaps(_ table: String, _ columns: [String]) throws {
+        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM \(table)") else { return }
+        var (next, step) = (try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? 1, Int64(1))
+        while next <= greatest {
+            if try copy(table, columns, order: [], from: next) { return }
+            let reached = try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? next
+            if reached > next { (next, step) = (reached, 1) } else { (next, step) = (next + step, min(step * 2, 64)) }
+        }
+    }
+
+    private func insert(_ values: [DatabaseValue], _ columns: [String], into table: String) throws {
+        let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
+        let marks = Array(repeating: "?", count: columns.count).joined(separator: ", ")
+        do {
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO \(table) (\(list)) VALUES (\(marks))",
+                arguments: StatementArguments(values))
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            // What does not fit the table is damage that SQLite has not seen.
+        }
+    }
+
+    private static func isDamage(_ error: DatabaseError) -> Bool {
+        [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR, .SQLITE_ERROR].contains(error.resultCode)
+    }
+
+    /// Numbers that were given are not given again, also those of rows that were lost.
+    private func restoreNumbers() throws {
+        let gap = Int64.random(in: 1 << 20 ... 1 << 40)
+        try db.run("""
+            INSERT INTO sqlite_sequence (name, seq) SELECT 'mutation', 0
+            WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mutation')
+            """)
+        try db.run(
+            """
+            UPDATE sqlite_sequence SET seq = ? + max(seq, ifnull((SELECT max(sequence) FROM mutation), 0),
+                ifnull((SELECT max(sequence) FROM outcome), 0)) WHERE name = 'mutation'
+            """, [gap])
+    }
+
+    // MARK: What belongs together
+
+    /// Makes the rules hold that a loss has broken, on the side of sending nothing twice and nothing out of its order.
+    private mutating func mend() throws {
+        let queue = QueueTransaction(db: db)
+        let before = try count("mutation")
+        try db.run("DELETE FROM mutation WHERE partition NOT IN (SELECT id FROM partition)")
+        try db.run("DELETE FROM mutation WHERE sequence NOT IN (SELECT sequence FROM mutation_content)")
+        try db.run("DELETE FROM mutation WHERE id IN (SELECT id FROM outcome)")
+        try db.run("DELETE FROM mutation WHERE sequence IN (SELECT sequence FROM outcome)")
+        report.lost = before - (try count("mutation"))
+        try db.run("""
+            UPDATE mutation SET attempts = 1 WHERE state IN (1, 2) AND attempts = 0
+            """)
+        try db.run("""
+            DELETE FROM mutation_answer WHERE sequence IN (SELECT sequence FROM mutation WHERE state < 2)
+            """)
+        // Of one in flight nobody knows what became of it; of an answer that is lost, what it was.
+        try setAside(
+            "state = 1 OR state = 2 AND sequence NOT IN (SELECT sequence FROM mutation_answer)", .outcomeUnknown,
+            "what the server said of it was lost with a damaged file; look whether it has it", queue)
+        try setAside(
+            """
+            state = 0 AND sequence IN (SELECT sequence FROM mutation_dependency
+                WHERE dependency NOT IN (SELECT sequence FROM mutation))
+            """, .dependencyDiscarded, "what it depended on was lost with a damaged file", queue)
+        try setAside(
+            """
+            state = 0 AND sequence IN (SELECT sequence FROM temporary_id_use
+                WHERE token NOT IN (SELECT token FROM temporary_id))
+            """, .temporaryIDLost, "a temporary id that it holds was lost with a damaged file; edit its variables",
+            queue)
+        try setAside(
+            "state = 3 AND sequence NOT IN (SELECT sequence FROM mutation_failure)",
+            .init(rawValue: "unknown"), "why it was set aside was lost with a damaged file", queue)
+        try removeOrphans()
+        try db.run("""
+            DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL
+            """)
+        try removeOrphans()
+        try db.run("""
+            DELETE FROM mutation_dependency WHERE sequence IN (SELECT sequence FROM mutation WHERE state = 2)
+            """)
+        for sequence in try db.integers("SELECT sequence FROM mutation ORDER BY sequence") {
+            try queue.stall(sequence)
+        }
+    }
+
+    private mutating func setAside(
+        _ condition: String, _ reason: MutationFailure.Class, _ message: String, _ queue: QueueTransaction
+    ) throws {
+        for sequence in try db.integers("SELECT sequence FROM mutation WHERE \(condition) ORDER BY sequence") {
+            try queue.setAside(sequence: sequence, MutationFailure(reason, message: message, time: now))
+            report.setAside += 1
+        }
+    }
+
+    /// Rows that refer to what is not there, as often as removing some makes others such.
+    private func removeOrphans() throws {
+        let references = try db.rows("""
+            SELECT s.name, f."table", f."from", ifnull(f."to", ''), i."notnull" = 0 AND i.pk = 0
+            FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f
+            JOIN pragma_table_info(s.name) i ON i.name = f."from"
+            WHERE s.type = 'table'
+            """) { row in
+            (table: try row.text(0), parent: try row.text(1), column: try row.text(2), key: try row.text(3),
+                isCleared: try row.integer(4) == 1)
+        }
+        var isDone = false
+        while !isDone {
+            isDone = true
+            for reference in references {
+                let key = reference.key.isEmpty ? "rowid" : "\"\(reference.key)\""
+                let orphans = """
+                    "\(reference.column)" IS NOT NULL
+                        AND "\(reference.column)" NOT IN (SELECT \(key) FROM \(reference.parent))
+                    """
+                try db.run(reference.isCleared
+                    ? "UPDATE \(reference.table) SET \"\(reference.column)\" = NULL WHERE \(orphans)"
+                    : "DELETE FROM \(reference.table) WHERE \(orphans)")
+                if db.changesCount > 0 { isDone = false }
+            }
+        }
+    }
+
+    private func count(_ table: String) throws -> Int {
+        Int(try db.integer("SELECT count(*) FROM \(table)") ?? 0)
+    }
+}

@@ -1,0 +1,120 @@
+internal import Foundation
+internal import LarderLMDB
+
+extension CacheFolder {
+    /// Writes a snapshot of the current generation, without free pages, as `data.mdb` into a folder, which is made.
+    /// Durable on return. Other programs go on reading and writing meanwhile.
+    ///
+    /// - Throws: `.missing` where there is none, `.damaged`, `.full`, `.notWritable`.
+    package func copy(to target: String) throws(RecordError) {
+        try translated {
+            for _ in 0..<8 {
+                let found = try format()
+                switch found.state {
+                case .absent: throw RecordError(.missing, "there is no record cache at \(path)")
+                case .damaged(let reason): throw RecordError(.damaged, reason)
+                case .current, .older, .newer: break
+                }
+                do {
+                    if try copy(found.generation, to: target) { return }
+                } catch let error as LMDBError where error.code == .missing {}
+                // Superseded meanwhile: what was copied may lack what others were told is stored.
+                try? FileManager.default.removeItem(atPath: target)
+            }
+            throw RecordError(.busy, "the record cache at \(path) was superseded again and again while it was copied")
+        }
+    }
+
+    /// False where the copy is of a superseded generation.
+    private func copy(_ number: Int, to target: String) throws -> Bool {
+        var options = folder.options.environment
+        options.isReadOnly = true
+        options.mustExist = true
+        let source = try Environment(
+            folder: folder.path(of: number), tables: GenerationMark.tables, options: options)
+        defer { try? source.close() }
+        try source.copy(to: target, compacting: true)
+        // The last commit of a superseded generation says so: the copy was taken before it, or has it.
+        let transaction = try source.beginRead()
+        return try !GenerationMark(transaction, source).isSuperseded
+    }
+
+    /// Where a cache lies that is to be the next generation.
+    func stagedPath(_ token: String) -> String { "\(path)/restored-\(token)" }
+
+    /// The tokens of caches that were staged and have not become generations.
+    package func stagedTokens() -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.filter { $0.hasPrefix("restored-") }.map { String($0.dropFirst("restored-".count)) }.sorted()
+    }
+
+    package func removeStaged(_ token: String) { try? FileManager.default.removeItem(atPath: stagedPath(token)) }
+
+    /// Gets a copy of a cache ready to be the next generation. Nobody sees it before `adoptStaged`.
+    ///
+    /// - Parameters:
+    ///   - token: Names it.
+    ///   - fill: Writes the data file at the path that it is given.
+    /// - Throws: `.damaged` where it is no sound cache of this partition, `.futureFormat`, `.full`.
+    package func stage(_ token: String, _ fill: (String) throws -> Void) throws {
+        let staged = stagedPath(token)
+        do {
+            try FileManager.default.createDirectory(atPath: staged, withIntermediateDirectories: true)
+            try fill(staged + "/data.mdb")
+            try translated { try prepare(staged) }
+        } catch {
+            removeStaged(token)
+            throw error
+        }
+    }
+
+    private func prepare(_ staged: String) throws {
+        var options = folder.options.environment
+        options.mustExist = true
+        options.verification = .always
+        options.durability = .full
+        let format = try readFormat(staged, options)
+        guard format <= CacheFormat.current else {
+            throw RecordError(.futureFormat, "the copy has format \(format); use a newer program")
+        }
+        if format < CacheFormat.current, FormatStep.path(from: format, in: steps) == nil {
+            // Nothing of it can be used, as if the cache had been rebuilt where it lay.
+            for name in try FileManager.default.contentsOfDirectory(atPath: staged) {
+                try FileManager.default.removeItem(atPath: "\(staged)/\(name)")
+            }
+            options.mustExist = false
+        }
+        let environment = try Environment(folder: staged, tables: Tables.definitions, options: options)
+        defer { try? environment.close() }
+        guard let tables = Tables(environment) else { throw RecordError.damagedState }
+        let generation = Generation(
+            number: 1, identity: 0, environment: environment, tables: tables,
+            maximumAnswerSize: folder.options.maximumAnswerSize)
+        try environment.write(deadline: .now + folder.options.lockDeadline) { transaction in
+            guard !options.mustExist else {
+                for step in FormatStep.path(from: format, in: steps) ?? [] { try step.rewrite(&transaction, tables) }
+                return try restamp(&transaction, tables)
+            }
+            try folder.store(.fresh(), &transaction, tables)
+        }
+        do {
+            let reading = try environment.beginRead()
+            try folder.checkStamp(reading, tables)
+            if let problem = try generation.check(.checksums, reading).problems.first {
+                throw RecordError(.damaged, "the copy is damaged: \(problem)")
+            }
+        }
+        try environment.close()
+        try FileSystem.synchronize(staged)
+        try FileSystem.synchronize(path)
+    }
+
+    private func readFormat(_ staged: String, _ options: Environment.Options) throws -> UInt32 {
+        var options = options
+        options.isReadOnly = true
+        let environment = try Environment(folder: staged, tables: GenerationMark.tables, options: options)
+        defer { try? environment.close() }
+        let transaction = try environment.beginRead()
+        return try GenerationMark(transaction, environment).format
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import Larder
+import LarderTestSupport
+
+/// Goes to and fro between two environments, queues in each and signs in there, and says what is done, until it is
+/// killed.
+enum Switching {
+    static let environments = ["a", "b"]
+
+    static func environment(_ name: String) throws -> BackendEnvironment {
+        guard let url = URL(string: "https://\(name).example/graphql") else { throw CocoaError(.fileReadUnknown) }
+        return BackendEnvironment(name: name, api: .init(url: url))
+    }
+
+    static func run(in folder: URL, seed: UInt64) async throws {
+        var random = SeededNumbers(seed: seed)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema))
+        var number = 0
+        while true {
+            let name = environments[Int(random.next() % 2)]
+            let work: PendingWork = random.next() % 2 == 0 ? .park : .carry
+            let app = try await store.switch(to: try environment(name), pending: work).partition
+            say("at \(name)")
+            for _ in 0..<(random.next() % 4) {
+                let receipt = try await app.mutate(GraphQLOperation(
+                    "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
+                    variables: ["recipe": .string("\(random.next() % 100)")]))
+                say("queued \(receipt.id)")
+            }
+            guard random.next() % 4 == 0 else { continue }
+            number = max(number + 1, Int(seed % 1_000) * 1_000)
+            try await app.session.signIn(
+                Credentials(userPool: .init(
+                    idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
+                deadline: .now + .seconds(5))
+            say("signed \(name) \(number)")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import LarderImport
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Taking over queued mutations")
+struct MutationImportTests {
+    private let rate = "mutation Rate($id: ID!, $stars: Int!) { rate(id: $id, stars: $stars) { __typename id rating } }"
+
+    private func body(_ stars: String, _ document: String? = nil) throws -> String {
+        let query = String(decoding: try JSONEncoder().encode(document ?? rate), as: UTF8.self)
+        return #"{"query":\#(query),"variables":{"id":"1","stars":\#(stars)}}"#
+    }
+
+    private func queue(_ folder: URL, _ fill: (ForeignFixture) throws -> Void) throws -> String {
+        let fixture = try ForeignFixture(folder.appending(path: "offlineMutations.db").path, .mutations)
+        try fill(fixture)
+        fixture.close()
+        return folder.path
+    }
+
+    @Test("What was queued is queued here in its order, whatever the clock said, and only once")
+    func order() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { fixture in
+                try fixture.mutation("A", body("1"), time: "2030-01-01T00:00:00.000")
+                try fixture.mutation("B", body("2"), time: "2019-01-01T00:00:00.000")
+                try fixture.mutation("C", body("3"), time: "2020-01-01T00:00:00.000")
+            }
+            let source = try source(path, .appSync) { $0.takesMutations = true }
+            #expect(try await source.run(into: app, isDryRun: true).mutations == .init(taken: 3))
+            #expect(try app.mutations().isEmpty)
+            #expect(try await source.run(into: app).mutations == .init(taken: 3))
+            let queued = try app.mutations()
+            #expect(queued.map(\.state) == [.pending, .pending, .pending])
+            let contents = try app.core.intent.database().mutations.list(MutationFilter(partition: app.core.name))
+                .map(\.content)
+            #expect(contents.map { String(decoding: $0.variables, as: UTF8.self) } == [
+                #"{"id":"1","stars":1}"#, #"{"id":"1","stars":2}"#, #"{"id":"1","stars":3}"#,
+            ])
+            #expect(contents.first?.document == rate)
+            for isDryRun in [true, false] {
+                #expect(try await source.run(into: app, isDryRun: isDryRun).mutations == .init(present: 3))
+            }
+            #expect(try app.mutations().map(\.id) == queued.map(\.id))
+        }
+    }
+
+    @Test("Without being asked, none is taken")
+    func notAsked() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { try $0.mutation("A", body("1")) }
+            let report = try await source(path, .appSync).run(into: app)
+            #expect(report.mutations == .init() && report.omitted(.mutation, .notAsked) == 1)
+            #expect(report.omissions.first?.examples == ["A (Rate)"])
+            #expect(try app.mutations().isEmpty)
+        }
+    }
+
+    @Test("What may have been sent, has a file, is done, or does not fit the schema is told and not taken")
+    func omitted() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { fixture in
+                try fixture.mutation("sent", body("1"), state: "inProgress")
+                try fixture.mutation("done", body("1"), state: "isDone")
+                try fixture.mutation("odd", body("1"), state: "lost")
+                try fixture.mutation("file", body("1"), file: "file:///photo.jpg")
+                try fixture.mutation("type", body("\"five\""))
+                try fixture.mutation("field", body("1", "mutation { burn { id } }"))
+                try fixture.mutation("query", #"{"query":"{ count }","variables":null}"#)
+                try fixture.mutation("syntax", body("1", "mutation {"))
+                try fixture.mutation("json", "{")
+                try fixture.mutation("shape", #"{"query":7}"#)
+                try fixture.mutation("good", body("5"))
+            }
+            let report = try await source(path, .appSync) { $0.takesMutations = true }.run(into: app)
+            let found = Dictionary(uniqueKeysWithValues: report.omissions.map { ($0.reason, $0.count) })
+            #expect(found == [.outcomeUnknown: 1, .done: 1, .hasFile: 1, .refused: 4, .unreadable: 3])
+            #expect(report.mutations == .init(taken: 1))
+            #expect(try app.mutations().count == 1)
+        }
+    }
+
+    @Test("A mutation that was taken, set aside and discarded is not taken again")
+    func settled() async throws {
+        try await withRecipeBox { app, folder in
+            let path = try queue(folder) { try $0.mutation("A", body("1")) }
+            let source = try source(path, .appSync) { $0.takesMutations = true }
+            _ = try await source.run(into: app)
+            let id = try #require(try app.mutations().first?.id)
+            let failure = MutationFailure(.rejected, message: "no", time: Date())
+            try await app.core.intent.database().mutations.apply(
+                [.setAside(id.uuid, expecting: .pending, failure)], now: Date())
+            try await app.discardMutation(id, dependents: .release)
+            #expect(try await source.run(into: app).mutations == .init(present: 1))
+        }
+    }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderImport
+
+@Suite("Files of other libraries")
+struct SourceFileTests {
+    private func refusal(_ source: ImportSource) async -> ImportError? {
+        do throws(ImportError) {
+            _ = try await source.inspect()
+            Issue.record("nothing was refused")
+            return nil
+        } catch { return error }
+    }
+
+    private func makeCache(
+        _ folder: URL, _ name: String = "apollo.sqlite", wal: Bool = false
+    ) throws -> ForeignFixture {
+        let fixture = try ForeignFixture(folder.appending(path: name).path, .records, wal: wal)
+        try fixture.record("QUERY_ROOT", #"{"count":3,"latest":[{"$reference":"Cook:1"}]}"#)
+        return fixture
+    }
+
+    @Test("Looking at a file changes nothing: not a byte of it, and no file comes beside it",
+        arguments: [false, true], [false, true])
+    func noTrace(_ isReadOnly: Bool, _ wal: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            // The name is one that a URI must escape.
+            let fixture = try makeCache(folder, "my cache?#%41.sqlite", wal: wal)
+            fixture.close()
+            if isReadOnly {
+                try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: fixture.path)
+                try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: folder.path)
+            }
+            defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path) }
+            let before = try contents(of: folder)
+            #expect(try await source(fixture.path).inspect().rootFields.taken == 1)
+            #expect(try contents(of: folder) == before)
+        }
+    }
+
+    @Test("What is in a write-ahead log is read, and the log stays")
+    func log() async throws {
+        try await withTemporaryFolder { folder in
+            let live = try makeCache(folder, wal: true)
+            // As a killed program leaves them: copied while they are open.
+            let left = folder.appending(path: "left")
+            try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
+            for suffix in ["", "-wal", "-shm"] {
+                try FileManager.default.copyItem(
+                    atPath: live.path + suffix, toPath: left.appending(path: "a.db\(suffix)").path)
+            }
+            live.close()
+            let before = try contents(of: left)
+            #expect(before["a.db-wal"]?.isEmpty == false)
+            #expect(try await source(left.appending(path: "a.db").path).inspect().rootFields.taken == 1)
+            #expect(try contents(of: left) == before)
+        }
+    }
+
+    @Test("A transaction that was not finished is not read, and its journal stays")
+    func journal() async throws {
+        try await withTemporaryFolder { folder in
+            let live = try makeCache(folder)
+            try live.run("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN; UPDATE records SET record = '{}'")
+            for number in 0..<200 { try live.record("Cook:\(number)", #"{"__typename":"Cook","id":"\#(number)"}"#) }
+            let left = folder.appending(path: "left")
+            try FileManager.default.createDirectory(at: left, withIntermediateDirectories: true)
+            for suffix in ["", "-journal"] {
+                try FileManager.default.copyItem(
+                    atPath: live.path + suffix, toPath: left.appending(path: "a.db\(suffix)").path)
+            }
+            let before = try contents(of: left)
+            #expect(before["a.db-journal"]?.isEmpty == false)
+            let report = try await source(left.appending(path: "a.db").path).inspect()
+            #expect(report.rootFields.taken == 1 && report.objects.taken == 0)
+            #expect(try contents(of: left) == before)
+        }
+    }
+
+    @Test("A file that is missing, a folder, empty, no database, of other tables or damaged is refused by name")
+    func unusable() async throws {
+        try await withTemporaryFolder { folder in
+            func path(_ name: String) -> String { folder.appending(path: name).path }
+            try Data().write(to: folder.appending(path: "empty"))
+            try Data("{}".utf8).write(to: folder.appending(path: "text"))
+            try ForeignFixture(path("other"), .mutations).close()
+            let columns = try ForeignFixture(path("columns"))
+            try columns.run("CREATE TABLE records (a)")
+            columns.close()
+            let view = try ForeignFixture(path("view"))
+            try view.run("CREATE TABLE t (a); CREATE VIEW records AS SELECT 1 AS _id, 'a' AS key, '{}' AS record")
+            view.close()
+            let whole = try makeCache(folder, "damaged")
+            for number in 0..<500 { try whole.record("k\(number)", "{\"a\":\"\(String(repeating: "x", count: 50))\"}") }
+            whole.close()
+            var bytes = try Data(contentsOf: folder.appending(path: "damaged"))
+            bytes.replaceSubrange(8_192..<(bytes.count - 8_192), with: Data(count: bytes.count - 16_384))
+            try bytes.write(to: folder.appending(path: "damaged"))
+            try bytes.prefix(5_000).write(to: folder.appending(path: "short"))
+            for (name, code) in [
+                ("none", ImportError.Code.missing), ("", .foreign), ("empty", .foreign), ("text", .foreign),
+                ("other", .foreign), ("columns", .foreign), ("view", .foreign), ("damaged", .damaged),
+                ("short", .damaged),
+            ] {
+                let error = await refusal(try source(path(name)))
+                #expect(error?.code == code, "\(name): \(String(describing: error))")
+                #expect(error?.message.contains(path(name)) == true)
+            }
+            let pipe = path("pipe")
+            #expect(mkfifo(pipe, 0o600) == 0)
+            #expect(await refusal(try source(pipe))?.code == .foreign)
+        }
+    }
+
+    @Test("A file, or a record, that is larger than what may be read is not read")
+    func large() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            let name = String(repeating: "x", count: 9_000)
+            try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"\#(name)"}"#)
+            fixture.close()
+            let small = try source(fixture.path) { $0.maximumFileSize = 4_096 }
+            #expect(await refusal(small)?.code == .tooLarge)
+            let narrow = try source(fixture.path) { $0.maximumRecordSize = 1_000 }
+            let report = try await narrow.inspect()
+            #expect(report.omitted(.record, .tooLarge) == 1)
+            #expect(report.omissions.first { $0.reason == .tooLarge }?.examples == ["Cook:1"])
+        }
+    }
+
+    @Test("A file that was changed while it was read is told")
+    func changed() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            let database = try ForeignDatabase(fixture.path, ForeignDatabase.Options())
+            try database.requireUnchanged()
+            try fixture.record("Cook:1", "{}")
+            fixture.close()
+            let error = #expect(throws: ImportError.self) { try database.requireUnchanged() }
+            #expect(error?.code == .busy)
+        }
+    }
+
+    @Test("A file that another process is writing to is refused, with that process's number",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/sqlite3"), "needs sqlite3"),
+        arguments: [false, true])
+    func locked(_ wal: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder, wal: wal)
+            fixture.close()
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/sqlite3")
+            process.arguments = [fixture.path]
+            let input = Pipe()
+            let output = Pipe()
+            process.standardInput = input
+            process.standardOutput = output
+            try process.run()
+            defer {
+                try? input.fileHandleForWriting.close()
+                process.waitUntilExit()
+            }
+            try input.fileHandleForWriting.write(
+                contentsOf: Data("BEGIN IMMEDIATE; DELETE FROM records; SELECT 'begun';\n".utf8))
+            #expect(try output.fileHandleForReading.read(upToCount: 5) == Data("begun".utf8))
+            let error = await refusal(try source(fixture.path))
+            #expect(error?.code == .busy)
+            #expect(error?.message.contains("process \(process.processIdentifier)") == true)
+        }
+    }
+
+    @Test("AppSync's three databases are found in their folder, or all tables in the one of older versions")
+    func appSyncFiles() async throws {
+        try await withTemporaryFolder { folder in
+            func path(_ name: String) -> String { folder.appending(path: name).path }
+            try makeCache(folder, "queries.db").close()
+            try ForeignFixture(path("offlineMutations.db"), .mutations).close()
+            let subscriptions = try ForeignFixture(path("subscriptionMetadataCache.db"), .subscriptions)
+            try subscriptions.insert(
+                "INSERT INTO subscription_metadata VALUES (?, ?)", ["hash", "2019-02-04T22:05:12.784"])
+            subscriptions.close()
+            try Data("notes".utf8).write(to: folder.appending(path: "notes.txt"))
+            let report = try await source(folder.path, .appSync).inspect()
+            #expect(report.files.map { URL(filePath: $0).lastPathComponent } == [
+                "offlineMutations.db", "queries.db", "subscriptionMetadataCache.db",
+            ])
+            #expect(report.rootFields.taken == 1 && report.subscriptions == 1)
+
+            try makeCache(folder, "movies_queries.db").close()
+            #expect(await refusal(try source(folder.path, .appSync))?.code == .ambiguous)
+            let chosen = try await source(folder.path, .appSync) { $0.prefix = "movies" }.inspect()
+            #expect(chosen.files == [path("movies_queries.db")])
+            #expect(await refusal(try source(folder.path, .appSync) { $0.prefix = "music" })?.code == .foreign)
+
+            let one = try ForeignFixture(path("appsync-local-db"), .records, .mutations, .subscriptions)
+            try one.record("QUERY_ROOT", #"{"count":1}"#)
+            one.close()
+            let old = try await source(one.path, .appSync).inspect()
+            #expect(old.files == [one.path] && old.rootFields.taken == 1)
+            #expect(await refusal(try source(path("nowhere"), .appSync))?.code == .missing)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderRecords
+
+@Suite("Formats of the record cache", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct CacheFormatTests {
+    @Test("A cache of an older format is not opened; the plan says that it will be rebuilt, and up does it")
+    func rebuilt() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try cellar.markCache(format: 0)
+            let error = await #expect(throws: LarderError.self) { try await cellar.number() }
+            #expect(error?.code.rawValue == "records.olderFormat")
+            let plan = try await cellar.migrate("plan", "--json")
+            #expect(plan.status == 3)
+            #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","from":0,"bytes":"#))
+            let up = try await cellar.migrate("up", "--json")
+            #expect(up.status == 0, "\(up.errors)")
+            #expect(try text(result(up)["steps"]) == text(result(plan)["steps"]))
+            #expect(try await cellar.number() == nil)
+            try await cellar.write(8)
+            #expect(try await cellar.number() == 8)
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("Where there is a step from the older format, the cache keeps what it knows")
+    func transformed() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try cellar.markCache(format: 0)
+            let step = FormatStep(from: 0) { _, _ in }
+            let folder = CacheFolder(
+                path: cellar.store.appending(path: "records/main").path, stamp: "main", options: .init(),
+                steps: [step])
+            #expect(folder.isTransformed(from: 0))
+            try folder.migrate(deadline: .now + .seconds(5))
+            #expect(try folder.format().state == .current)
+            #expect(try await cellar.number() == 7)
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("A cache of a newer format is refused", arguments: ["plan", "up"])
+    func newer(verb: String) async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try cellar.markCache(format: 9)
+            let outcome = try await cellar.migrate(verb, "--json")
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"records.futureFormat""#))
+        }
+    }
+}

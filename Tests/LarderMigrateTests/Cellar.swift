@@ -1,0 +1,176 @@
+import Foundation
+import GRDB
+import LarderMigrations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderLMDB
+@testable import LarderOperations
+@testable import LarderRecords
+
+/// A folder with room for a store and its backups, and the store's content in few words: a number in the cache, and
+/// mutations.
+struct Cellar {
+    let folder: URL
+    var store: URL { folder.appending(path: "store") }
+    var backups: URL { folder.appending(path: "store.backups") }
+
+    static func with(_ body: (Cellar) async throws -> Void) async throws {
+        try await withTemporaryFolder { try await body(Cellar(folder: $0)) }
+    }
+
+    private static let schema = "type Query { number(key: Int!): Int }"
+    private static let number = GraphQLOperation("{ number(key: 1) }")
+
+    func withPartition<Result>(_ body: (Store, Partition) async throws -> Result) async throws -> Result {
+        let opened = try Store.open(at: store, schema: try Schema(parsing: Self.schema))
+        do {
+            let result = try await body(opened, try opened.partition())
+            try opened.close()
+            return result
+        } catch {
+            try? opened.close()
+            throw error
+        }
+    }
+
+    /// Stores a number in the cache, where a store is made if there is none.
+    func write(_ number: Int) async throws {
+        try await withPartition { _, app in
+            try await app.write(Self.number, json: Array(#"{"number":\#(number)}"#.utf8))
+        }
+    }
+
+    /// The number in the cache; nil where it does not know one.
+    func number() async throws -> Int? {
+        try await withPartition { _, app in
+            try app.read(Self.number, allowsPartial: true)["number"]?.int.map { Int($0) }
+        }
+    }
+
+    // MARK: Mutations
+
+    func withDatabase<Result>(_ body: (OperationsDatabase) async throws -> Result) async throws -> Result {
+        let database = try OperationsDatabase(folder: store)
+        do {
+            let result = try await body(database)
+            try database.close()
+            return result
+        } catch {
+            try? database.close()
+            throw error
+        }
+    }
+
+    /// Queues as many mutations, each in a lane of its own.
+    @discardableResult
+    func queue(_ count: Int, named name: String = "note") async throws -> [UUID] {
+        try await withDatabase { database in
+            var ids: [UUID] = []
+            for number in 0..<count {
+                let content = MutationContent(document: "mutation { \(name) }", variables: Array("{}".utf8))
+                let draft = MutationDraft(
+                    partition: Store.unnamedPartition, lane: "\(number)", content: content, created: Date())
+                ids.append(try await database.mutations.enqueue(draft).id)
+            }
+            return ids
+        }
+    }
+
+    /// Carries a mutation out, as far as its row goes.
+    func settle(_ id: UUID) async throws {
+        try await withDatabase { database in
+            let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+            try await database.mutations.answer(attempt, Array("{}".utf8), now: Date())
+            try await database.mutations.settle(id, now: Date())
+        }
+    }
+
+    func mutations() async throws -> [UUID] {
+        try await withDatabase { try $0.mutations.list().map(\.id) }
+    }
+
+    // MARK: Other versions
+
+    /// Makes a store whose database has only the first migrations, as an older version of the library would.
+    func makeOlder(migrations count: Int = 2) throws {
+        try FileManager.default.createDirectory(at: store, withIntermediateDirectories: true)
+        let set = MigrationSet(migrations: Array(Migration.all.prefix(count)))
+        try OperationsDatabase(folder: store, options: .init(), migrations: set).close()
+    }
+
+    /// Changes the database as another program would.
+    func execute(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: store.appending(path: "larder.sqlite").path)
+        try queue.write { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    func value(_ sql: String) throws -> String? {
+        let queue = try DatabaseQueue(path: store.appending(path: "larder.sqlite").path)
+        defer { try? queue.close() }
+        return try queue.read { try String.fetchOne($0, sql: sql) }
+    }
+
+    /// Gives the current generation of the cache another format's mark.
+    func markCache(format: UInt32) throws {
+        let folder = CacheFolder(store: store, partition: Store.unnamedPartition, Store.Options())
+        let environment = try Environment(
+            folder: folder.path + "/\(try folder.format().generation)", tables: GenerationMark.tables)
+        try environment.write(deadline: .now + .seconds(5)) { transaction in
+            guard let meta = environment.table("meta") else { throw RecordError.damagedState }
+            var bytes = try GenerationMark.stored(transaction, meta)
+            withUnsafeBytes(of: format.littleEndian) { bytes.replaceSubrange(0..<4, with: $0) }
+            let sum = bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
+            withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(56..<60, with: $0) }
+            try GenerationState.key.withUnsafeBytes { key throws in
+                try bytes.withUnsafeBytes { try transaction.put(key, $0, in: meta) }
+            }
+        }
+        try environment.close()
+    }
+
+    // MARK: The tool
+
+    func migrate(
+        _ arguments: String..., environment: [String: String] = [:], in current: URL? = nil
+    ) async throws -> MigrateProcess.Outcome {
+        try await MigrateProcess.run(
+            arguments + ["--store", store.path], environment: environment, in: current ?? folder)
+    }
+
+    /// The only backup there is.
+    func backup() throws -> URL {
+        let names = try FileManager.default.contentsOfDirectory(atPath: backups.path)
+        try #require(names.count == 1, "\(names)")
+        return backups.appending(path: names[0])
+    }
+
+    /// What must hold after whatever happened.
+    func expectSound(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let outcome = try await migrate("validate")
+        #expect(outcome.status == 0, "\(comment.map { "\($0)" } ?? ""): \(outcome.errors)",
+            sourceLocation: sourceLocation)
+    }
+
+    /// What lies in the store and was not finished.
+    func leftovers() throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+            $0.contains("draft-") || $0.contains("restored-") || $0.contains(".removed-")
+        }
+    }
+}
+
+/// The members of a JSON object's member `result`.
+func result(_ outcome: MigrateProcess.Outcome) throws -> [String: Any] {
+    let object = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
+    return try #require(object?["result"] as? [String: Any], "\(outcome.output) \(outcome.errors)")
+}
+
+/// A part of a result as text that can be compared.
+func text(_ value: Any?) throws -> String {
+    guard let value else { return "" }
+    let options: JSONSerialization.WritingOptions = [.sortedKeys, .fragmentsAllowed]
+    return String(decoding: try JSONSerialization.data(withJSONObject: value, options: options), as: UTF8.self)
+}

@@ -1,0 +1,250 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite("Environments at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct EnvironmentVerbTests {
+    @Test("Environments are added, listed, shown, and one of them is the current one")
+    func listed() async throws {
+        try await Cellar.with { cellar in
+            #expect(try await cellar.add("staging").status == 0)
+            let added = try await cellar.add("production", "--protected")
+            #expect(added.status == 0, "\(added.errors)")
+            #expect(try await cellar.migrate("env", "list").output
+                == "  production, protected, 0 partitions\n  staging, 0 partitions\n")
+            let none = try await cellar.migrate("env", "current", "--json")
+            #expect(none.status == 3)
+            #expect(none.errors.contains(#""code":"command.noEnvironment""#))
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            #expect(try await cellar.migrate("env", "current").output == "staging\n")
+            let shown = try await cellar.migrate("env", "show", "--origin", "--json")
+            let definition = try text(result(shown)["definition"])
+            #expect(definition.contains(#""url":"https:\/\/staging.example\/graphql""#))
+            #expect(try text(result(shown)["origin"]) == #"{"kind":"store"}"#)
+        }
+    }
+
+    @Test("A switch is planned by the very report that it then gives, with counts before and after",
+        arguments: ["--park", "--carry", "--discard"])
+    func planned(work: String) async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            _ = try await cellar.add("production")
+            #expect(try await cellar.migrate("env", "use", "staging", "--guest").status == 0)
+            try await cellar.queueInCurrent(3)
+            let plan = try await cellar.migrate("plan", "--use", "production", work, "--json")
+            #expect(plan.status == 3, "\(plan.errors)")
+            #expect(try await cellar.migrate("env", "current").output == "staging\n")
+            let use = try await cellar.migrate("env", "use", "production", work, "--json")
+            #expect(use.status == 0, "\(use.errors)")
+            let report = try text(result(use)["switch"])
+            #expect(try text(result(plan)["switch"]) == report)
+            #expect(report.contains(#""before":{"answered":0,"inFlight":0,"pending":3,"setAside":0}"#))
+            #expect(report.contains(#""carried":\#(work == "--carry" ? 3 : 0)"#))
+            #expect(report.contains(#""discarded":\#(work == "--discard" ? 3 : 0)"#))
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("Leaving for none, and coming back")
+    func none() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            #expect(try await cellar.migrate("env", "none").status == 0)
+            #expect(try await cellar.migrate("env", "current").status == 3)
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+        }
+    }
+
+    @Test("Flag goes before variable, variable before project file, that before the user's, that before the store")
+    func precedence() async throws {
+        try await Cellar.with { cellar in
+            for name in ["a", "b", "c", "d", "e"] { _ = try await cellar.add(name) }
+            #expect(try await cellar.migrate("env", "use", "e").status == 0)
+            let project = cellar.folder.appending(path: "project")
+            let deep = project.appending(path: "deep/er")
+            try FileManager.default.createDirectory(at: deep, withIntermediateDirectories: true)
+            let user = cellar.folder.appending(path: "config/larder")
+            try FileManager.default.createDirectory(at: user, withIntermediateDirectories: true)
+            var variables = ["XDG_CONFIG_HOME": cellar.folder.path + "/config"]
+            func current(_ more: String...) async throws -> String {
+                let arguments = ["env", "show", "--origin", "--json", "--store", cellar.store.path] + more
+                let shown = try await MigrateProcess.run(arguments, environment: variables, in: deep)
+                let found = try result(shown)
+                return "\(found["name"] ?? "") \(try text((found["origin"] as? [String: Any])?["kind"]))"
+            }
+            #expect(try await current() == #"e "store""#)
+            try Data(#"{"environment":"d"}"#.utf8).write(to: user.appending(path: "config.json"))
+            #expect(try await current() == #"d "user""#)
+            try Data(#"{"environment":"c"}"#.utf8).write(to: project.appending(path: ".larder.json"))
+            #expect(try await current() == #"c "project""#)
+            variables["LARDER_ENV"] = "b"
+            #expect(try await current() == #"b "variable""#)
+            #expect(try await current("--env", "a") == #"a "flag""#)
+        }
+    }
+
+    @Test("A switch is refused while a variable decides", arguments: [["use", "staging"], ["none"]])
+    func refused(arguments: [String]) async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            let outcome = try await MigrateProcess.run(
+                ["env"] + arguments + ["--store", cellar.store.path, "--json"],
+                environment: ["LARDER_ENV": "production"])
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"command.decidedElsewhere""#))
+            #expect(try await cellar.migrate("env", "current").status == 3)
+        }
+    }
+
+    @Test("A name with a path separator, or that is none, is refused and nothing is written",
+        arguments: ["../prod", "a/b", "a\\b", "..", "", "a b", "é", String(repeating: "x", count: 65)])
+    func names(name: String) async throws {
+        try await Cellar.with { cellar in
+            let outcome = try await cellar.add(name, "--json")
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains(#""code":"larder.environment""#), "\(outcome.errors)")
+            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
+            _ = try await cellar.add("staging")
+            let variable = try await cellar.migrate("env", "current", environment: ["LARDER_ENV": "../x"])
+            #expect(variable.status == 2)
+        }
+    }
+
+    @Test("An environment is not removed while it is the current one, nor while it has data")
+    func removed() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            _ = try await cellar.add("other")
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            for _ in 0..<2 {
+                let outcome = try await cellar.migrate("env", "remove", "staging", "--json")
+                #expect(outcome.status == 4)
+                #expect(outcome.errors.contains(#""code":"operations.environmentInUse""#))
+                #expect(try await cellar.migrate("env", "none").status == 0)
+            }
+            #expect(try await cellar.migrate("env", "remove", "other").status == 0)
+            let unknown = try await cellar.migrate("env", "remove", "other", "--json")
+            #expect(unknown.status == 3)
+            #expect(unknown.errors.contains(#""code":"operations.unknownEnvironment""#))
+        }
+    }
+
+    @Test("Forgetting wants the name repeated, refuses what is current or unsent, and leaves nothing")
+    func forgotten() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            _ = try await cellar.add("other")
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            try await cellar.queueInCurrent(2)
+            try await cellar.writeInCurrent()
+            let unconfirmed = try await cellar.migrate("env", "forget", "staging", "--json")
+            #expect(unconfirmed.status == 4)
+            #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
+            let current = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(current.status == 4)
+            #expect(current.errors.contains(#""code":"operations.environmentInUse""#))
+            #expect(try await cellar.migrate("env", "use", "other").status == 0)
+            let unsent = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(unsent.status == 4)
+            #expect(unsent.errors.contains(#""code":"operations.unsentWork""#))
+            let done = try await cellar.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            #expect(done.status == 0, "\(done.errors)")
+            #expect(try result(done)["mutations"] as? Int == 2)
+            #expect(try FileManager.default.contentsOfDirectory(
+                atPath: cellar.store.appending(path: "records").path) == [])
+            #expect(try await cellar.migrate("env", "list").output == "* other, 1 partitions\n")
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("A killed forgetting leaves the environment, with less, or nothing of it; the next one ends it",
+        arguments: EnvironmentForgetting.Moment.allCases)
+    func killed(step: EnvironmentForgetting.Moment) async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            _ = try await cellar.add("other")
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            try await cellar.queueInCurrent(2)
+            try await cellar.writeInCurrent()
+            #expect(try await cellar.migrate("env", "use", "other").status == 0)
+            let killed = try await MigrateProcess.crash(cellar.store.path, "forget", "staging", "\(step)")
+            try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
+            try await cellar.expectSound("\(step)")
+            let again = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            #expect(again.status == (step == .rowsRemoved ? 3 : 0))
+            #expect(try await cellar.migrate("env", "list").output == "* other, 1 partitions\n")
+        }
+    }
+
+    @Test("A protected environment wants its name repeated before anything is destroyed")
+    func protected() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("production", "--protected")
+            _ = try await cellar.add("staging")
+            #expect(try await cellar.migrate("env", "use", "production").status == 0)
+            try await cellar.queueInCurrent(1)
+            #expect(try await cellar.migrate("backup").status == 0)
+            let backup = try cellar.backup().path
+            for arguments in [
+                ["env", "use", "staging", "--discard"], ["env", "none", "--discard"], ["restore", backup],
+                ["repair", "--write"], ["env", "remove", "production"],
+                ["env", "add", "production", "--url", "https://x.example"],
+            ] {
+                let all = arguments + ["--store", cellar.store.path, "--json"]
+                for confirmation in [[], ["--confirm", "staging"]] {
+                    let outcome = try await MigrateProcess.run(all + confirmation)
+                    #expect(outcome.status == 4, "\(arguments): \(outcome.errors)")
+                    #expect(outcome.errors.contains(#""code":"command.notConfirmed""#))
+                }
+            }
+            #expect(try await cellar.restore(URL(filePath: backup), "--confirm", "production").status == 0)
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+        }
+    }
+
+    @Test("Configuration files of other tools define an environment; their secrets are neither kept nor shown")
+    func file() async throws {
+        try await Cellar.with { cellar in
+            let file = cellar.folder.appending(path: "awsconfiguration.json")
+            try Data(#"""
+                {"AppSync":{"Default":{"ApiUrl":"https://abc.appsync-api.eu-west-1.amazonaws.com/graphql",
+                "Region":"eu-west-1","AuthMode":"API_KEY","ApiKey":"da2-secretsecretsecretsecret"}}}
+                """#.utf8).write(to: file)
+            let outcome = try await cellar.migrate("env", "add", "staging", "--from", file.path)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let shown = try await cellar.migrate("env", "show", "staging")
+            #expect(shown.output.contains("abc.appsync-api.eu-west-1.amazonaws.com"))
+            let stored = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
+            #expect(!shown.output.contains("secret") && stored.range(of: Data("da2-secret".utf8)) == nil)
+        }
+    }
+}
+
+extension Cellar {
+    func add(_ name: String, _ more: String...) async throws -> MigrateProcess.Outcome {
+        try await MigrateProcess.run(
+            ["env", "add", name, "--url", "https://\(name.isEmpty ? "x" : "staging").example/graphql",
+                "--store", store.path] + more)
+    }
+
+    /// Queues mutations in the current partition.
+    func queueInCurrent(_ count: Int) async throws {
+        try await withDatabase { database in
+            let partition = try #require(try database.environments.current()?.partition?.name)
+            for _ in 0..<count {
+                let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
+                _ = try await database.mutations.enqueue(
+                    MutationDraft(partition: partition, content: content, created: Date()))
+            }
+        }
+    }
+
+    /// Gives the current partition a cache.
+    func writeInCurrent() async throws { try await write(1) }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite("Repair", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct RepairTests {
+    @Test("A sound store needs none")
+    func sound() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try await cellar.queue(1)
+            let outcome = try await cellar.migrate("repair", "--write")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.output == "the store is sound\n")
+        }
+    }
+
+    @Test("What can be read of a damaged database becomes a new file; the damaged one is kept, byte for byte")
+    func salvaged() async throws {
+        try await Cellar.with { cellar in
+            let ids = try await cellar.fill()
+            let file = cellar.store.appending(path: "larder.sqlite")
+            try cellar.damage(pages: 40..<44)
+            let damaged = try Data(contentsOf: file)
+            #expect(try await cellar.migrate("validate").status == 5)
+            let plan = try await cellar.migrate("repair", "--json")
+            #expect(plan.status == 3, "\(plan.errors)")
+            #expect(plan.output.contains(#""step":"salvageDatabase""#))
+            #expect(try Data(contentsOf: file) == damaged)
+            let outcome = try await cellar.migrate("repair", "--write", "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            try await cellar.expectSound()
+            let saved = try await cellar.mutations()
+            #expect(Set(saved).isSubset(of: ids))
+            #expect(saved.count > ids.count / 2, "\(saved.count) of \(ids.count)")
+            let database = try #require(try result(outcome)["database"] as? [String: Any])
+            let kept = try #require(database["kept"] as? String)
+            #expect(try Data(contentsOf: cellar.store.appending(path: kept)) == damaged)
+            // Whatever was lost, no number is given twice.
+            try await cellar.queue(1, named: "later")
+            let last = try await cellar.withDatabase { try $0.mutations.list().last?.sequence ?? 0 }
+            #expect(last > 1 << 20)
+        }
+    }
+
+    @Test("Whichever page is damaged, what can be read is saved, and what is saved fits together")
+    func anywhere() async throws {
+        try await Cellar.with { cellar in
+            let ids = try await cellar.fill()
+            let sound = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
+            var (saved, count) = (0, 0)
+            // The definitions of tables are on the first pages and on some of those that were made last.
+            for page in Array(1..<45) + Array(stride(from: 45, to: sound.count / 4096, by: 5)) {
+                let place = cellar.folder.appending(path: "page\(page)")
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                var bytes = sound
+                bytes.replaceSubrange(page * 4096..<(page + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
+                try bytes.write(to: place.appending(path: "larder.sqlite"))
+                let lock = try MigrationLock.take(in: place, for: "a test", within: .zero)
+                do {
+                    let report = try OperationsDatabase.repair(folder: place, holding: lock)
+                    #expect(try Data(contentsOf: place.appending(path: report.kept)) == bytes)
+                } catch { Issue.record("page \(page): \(error)") }
+                lock.release()
+                let database = try OperationsDatabase(folder: place)
+                #expect(try database.check().problems == [], "page \(page)")
+                let there = try database.mutations.list().map(\.id)
+                #expect(Set(there).isSubset(of: ids), "page \(page)")
+                saved += there.count
+                count += 1
+                try database.close()
+                try FileManager.default.removeItem(at: place)
+            }
+            #expect(saved > count * ids.count * 3 / 4, "\(saved) of \(count * ids.count)")
+        }
+    }
+
+    @Test("No file is swapped under a process that has it open: the process is named, and nothing is done")
+    func inUse() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.fill()
+            try cellar.damage(pages: 40..<44)
+            let user = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "use"])
+            defer { user.kill() }
+            try await user.wait(forLine: "queued")
+            let outcome = try await cellar.migrate("repair", "--write", "--json")
+            if user.process.isRunning {
+                #expect(outcome.status == 1)
+                #expect(outcome.errors.contains(#""code":"operations.busy""#), "\(outcome.errors)")
+                #expect(outcome.errors.contains("process \(user.process.processIdentifier) has"))
+            }
+        }
+    }
+
+    @Test("Where nothing can be read, that is said, and the file stays")
+    func hopeless() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.fill()
+            try cellar.damage(pages: 0..<1, after: 100)
+            let before = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
+            let outcome = try await cellar.migrate("repair", "--write", "--json")
+            #expect(outcome.status == 5)
+            #expect(outcome.errors.contains(#""code":"operations.damaged""#))
+            #expect(try Data(contentsOf: cellar.store.appending(path: "larder.sqlite")) == before)
+        }
+    }
+
+    @Test("A killed repair leaves the damaged file or the new one, and the next one ends it",
+        arguments: OperationsDatabase.RepairStep.allCases)
+    func killed(step: OperationsDatabase.RepairStep) async throws {
+        try await Cellar.with { cellar in
+            let ids = try await cellar.fill()
+            try cellar.damage(pages: 40..<44)
+            let killed = try await MigrateProcess.crash(cellar.store.path, "repair", "\(step)")
+            try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
+            #expect(try await cellar.migrate("validate").status == (step == .swapped ? 0 : 5))
+            #expect(try await cellar.migrate("repair", "--write").status == 0)
+            try await cellar.expectSound()
+            #expect(try await cellar.mutations().count > ids.count / 2)
+            let kept = try FileManager.default.contentsOfDirectory(atPath: cellar.store.path)
+                .filter { $0.contains(".damaged-") && !$0.hasSuffix("-wal") }
+            #expect(kept.count == 1, "\(kept)")
+        }
+    }
+
+    @Test("A damaged cache is emptied, said beforehand, and used again")
+    func cache() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            let data = cellar.store.appending(path: "records/main/1/data.mdb")
+            try Data(repeating: 1, count: 50_000).write(to: data)
+            let plan = try await cellar.migrate("repair", "--json")
+            #expect(plan.status == 3)
+            #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","finding":"#))
+            #expect(try await cellar.migrate("repair", "--write").status == 0)
+            #expect(try await cellar.number() == nil)
+            try await cellar.write(8)
+            #expect(try await cellar.number() == 8)
+            try await cellar.expectSound()
+        }
+    }
+}
+
+@Suite("Baseline", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct BaselineTests {
+    @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3])
+    func recorded(count: Int) async throws {
+        try await Cellar.with { cellar in
+            try cellar.makeOlder(migrations: count)
+            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
+            #expect(try await cellar.migrate("status").status == 5)
+            let outcome = try await cellar.migrate("baseline", "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try (result(outcome)["recorded"] as? [Any])?.count == count)
+            #expect(try cellar.value("SELECT max(number) FROM migration") == "\(count)")
+            #expect(try await cellar.migrate("up", "--no-backup").status == 0)
+            try await cellar.expectSound()
+            #expect(try text(result(await cellar.migrate("baseline", "--json"))["recorded"]) == "[]")
+        }
+    }
+
+    @Test("A single row that the history lacks is put down")
+    func row() async throws {
+        try await Cellar.with { cellar in
+            try cellar.makeOlder(migrations: 3)
+            try cellar.execute("DELETE FROM migration WHERE number = 3")
+            #expect(try await cellar.migrate("baseline").output == "recorded 0003-environments\n")
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("Tables that no version had are refused, with what differs, and nothing is put down")
+    func refused() async throws {
+        try await Cellar.with { cellar in
+            try cellar.makeOlder(migrations: 3)
+            try cellar.execute("DROP TABLE migration; ALTER TABLE watcher ADD COLUMN colour TEXT")
+            let outcome = try await cellar.migrate("baseline", "--json")
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"operations.unknownSchema""#))
+            #expect(outcome.errors.contains("watcher"))
+            #expect(try cellar.value("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'") == "0")
+        }
+    }
+
+    @Test("Another program's database is refused")
+    func foreign() async throws {
+        try await Cellar.with { cellar in
+            try cellar.makeOlder(migrations: 3)
+            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 77")
+            let outcome = try await cellar.migrate("baseline", "--json")
+            #expect(outcome.status == 5)
+            #expect(outcome.errors.contains(#""code":"operations.foreign""#))
+        }
+    }
+}
+
+extension Cellar {
+    /// Queues mutations that take a hundred pages and more.
+    @discardableResult
+    func fill() async throws -> Set<UUID> {
+        try await withDatabase { database in
+            var ids: Set<UUID> = []
+            for number in 0..<300 {
+                let text = String(repeating: "x", count: 1500)
+                let content = MutationContent(
+                    document: "mutation { note }", variables: Array(#"{"text":"\#(number) \#(text)"}"#.utf8))
+                let draft = MutationDraft(
+                    partition: Store.unnamedPartition, lane: "\(number % 7)", content: content, created: Date())
+                ids.insert(try await database.mutations.enqueue(draft).id)
+            }
+            return ids
+        }
+    }
+
+    /// Overwrites pages of the database, as a failing disk would.
+    func damage(pages: Range<Int>, after offset: Int = 0) throws {
+        let path = store.appending(path: "larder.sqlite").path
+        try #require(!FileManager.default.fileExists(atPath: path + "-wal"))
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seek(toOffset: UInt64(pages.lowerBound * 4096 + offset))
+        try file.write(contentsOf: Data(repeating: 0xA5, count: pages.count * 4096 - offset))
+    }
+}

@@ -1,0 +1,289 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+private func environment(
+    _ name: String, identity: String = "i", data: String? = nil, storage: String = "s",
+    succeeds predecessor: EnvironmentDraft.Predecessor? = nil, isProtected: Bool = false
+) -> Destination.Environment {
+    .draft(EnvironmentDraft(
+        name: name, definition: json(#"{"name":"\#(name)"}"#),
+        fingerprints: Fingerprints(identity: identity, data: data ?? "data of \(name)", storage: storage),
+        predecessor: predecessor, isProtected: isProtected))
+}
+
+extension OperationsDatabase {
+    @discardableResult
+    fileprivate func enter(
+        _ environment: Destination.Environment, _ user: Destination.User = .guest, as name: String,
+        leaving work: PendingWork? = .park, at now: Date = noon
+    ) async throws -> SwitchReport {
+        try await environments.enter(
+            Destination(environment: environment, user: user, newName: name), leaving: work, now: now)
+    }
+
+    fileprivate var currentName: String? { get throws { try environments.current()?.partition?.name } }
+}
+
+@Suite("Switching")
+struct SwitchTests {
+    @Test("The first partition that is entered is the current one, and is entered again without a word")
+    func first() async throws {
+        try await withOperations { database in
+            #expect(try database.environments.current() == nil)
+            let report = try await database.enter(environment("a"), as: "pa", leaving: nil)
+            #expect(report.isSwitch && report.from == nil && report.to?.partition.name == "pa")
+            let again = try await database.enter(environment("a"), as: "unused", leaving: nil)
+            #expect(!again.isSwitch && again.to?.partition.name == "pa")
+            let current = try #require(try database.environments.current())
+            #expect(current.number == 1 && current.switched == noon)
+            #expect(current.partition?.environment == "a" && current.partition?.user == nil)
+        }
+    }
+
+    @Test("Another environment or user is refused where nobody said that the current one may be left")
+    func refused() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            await expectFailure(.otherPartition) { try await database.enter(environment("b"), as: "pb", leaving: nil) }
+            await expectFailure(.otherPartition) {
+                try await database.enter(environment("a"), .user("u"), as: "pu", leaving: nil)
+            }
+            #expect(try database.environments.list().map(\.name) == ["a"])
+            #expect(try database.environments.partitions().map(\.name) == ["pa"])
+        }
+    }
+
+    @Test("Parked mutations stay as they are, and can neither be queued nor begun until the way back")
+    func parked() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let first = try await database.enqueue(draft(in: "pa"))
+            let report = try await database.enter(environment("b"), as: "pb")
+            #expect(report.from?.before == SwitchReport.Work([.pending: 1]))
+            #expect(report.from?.after == SwitchReport.Work([.pending: 1]))
+            await expectFailure(.parked) { _ = try await database.enqueue(draft(in: "pa")) }
+            await expectFailure(.parked) { _ = try await database.begin(first) }
+            _ = try await database.enqueue(draft(in: "pb"))
+            try await database.enter(environment("a"), as: "unused")
+            #expect(try database.currentName == "pa")
+            try await database.complete(first)
+        }
+    }
+
+    @Test("An answer that comes late lands in its own partition, and nothing more is begun there")
+    func late() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let (first, second) = (try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft(in: "pa")))
+            let attempt = try await database.begin(first).attempt
+            try await database.enter(environment("b"), as: "pb")
+            let next = try await database.mutations.answer(
+                attempt, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon)
+            #expect(next == nil)
+            try await database.mutations.settle(first, now: noon)
+            #expect(try database.outcome(first)?.partition == "pa")
+            #expect(try database.state(second) == .pending)
+        }
+    }
+
+    @Test("Carried mutations keep their order, and leave behind what waits for one that stays")
+    func carried() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let flying = try await database.enqueue(draft("flying", in: "pa"))
+            let waiting = try await database.enqueue(draft("waiting", in: "pa", dependencies: [flying]))
+            let behind = try await database.enqueue(draft("behind", in: "pa", dependencies: [waiting]))
+            let dead = try await database.enqueue(draft("dead", in: "pa"))
+            let id = TemporaryID()
+            let maker = try await database.enqueue(draft("free", in: "pa", temporaryIDs: [id]))
+            let user = try await database.enqueue(draft("free", in: "pa", variables: #"{"id":"\#(id.text)"}"#))
+            let used = try await database.enqueue(draft("key", in: "pa", key: "k"))
+            _ = try await database.begin(flying)
+            try await database.setAside(dead)
+            try await database.enter(environment("b"), as: "pb")
+            let other = try await database.enqueue(draft("own", in: "pb", key: "k"))
+            try await database.enter(environment("a"), as: "unused")
+            let report = try await database.enter(environment("b"), as: "unused", leaving: .carry)
+            #expect(report.carried == 2)
+            #expect(report.from?.after == SwitchReport.Work([.pending: 3, .inFlight: 1, .deadLetter: 1]))
+            #expect(report.to?.before == SwitchReport.Work([.pending: 1]))
+            #expect(report.to?.after == SwitchReport.Work([.pending: 3]))
+            for mutation in [maker, user, other] { #expect(try database.mutation(mutation)?.partition == "pb") }
+            for mutation in [flying, waiting, behind, dead, used] {
+                #expect(try database.mutation(mutation)?.partition == "pa")
+            }
+            #expect(try database.heads("pb") == [maker, other])
+            try await database.complete(maker, temporaryIDs: [id: "real"])
+            #expect(try database.mutation(user)?.content.variables == json(#"{"id":"real"}"#))
+        }
+    }
+
+    @Test("Discarded mutations leave their outcomes, and what is in flight stays")
+    func discarded() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let flying = try await database.enqueue(draft("flying", in: "pa"))
+            let (pending, dead) = (try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft("d", in: "pa")))
+            _ = try await database.begin(flying)
+            try await database.setAside(dead)
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
+            #expect(report.discarded == 2)
+            #expect(report.from?.after == SwitchReport.Work([.inFlight: 1]))
+            for mutation in [pending, dead] { #expect(try database.outcome(mutation)?.kind == .discarded) }
+        }
+    }
+
+    @Test("Leaving for no environment parks everything, and any may be entered then")
+    func none() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let report = try await database.environments.leave(.park, now: noon)
+            #expect(report.isSwitch && report.to == nil && report.from?.partition.name == "pa")
+            #expect(try database.environments.current()?.partition == nil)
+            await expectFailure(.parked) { _ = try await database.enqueue(draft(in: "pa")) }
+            try await database.enter(environment("b"), as: "pb", leaving: nil)
+            #expect(try database.currentName == "pb")
+            #expect(try database.environments.current()?.number == 3)
+        }
+    }
+
+    @Test("Whoever worked with an environment last is who it is entered for")
+    func last() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .last, as: "guest", at: after(1))
+            try await database.enter(environment("a"), .user("u"), as: "pu", at: after(2))
+            try await database.enter(environment("b"), as: "pb", at: after(3))
+            let report = try await database.enter(environment("a"), .last, as: "unused", at: after(4))
+            #expect(report.to?.partition.user == "u" && report.to?.partition.name == "pu")
+        }
+    }
+
+    @Test("Two switches in one moment leave the last one's partition the current one's")
+    func sameMoment() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pu")
+            try await database.enter(environment("a"), .guest, as: "guest")
+            try await database.enter(environment("a"), .user("u"), as: "unused")
+            #expect(try await !database.enter(environment("a"), .last, as: "unused", leaving: nil).isSwitch)
+            #expect(try database.currentName == "pu")
+        }
+    }
+}
+
+@Suite("Environments")
+struct EnvironmentTests {
+    @Test("Another API under a name that is taken is refused, and said to succeed it takes its data over")
+    func changed() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a", data: "one"), as: "pa")
+            await expectFailure(.environmentChanged) {
+                try await database.enter(environment("a", data: "two"), as: "unused", leaving: nil)
+            }
+            let moved = environment("a", data: "two", succeeds: .environment("a"))
+            let report = try await database.enter(moved, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pa")
+            #expect(try database.environments.find("a")?.fingerprints.data == "two")
+            let destination = Destination(environment: moved, user: .guest, newName: "unused")
+            #expect(try database.environments.standing(destination)?.name == "pa")
+        }
+    }
+
+    @Test("A renamed bucket is noted, and signs nobody out")
+    func bucket() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pa")
+            try await database.setSession("signedIn", of: "pa")
+            try await database.enter(environment("a", storage: "other"), .last, as: "unused", leaving: nil)
+            #expect(try database.environments.find("a")?.fingerprints.storage == "other")
+            #expect(try database.session(of: "pa") == "signedIn")
+        }
+    }
+
+    @Test("Another user pool signs users out, and leaves guests and data as they are")
+    func pool() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "guest")
+            try await database.setSession("guest", of: "guest")
+            try await database.enter(environment("a"), .user("u"), as: "pu")
+            try await database.setSession("signedIn", of: "pu")
+            try await database.enter(environment("a", identity: "other"), .last, as: "unused", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedOut")
+            #expect(try database.session(of: "guest") == "guest")
+            #expect(try database.currentName == "pu")
+        }
+    }
+
+    @Test("An environment that succeeds another has its partitions, the current one too")
+    func succeeding() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            let new = environment("new", succeeds: .environment("old"))
+            let report = try await database.enter(new, .last, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pu")
+            #expect(report.to?.partition.environment == "new")
+            let destination = Destination(environment: new, user: .last, newName: "unused")
+            #expect(try database.environments.standing(destination)?.name == "pu")
+            try await database.environments.remove("old")
+        }
+    }
+
+    @Test("What was kept before there were environments becomes the guest's of the one that succeeds it")
+    func unnamed() async throws {
+        try await withOperations { database in
+            let old = try await database.enqueue(draft(in: "main"))
+            let new = environment("new", succeeds: .unnamed)
+            try await database.enter(new, as: "unused", leaving: nil)
+            #expect(try database.currentName == "main")
+            try await database.complete(old)
+        }
+    }
+
+    @Test("An environment does not take over a user's data where it has some of the same user")
+    func occupied() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), as: "po")
+            try await database.enter(environment("new"), as: "pn")
+            await expectFailure(.occupied) {
+                try await database.enter(environment("new", succeeds: .environment("old")), as: "unused", leaving: nil)
+            }
+            #expect(try database.environments.partition("po")?.environment == "old")
+        }
+    }
+
+    @Test("An environment is not removed while it is the current one, or has data")
+    func removal() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            await expectFailure(.environmentInUse) { try await database.environments.remove("a") }
+            try await database.enter(environment("b"), as: "pb")
+            await expectFailure(.environmentInUse) { try await database.environments.remove("a") }
+            await expectFailure(.unknownEnvironment) { try await database.environments.remove("c") }
+            guard case .draft(let unused) = environment("unused") else { return }
+            try await database.environments.put(unused, now: noon)
+            try await database.environments.remove("unused")
+            #expect(try database.environments.list().map(\.name) == ["a", "b"])
+            await expectFailure(.unknownEnvironment) { try await database.enter(.stored("unused"), as: "x") }
+        }
+    }
+}
+
+extension OperationsDatabase {
+    fileprivate func setSession(_ state: String, of partition: String) async throws {
+        try await write { db in
+            try db.run(
+                """
+                INSERT INTO session (partition, state, changed) SELECT id, ?, 0 FROM partition WHERE name = ?
+                """, [state, partition])
+        }
+    }
+
+    fileprivate func session(of partition: String) throws -> String? {
+        try read { db in
+            try db.texts(
+                "SELECT s.state FROM session s JOIN partition p ON p.id = s.partition WHERE p.name = ?", [partition]
+            ).first
+        }
+    }
+}

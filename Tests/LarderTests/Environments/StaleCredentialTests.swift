@@ -1,0 +1,237 @@
+import Foundation
+import GRDBSQLite
+import Larder
+import LarderTestSupport
+import Testing
+
+/// The story of a program whose team went from a prototype's backend to another: what the first had left behind
+/// dead-locked the start.
+@Suite("Credentials that another backend left behind", .timeLimit(.minutes(2)))
+struct StaleCredentialTests {
+    enum KeyStore: CaseIterable {
+        case ready, locked, slow, hanging
+
+        var behaviour: InMemoryKeyProvider.Behaviour {
+            switch self {
+            case .ready: .ready
+            case .locked: .locked
+            case .slow: .slow(.seconds(10))
+            case .hanging: .hanging
+            }
+        }
+    }
+
+    /// A network on which nothing ever answers.
+    private struct DeadNetwork: GraphQLTransport {
+        func send(
+            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        ) async throws(TransportError) -> GraphQLAnswer {
+            try? await Task.sleep(until: deadline)
+            throw TransportError(.timedOut, "nothing answers")
+        }
+    }
+
+    private let keys = InMemoryKeyProvider()
+    private let identities = InMemoryIdentityProvider()
+
+    private func open(_ folder: URL) throws -> Store {
+        var options = Store.Options()
+        options.keys = keys
+        options.identityProvider = { [identities] _ in identities }
+        return try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+    }
+
+    private var prototype: BackendEnvironment { pooled("prototype") }
+    private var development: BackendEnvironment { pooled("development") }
+
+    private func pooled(_ name: String) -> BackendEnvironment {
+        var environment = backend(name)
+        environment.userPool = .init(id: "eu-west-1_\(name)", clientID: name, region: "eu-west-1")
+        return environment
+    }
+
+    /// Works under the prototype as a user who is signed in, with something queued, and ends.
+    private func live(in folder: URL) async throws -> Credentials {
+        let store = try open(folder)
+        let app = try store.partition(of: prototype, user: .user("ada"))
+        let credentials = identities.signIn("ada")
+        try await app.session.signIn(credentials, deadline: .now + .seconds(5))
+        try await app.write(recipeList, json: Array("""
+            {"recipes":[{"id":"1","title":"Soup","author":{"id":"a","name":"Ada"}}]}
+            """.utf8))
+        try await app.mutate(giveStars("1", 5))
+        try store.close()
+        return credentials
+    }
+
+    @Test(
+        "A cold start under another environment ends in time and signed out, with the network dead",
+        arguments: KeyStore.allCases)
+    func coldStart(_ keyStore: KeyStore) async throws {
+        try await withTemporaryFolder { folder in
+            let credentials = try await live(in: folder)
+            keys.behaviour = keyStore.behaviour
+            identities.behaviour = .hanging
+            let begun = ContinuousClock.now
+            let store = try open(folder)
+            let app = try store.partition(of: development, leaving: .park, transport: DeadNetwork())
+            #expect(try app.session.state == .unknown)
+            #expect(throws: LarderError.self) { try app.read(recipeList) }
+            #expect(keys.reads <= 2, "no key was asked for by opening")
+            let reading = try await app.session.storedCredentials(deadline: .now + .milliseconds(300))
+            #expect(reading == .absent)
+            await #expect(throws: LarderError.self) {
+                try await app.session.credentials(deadline: .now + .milliseconds(300))
+            }
+            await #expect(throws: LarderError.self) {
+                try await app.fetch(
+                    recipeList, policy: .networkOnly, options: FetchOptions(timeout: .milliseconds(300)))
+            }
+            // All deadlines together are less than a second, and nobody may wait past one.
+            #expect(ContinuousClock.now - begun < .seconds(8), "something waited past its deadline")
+
+            // The way back: everything is there, for whoever has the keys.
+            let back = try store.partition(of: prototype, leaving: .park)
+            #expect(try back.session.state == .signedIn)
+            #expect(try back.read(recipeList)["recipes"]?.count == 1)
+            #expect(try back.mutations().count == 1)
+            if keyStore != .ready {
+                let unavailable = try await back.session.storedCredentials(deadline: .now + .milliseconds(300))
+                guard case .unavailable = unavailable else {
+                    Issue.record("a key store that does not answer was taken for an empty one: \(unavailable)")
+                    return
+                }
+                #expect(try back.session.state == .signedIn, "nobody is signed out for a key store that is locked")
+            }
+            keys.behaviour = .ready
+            identities.behaviour = .ready
+            // Whoever asks while the key is on its way waits with the others.
+            #expect(try await back.session.storedCredentials(deadline: .now + .seconds(20)) == .present(credentials))
+            try store.close()
+        }
+    }
+
+    @Test("Credentials of another environment that lie where ours should are put into quarantine, and not used")
+    func planted() async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await live(in: folder)
+            var store = try open(folder)
+            let app = try store.partition(of: development, leaving: .park)
+            _ = try app.session.state
+            let (to, from) = (try store.current()?.name ?? "", try store.partitionIdentities().first?.name ?? "")
+            try store.close()
+            try plant(in: folder, from: from, to: to)
+
+            store = try open(folder)
+            let session = try store.partition(of: development).session
+            #expect(try await session.storedCredentials(deadline: .now + .seconds(5)) == .absent)
+            #expect(session.state != .signedIn)
+            await #expect(throws: LarderError.self) { try await session.credentials(deadline: .now + .milliseconds(100)) }
+            let status = try session.status()
+            #expect(!status.quarantined.isEmpty && status.credentials.isEmpty)
+            let back = try await store.switch(to: prototype).partition.session
+            guard case .present = try await back.storedCredentials(deadline: .now + .seconds(5)) else {
+                Issue.record("the credentials themselves are lost")
+                return
+            }
+            try store.close()
+        }
+    }
+
+    /// Copies credentials, their key and the session from one partition to another, as a program that knows nothing of
+    /// seals would.
+    private func plant(in folder: URL, from: String, to: String) throws {
+        var database: OpaquePointer?
+        defer { sqlite3_close(database) }
+        try #require(sqlite3_open(folder.appending(path: "larder.sqlite").path, &database) == SQLITE_OK)
+        func id(_ name: String) -> String { "(SELECT id FROM partition WHERE name = '\(name)')" }
+        let sql = """
+            INSERT OR REPLACE INTO partition_key (partition, sealed_with, sealed, created)
+                SELECT \(id(to)), sealed_with, sealed, created FROM partition_key WHERE partition = \(id(from));
+            INSERT OR REPLACE INTO credential (partition, kind, identity, sealed, created, updated)
+                SELECT \(id(to)), kind, identity, sealed, created, updated FROM credential
+                WHERE partition = \(id(from));
+            INSERT OR REPLACE INTO session (partition, state, reason, changed)
+                SELECT \(id(to)), state, reason, changed FROM session WHERE partition = \(id(from));
+            """
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+        try #require(sqlite3_changes(database) == 1)
+    }
+
+    @Test("The same pool with another client id or region does not use the other's tokens, and A -> B -> A keeps A's")
+    func otherClient() async throws {
+        try await withTemporaryFolder { folder in
+            let credentials = try await live(in: folder)
+            let store = try open(folder)
+            var other = prototype
+            other.userPool?.clientID = "another"
+            let app = try store.partition(of: other)
+            #expect(try app.session.state == .signedOut)
+            #expect(try await app.session.storedCredentials(deadline: .now + .seconds(5)) == .absent)
+            // The data is the same backend's, and stays.
+            #expect(try app.read(recipeList)["recipes"]?.count == 1)
+
+            let there = try await store.switch(to: development, user: .user("bob")).partition
+            try await there.session.signIn(identities.signIn("bob"), deadline: .now + .seconds(5))
+            let new = identities.signIn("ada")
+            let back = try await store.switch(to: other, user: .user("ada")).partition
+            try await back.session.signIn(new, deadline: .now + .seconds(5))
+            _ = try await store.switch(to: development)
+            let again = try await store.switch(to: other).partition
+            #expect(try again.session.state == .signedIn)
+            #expect(try await again.session.storedCredentials(deadline: .now + .seconds(5)) == .present(new))
+            #expect(new != credentials)
+            try store.close()
+        }
+    }
+
+    @Test("A session ends with its partition's parking: streams end, waits end, and it is as it was on the way back")
+    func parked() async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await live(in: folder)
+            let store = try open(folder)
+            let session = try store.partition(of: development, leaving: .park).session
+            var changes = session.changes.makeAsyncIterator()
+            #expect(try await next(&changes) == .unknown)
+            let waiting = Task { () -> LarderError.Code? in
+                do throws(LarderError) { try await session.signedIn(deadline: .now + .seconds(60)) } catch {
+                    return error.code
+                }
+                return nil
+            }
+            _ = try await store.switch(to: prototype)
+            #expect(try await next(&changes) == nil)
+            #expect(await waiting.value == .parked)
+            #expect(try store.partition().session.state == .signedIn)
+            try store.close()
+        }
+    }
+
+    @Test("What is forgotten is destroyed, its key first, and the current environment is not")
+    func forgotten() async throws {
+        try await withTemporaryFolder { folder in
+            _ = try await live(in: folder)
+            let store = try open(folder)
+            var guarded = development
+            guarded.isProtected = true
+            _ = try store.partition(of: guarded, leaving: .park)
+            func code(_ body: () async throws -> Void) async -> String? {
+                do { try await body() } catch { return (error as? LarderError)?.code.rawValue }
+                return nil
+            }
+            #expect(await code { try await store.forget(environment: "prototype") } == "operations.unsentWork")
+            #expect(await code { try await store.forget(environment: "development") } == "operations.protected")
+            let refusal = await code { try await store.forget(environment: "development", confirming: "development") }
+            #expect(refusal == "operations.environmentInUse")
+            let name = try #require(try store.partitionIdentities().first { $0.environment == "prototype" }).name
+            try await store.forget(environment: "prototype", losingUnsent: true)
+            #expect(try store.partitionIdentities().map(\.environment) == ["development"])
+            let cache = folder.appending(path: "records/\(name)").path
+            #expect(!FileManager.default.fileExists(atPath: cache))
+            let again = try await store.switch(to: prototype, user: .user("ada")).partition
+            #expect(try again.session.state == .unknown && again.mutations().isEmpty)
+            #expect(await code { _ = try again.read(recipeList) } == "larder.miss")
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+func backend(_ name: String, succeeds predecessor: BackendEnvironment.Predecessor? = nil) -> BackendEnvironment {
+    BackendEnvironment(
+        name: name, api: .init(url: URL(string: "https://\(name).example/graphql") ?? URL(filePath: "/")),
+        predecessor: predecessor)
+}
+
+private let title = GraphQLFragment("fragment F on Recipe { title }")
+
+/// Runs `body` with a new store, which is closed afterwards.
+private func withStore(_ body: (Store) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        try await body(store)
+        try store.close()
+    }
+}
+
+private func code(_ body: () async throws -> Void) async -> String? {
+    do {
+        try await body()
+        return nil
+    } catch { return (error as? LarderError)?.code.rawValue ?? "\(error)" }
+}
+
+@Suite("Switching environments", .timeLimit(.minutes(2)))
+struct SwitchingTests {
+    @Test("A -> B -> A gives back the cache, the queue and the watchers of A, whole")
+    func whole() async throws {
+        try await withStore { store in
+            let a = try store.partition(of: backend("a"))
+            try await a.write("Recipe:1", title, ["title": "Soup"])
+            let queued = try await a.mutate(giveStars("1", 5), queued: .init(optimisticResponse: [
+                "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5],
+            ]))
+            var named = try await a.watch(named: "all", recipeList).makeAsyncIterator()
+            _ = try await named.next()
+
+            let there = try await store.switch(to: backend("b"))
+            #expect(there.left?.partition.environment == "a" && there.left?.after.pending == 1)
+            #expect(there.entered.after.pending == 0)
+            let b = there.partition
+            #expect(await code { _ = try b.read("Recipe:1", title) } == "larder.miss")
+            #expect(try b.mutations().isEmpty && b.watcherNames().isEmpty)
+            try await b.write("Recipe:1", title, ["title": "Stew"])
+
+            let back = try await store.switch(to: backend("a")).partition
+            #expect(try back.read("Recipe:1", title)["title"]?.string == "Soup")
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            #expect(try back.read("Recipe:1", rating)["rating"]?.double == 5)
+            #expect(try back.mutations().map(\.id) == [queued.id] && back.watcherNames() == ["all"])
+            let server = RatingServer()
+            let sending = try store.partition(of: backend("a"), transport: server)
+            try await quickRunner(sending).drain()
+            #expect(server.effects == ["1 5"])
+        }
+    }
+
+    @Test("The previous user's cache and queue do not appear after signing in as another")
+    func users() async throws {
+        try await withStore { store in
+            let ada = try store.partition(of: backend("a"), user: .user("ada"))
+            try await ada.write("Recipe:1", title, ["title": "Soup"])
+            try await ada.mutate(giveStars("1", 5))
+            let bob = try await store.switch(toUser: .user("bob"), pending: .park).partition
+            #expect(await code { _ = try bob.read("Recipe:1", title) } == "larder.miss")
+            #expect(try bob.mutations().isEmpty)
+            #expect(try store.current()?.user == .user("bob"))
+        }
+    }
+
+    @Test("From guest to signed in is a switch, and what the guest has queued can go along")
+    func signingIn() async throws {
+        try await withStore { store in
+            let server = RatingServer()
+            let guest = try store.partition(of: backend("a"), transport: server)
+            #expect(try store.current()?.user == .guest)
+            try await guest.mutate(giveStars("1", 4))
+            let change = try await store.switch(toUser: .user("ada"), pending: .carry, transport: server)
+            #expect(change.carried == 1 && change.left?.after.pending == 0 && change.entered.after.pending == 1)
+            try await quickRunner(change.partition).drain()
+            #expect(server.effects == ["1 4"])
+        }
+    }
+
+    @Test("A parked partition's calls throw, its streams end, and it goes on when it is the current one again")
+    func parked() async throws {
+        try await withStore { store in
+            let server = ScriptedTransport { _ in recipeListAnswer }
+            let a = try store.partition(of: backend("a"), transport: server)
+            try await a.write("Recipe:1", title, ["title": "Soup"])
+            let prepared = try a.prepare("Recipe:1", title)
+            var states = try a.watch("Recipe:1", title).makeAsyncIterator()
+            var objects = a.watch("Recipe:1").makeAsyncIterator()
+            _ = try await next(&states)
+            _ = try await next(&objects)
+            _ = try await store.switch(to: backend("b"))
+            while try await next(&states) != nil {}
+            while try await next(&objects) != nil {}
+            let calls: [(String, () async throws -> Void)] = [
+                ("read", { _ = try a.read("Recipe:1", title) }),
+                ("prepared", { _ = try prepared.read() }),
+                ("fetch", { _ = try await a.fetch(recipeList, policy: .networkOnly) }),
+                ("cached", { _ = try await a.fetch(recipeList, policy: .cacheFirst) }),
+                ("write", { try await a.write("Recipe:1", title, ["title": "Broth"]) }),
+                ("update", { try await a.update("Recipe:1", title) { _ in } }),
+                ("remove", { try await a.remove("Recipe:1", as: .evicted) }),
+                ("clear", { try await a.clear() }),
+                ("watch", { _ = try a.watch(recipeList) }),
+                ("named", { _ = try await a.watch(named: "n", recipeList) }),
+                ("queue", { try await a.mutate(giveStars("1", 1)) }),
+                ("mutate", { _ = try await a.mutate(giveStars("1", 1), delivery: .immediate(within: .seconds(1))) }),
+                ("run", { try await quickRunner(a).drain() }),
+            ]
+            for (name, call) in calls { #expect(await code(call) == "larder.parked", "\(name)") }
+            #expect(try await next(&objects) == nil)
+            #expect(server.requests.isEmpty)
+
+            _ = try await store.switch(to: backend("a"))
+            #expect(try a.read("Recipe:1", title)["title"]?.string == "Soup")
+            var again = try a.watch("Recipe:1", title).makeAsyncIterator()
+            #expect(try await next(&again)?.complete?["title"]?.string == "Soup")
+            try await a.write("Recipe:1", title, ["title": "Broth"])
+            #expect(try await next(&again)?.complete?["title"]?.string == "Broth")
+        }
+    }
+
+    @Test("What is fetched late lands in its own partition, and its caller is told that it was parked")
+    func lateFetch() async throws {
+        try await withStore { store in
+            let (asked, answer) = (Flag(), Flag())
+            let server = ScriptedTransport { _ in
+                asked.set()
+                while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
+                return recipeListAnswer
+            }
+            let a = try store.partition(of: backend("a"), transport: server)
+            let fetching = Task { await code { _ = try await a.fetch(recipeList, policy: .networkOnly) } }
+            while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
+            let b = try await store.switch(to: backend("b")).partition
+            answer.set()
+            #expect(await fetching.value == "larder.parked")
+            #expect(await code { _ = try b.read(recipeList) } == "larder.miss")
+            let back = try await store.switch(to: backend("a")).partition
+            #expect(try back.read(recipeList)["recipes"]?.count == 2)
+        }
+    }
+
+    @Test("A mutation that is answered late settles in its own partition; the runner there begins nothing more")
+    func lateAnswer() async throws {
+        try await withStore { store in
+            let (asked, answer) = (Flag(), Flag())
+            let server = ScriptedTransport { _ in
+                asked.set()
+                while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
+                return rated("1", 5)
+            }
+            let a = try store.partition(of: backend("a"), transport: server)
+            let first = try await a.mutate(giveStars("1", 5))
+            let second = try await a.mutate(giveStars("1", 6))
+            let running = Task { await code { try await quickRunner(a).run() } }
+            while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
+            _ = try await store.switch(to: backend("b"))
+            answer.set()
+            #expect(await running.value == "larder.parked")
+            #expect(server.requests.count == 1)
+            let back = try await store.switch(to: backend("a")).partition
+            #expect(try back.mutation(first.id).status()?.state == .applied)
+            #expect(try back.mutation(second.id).status()?.state == .pending)
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            #expect(try back.read("Recipe:1", rating)["rating"]?.double == 5)
+        }
+    }
+
+    @Test("A switch made by another process ends streams and parks handles here, and the way back is noticed too")
+    func otherProcess() async throws {
+        try await withStore { store in
+            let a = try store.partition(of: backend("a"))
+            try await a.write("Recipe:1", title, ["title": "Soup"])
+            var states = try a.watch("Recipe:1", title).makeAsyncIterator()
+            _ = try await next(&states)
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            #expect(try await next(&currents)??.environment == "a")
+            // As it is in another process: a connection of its own.
+            let other = try OperationsDatabase(folder: store.folder)
+            try await other.environments.leave(.park, now: Date())
+            await #expect(throws: LarderError.self) { try await a.mutate(giveStars("1", 5)) }
+            while try await next(&states) != nil {}
+            #expect(await code { _ = try a.read("Recipe:1", title) } == "larder.parked")
+            #expect(try await next(&currents) == .some(nil))
+            #expect(await code { _ = try store.partition() } == "larder.noEnvironment")
+            try await other.environments.enter(
+                Destination(environment: .stored("a"), user: .last, newName: "unused"), leaving: nil, now: Date())
+            #expect(try await next(&currents)??.environment == "a")
+            #expect(try a.read("Recipe:1", title)["title"]?.string == "Soup")
+            try other.close()
+        }
+    }
+
+    @Test("Opening with another environment is an error, and a switch where the program said so")
+    func opening() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: kitchenSchema)
+            var store = try Store.open(at: folder, schema: schema)
+            let a = try store.partition(of: backend("prototype"))
+            try await a.mutate(giveStars("1", 5))
+            try store.close()
+
+            store = try Store.open(at: folder, schema: schema)
+            let refusal = await code { _ = try store.partition(of: backend("development")) }
+            #expect(refusal == "operations.otherPartition")
+            #expect(try store.current()?.environment == "prototype")
+            let development = try store.partition(of: backend("development"), leaving: .park)
+            #expect(try development.mutations().isEmpty)
+            try store.close()
+
+            store = try Store.open(at: folder, schema: schema)
+            #expect(try store.partition(of: backend("development")).mutations().isEmpty)
+            #expect(try store.partition().mutations().isEmpty)
+            #expect(try store.partition(of: backend("prototype"), leaving: .park).mutations().count == 1)
+            try store.close()
+        }
+    }
+
+    @Test("A store whose program named no environment is taken over by the one that succeeds it")
+    func unnamed() async throws {
+        try await withStore { store in
+            let before = try store.partition()
+            try await before.write("Recipe:1", title, ["title": "Soup"])
+            try await before.mutate(giveStars("1", 5))
+            let app = try store.partition(of: backend("a", succeeds: .unnamed))
+            #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
+            #expect(try app.mutations().count == 1)
+            #expect(try store.current()?.environment == "a")
+        }
+    }
+
+    @Test("The cache of a partition is stamped, and is not taken for another's")
+    func stamped() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: kitchenSchema)
+            var store = try Store.open(at: folder, schema: schema)
+            let a = try store.partition(of: backend("a"))
+            try await a.write("Recipe:1", title, ["title": "Soup"])
+            _ = try await store.switch(to: backend("b"))
+            let names = try store.partitionIdentities().map(\.name)
+            try store.close()
+            try #require(names.count == 2)
+            // Somebody has put one in the other's place.
+            let records = folder.appending(path: "records")
+            try FileManager.default.removeItem(at: records.appending(path: names[1]))
+            try FileManager.default.moveItem(
+                at: records.appending(path: names[0]), to: records.appending(path: names[1]))
+            store = try Store.open(at: folder, schema: schema)
+            #expect(await code { _ = try store.partition(of: backend("b")) } == "records.otherPartition")
+            try store.close()
+        }
+    }
+
+    @Test("Switching, queueing and sending at once leaves every mutation where it was accepted, or carried")
+    func storm() async throws {
+        try await withStore { store in
+            let server = RatingServer()
+            _ = try store.partition(of: backend("a"), transport: server)
+            let accepted = try await withThrowingTaskGroup(of: Int.self) { group in
+                for task in 0..<4 {
+                    group.addTask {
+                        var accepted = 0
+                        for number in 0..<50 {
+                            let name = ["a", "b"][(task + number) % 2]
+                            do {
+                                let app = try await store.switch(to: backend(name), transport: server).partition
+                                try await app.mutate(giveStars("\(task)", number))
+                                accepted += 1
+                            } catch let error as LarderError where error.code == .parked {}
+                        }
+                        return accepted
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(accepted > 0)
+            for name in ["a", "b"] {
+                let app = try store.partition(of: backend(name), leaving: .park, transport: server)
+                try await quickRunner(app).drain()
+            }
+            #expect(server.effects.count == accepted)
+        }
+    }
+}

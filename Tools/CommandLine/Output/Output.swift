@@ -1,0 +1,86 @@
+/// Everything that a tool prints goes through here: data to standard output, and the rest to standard error.
+package struct Output: Sendable {
+    /// The tool, with the version of its JSON shapes, which grows when one of them changes in a way that a reader must
+    /// know.
+    package struct Tool: Sendable {
+        let name: String
+        let version: Int
+
+        package init(name: String, version: Int) {
+            self.name = name
+            self.version = version
+        }
+    }
+
+    let tool: Tool
+    /// The verb's name.
+    let command: String
+    package let isJSON: Bool
+
+    package init(tool: Tool, command: String, isJSON: Bool) {
+        self.tool = tool
+        self.command = command
+        self.isJSON = isJSON
+    }
+
+    /// Prints a result: the object of `--json`, or the text for people, which is made only if it is wanted.
+    package func result(_ json: @autoclosure () -> JSONText, text: @autoclosure () -> String) throws {
+        guard isJSON else { return try line(Array(text().utf8)) }
+        try envelope(("result", json()))
+    }
+
+    /// Prints a result whose text for people is JSON as well, such as `{"data": …}`.
+    package func result(_ json: @autoclosure () -> JSONText, response: @autoclosure () -> JSONText) throws {
+        guard isJSON else { return try line(response().bytes) }
+        try envelope(("result", json()))
+    }
+
+    /// Says something beside the result; `--json` has it in the result.
+    package func note(_ text: String) {
+        if !isJSON { StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(text))\n".utf8)) }
+    }
+
+    /// Names what is being worked on, for people who watch.
+    package func heading(_ text: String) {
+        if StandardFiles.errorIsTerminal { note(text) }
+    }
+
+    package func help(_ text: String) {
+        // A help text that nobody reads is nobody's trouble.
+        try? line(Array(text.utf8))
+    }
+
+    package func failed(_ failure: Failure) {
+        guard isJSON else {
+            return StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(failure.message))\n".utf8))
+        }
+        let members: [(name: String, value: JSONText)] = [
+            ("code", .string(failure.code)), ("message", .string(failure.message)),
+            ("exit", .int(Int(failure.exit.rawValue))),
+        ]
+        let json = enveloped(("error", .object(members + failure.details)))
+        StandardFiles.writeError(json.bytes + [UInt8(ascii: "\n")])
+    }
+
+    private func envelope(_ member: (name: String, value: JSONText)) throws { try line(enveloped(member).bytes) }
+
+    private func enveloped(_ member: (name: String, value: JSONText)) -> JSONText {
+        .object([(tool.name, .int(tool.version)), ("command", .string(command)), member])
+    }
+
+    private func line(_ bytes: [UInt8]) throws {
+        guard !bytes.isEmpty else { return }
+        try StandardFiles.writeOutput(bytes + [UInt8(ascii: "\n")])
+    }
+
+    /// Text that may come from files and servers, as one line without control characters.
+    package static func oneLine(_ text: String) -> String {
+        var line = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            let isControl = scalar.properties.generalCategory == .control
+            if isControl && line.last == " " { continue }
+            line.append(isControl ? " " : scalar)
+        }
+        return String(line)
+    }
+}

@@ -1,0 +1,66 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The files that every process is given.
+package enum StandardFiles {
+    /// Whoever read from standard output has gone.
+    struct Closed: Error {}
+
+    /// Gets the process ready to write to them.
+    ///
+    /// A reader that goes away is an error of the write and not a signal. And where the caller closed one of them, it
+    /// is opened to nowhere: otherwise the next file to be opened, such as the store's own, would get its number, and
+    /// what is printed would be written into it.
+    package static func prepare() {
+        signal(SIGPIPE, SIG_IGN)
+        for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
+            // Opening takes the lowest free number, which is this one: those below it are open by now.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_RDONLY : O_WRONLY)
+        }
+    }
+
+    static func writeOutput(_ bytes: [UInt8]) throws {
+        switch write(bytes, to: STDOUT_FILENO) {
+        case 0: return
+        case EPIPE: throw Closed()
+        case let status:
+            throw Failure(.output, .failure, "standard output cannot be written: \(String(cString: strerror(status)))")
+        }
+    }
+
+    /// Writes to standard error. Where that fails there is nobody left to tell.
+    static func writeError(_ bytes: [UInt8]) { _ = write(bytes, to: STDERR_FILENO) }
+
+    package static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// - Returns: Zero, or the `errno`.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
+        bytes.withUnsafeBytes { buffer in
+            var offset = 0
+            while offset < buffer.count {
+                let rest = UnsafeRawBufferPointer(rebasing: buffer[offset...])
+                #if canImport(Darwin)
+                let written = Darwin.write(descriptor, rest.baseAddress, rest.count)
+                #elseif canImport(Glibc)
+                let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                #else
+                let written = Musl.write(descriptor, rest.baseAddress, rest.count)
+                #endif
+                if written >= 0 {
+                    offset += written
+                } else if errno == EAGAIN {
+                    var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    _ = poll(&waiting, 1, 1_000)
+                } else if errno != EINTR {
+                    return errno
+                }
+            }
+            return 0
+        }
+    }
+}

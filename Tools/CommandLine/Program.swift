@@ -1,0 +1,57 @@
+package import ArgumentParser
+
+/// One run of a tool, from its arguments to its exit status.
+package enum Program {
+    /// - Parameter root: What the tool's verbs are verbs of.
+    package static func run<Root: ParsableCommand>(
+        _ root: Root.Type, as tool: Output.Tool, _ arguments: [String]
+    ) async -> ExitStatus {
+        var output = Output(
+            tool: tool, command: tool.name, isJSON: arguments.prefix { $0 != "--" }.contains("--json"))
+        do {
+            let verb = try parse(root, arguments)
+            output = Output(tool: tool, command: type(of: verb).name, isJSON: verb.store.json)
+            try await verb.perform(output)
+            return .success
+        } catch let closed as StandardFiles.Closed {
+            // Whoever read the output has seen enough.
+            _ = closed
+            return .success
+        } catch let end as Ended {
+            return end.status
+        } catch let request as HelpRequest {
+            output.help(request.text)
+            return .success
+        } catch {
+            let failure = Failure(error)
+            output.failed(failure)
+            return failure.exit
+        }
+    }
+
+    private static func parse<Root: ParsableCommand>(_ root: Root.Type, _ arguments: [String]) throws -> any Verb {
+        do {
+            var parsed = try root.parseAsRoot(arguments)
+            if let verb = parsed as? any Verb { return verb }
+            // The tool by itself and its help command are no verbs: running them throws the help.
+            try parsed.run()
+            throw HelpRequest(text: root.helpMessage())
+        } catch let request as HelpRequest { throw request } catch {
+            guard !root.exitCode(for: error).isSuccess else {
+                throw HelpRequest(text: root.fullMessage(for: error))
+            }
+            throw Failure(usage: root.message(for: error))
+        }
+    }
+}
+
+/// Thrown by a verb that has printed its result, where that result is not a success.
+package struct Ended: Error {
+    package var status: ExitStatus
+    package init(_ status: ExitStatus) { self.status = status }
+}
+
+/// What `--help` asks for.
+struct HelpRequest: Error {
+    var text: String
+}

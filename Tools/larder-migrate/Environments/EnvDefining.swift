@@ -1,0 +1,141 @@
+import ArgumentParser
+import Foundation
+import Larder
+import LarderCommandLine
+import LarderOperations
+
+struct EnvAdd: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Makes an environment known, or changes what is known of it.",
+        discussion: """
+            It is read from a file of Larder's own, awsconfiguration.json, amplifyconfiguration.json or \
+            amplify_outputs.json by --from, or said by --url. A name that is another backend's is refused, unless \
+            --succeeds names itself. Secrets in the file are not kept.
+            """)
+    static let name = "env add"
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var lock: LockOptions
+    @OptionGroup var confirmation: Confirmation
+    @Option(help: ArgumentHelp("A configuration file.", valueName: "file"))
+    var from: String?
+    @Option(help: ArgumentHelp("Which GraphQL API of the file, where it has several.", valueName: "name"))
+    var api: String?
+    @Option(help: ArgumentHelp("Where the API is, without a file.", valueName: "url"))
+    var url: String?
+    @Option(help: ArgumentHelp("The API's region, beside --url.", valueName: "region"))
+    var region: String?
+    @Option(help: ArgumentHelp("The environment whose data becomes this one's.", valueName: "name"))
+    var succeeds: String?
+    @Flag(name: .customLong("succeeds-unnamed"), help: "The data of a program that named no environment becomes its.")
+    var succeedsUnnamed = false
+    @Flag(name: .customLong("protected"), help: "Destructive commands want its name repeated.")
+    var isProtected = false
+    @ArgumentParser.Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+    var environment: String
+
+    func validate() throws {
+        guard (from == nil) != (url == nil) else { throw ValidationError("Give either --from or --url.") }
+        guard api == nil || from != nil else { throw ValidationError("--api goes with --from.") }
+        guard region == nil || url != nil else { throw ValidationError("--region goes with --url.") }
+        guard succeeds == nil || !succeedsUnnamed else {
+            throw ValidationError("Give either --succeeds or --succeeds-unnamed.")
+        }
+    }
+
+    func perform(_ output: Output) async throws {
+        try BackendEnvironment.validate(name: environment)
+        let draft = try definition().draft
+        let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
+        try store.requireConfirmed(confirmation, of: environment, to: "change it", output)
+        if !store.hasDatabase {
+            // Makes it, with all its tables.
+            var options = OperationsDatabase.Options()
+            options.busyTimeout = store.options.lockDeadline
+            try OperationsDatabase(folder: store.url, options: options).close()
+        }
+        try await store.withLock(for: "env add") { _ in
+            try await store.withDatabase(.writing) { try await $0.environments.put(draft, now: Date()) }
+        }
+        try output.result(
+            .object([("name", .string(draft.name)), ("isProtected", .boolean(draft.isProtected))]),
+            text: "added \(draft.name)")
+    }
+
+    private func definition() throws -> BackendEnvironment {
+        var found: BackendEnvironment
+        if let from {
+            found = try BackendEnvironment.read(contentsOf: URL(filePath: from), name: environment, api: api)
+        } else {
+            guard let url, let place = URL(string: url) else { throw Failure(usage: "the URL \(url ?? "") is none") }
+            found = BackendEnvironment(name: environment, api: .init(url: place, region: region))
+        }
+        if let succeeds { found.predecessor = .environment(succeeds) }
+        if succeedsUnnamed { found.predecessor = .unnamed }
+        if isProtected { found.isProtected = true }
+        return found
+    }
+}
+
+struct EnvRemove: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Forgets where a backend is. Refused where the store has data of it.",
+        discussion: "env forget destroys the data as well.")
+    static let name = "env remove"
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var lock: LockOptions
+    @OptionGroup var confirmation: Confirmation
+    @ArgumentParser.Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+    var environment: String
+
+    func perform(_ output: Output) async throws {
+        let store = try MigratedStore(store, timeout: lock.duration(), output)
+        try store.requireConfirmed(confirmation, of: environment, to: "remove it", output)
+        try await store.withLock(for: "env remove") { _ in
+            try await store.withDatabase(.writing) { try await $0.environments.remove(environment) }
+        }
+        try output.result(.object([("name", .string(environment))]), text: "removed \(environment)")
+    }
+}
+
+struct EnvForget: Verb {
+    static let configuration = CommandConfiguration(
+        commandName: "forget", abstract: "Destroys all that the store has of an environment. Wants --confirm NAME.",
+        discussion: """
+            Keys first, then caches, then mutations, watchers and the rest. The current one is refused, and so is one \
+            whose mutations have not reached the server, unless --discard says that they may be lost. Backups keep \
+            what they have.
+            """)
+    static let name = "env forget"
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var lock: LockOptions
+    @OptionGroup var confirmation: Confirmation
+    @Flag(help: "Mutations that have not reached the server are lost.")
+    var discard = false
+    @ArgumentParser.Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+    var environment: String
+
+    func perform(_ output: Output) async throws {
+        let store = try MigratedStore(store, timeout: lock.duration(), output)
+        guard confirmation.name == environment else {
+            throw Failure(
+                .notConfirmed, .refused, "forgetting destroys data; say --confirm \(environment)",
+                details: [("environment", .string(environment))])
+        }
+        output.note("environment \(environment)")
+        let report = try await store.withLock(for: "env forget") { lock in
+            try await store.withDatabase(.writing) { database in
+                try await EnvironmentForgetting.forget(
+                    environment, in: store.url, database, discarding: discard, holding: lock, options: store.options)
+            }
+        }
+        try output.result(
+            .object([
+                ("name", .string(environment)), ("partitions", .strings(report.partitions)),
+                ("mutations", .int(report.mutations)),
+            ]),
+            text: "forgot \(environment), \(report.partitions.count) partitions and \(report.mutations) mutations")
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Larder
+import LarderCommandLine
+import LarderOperations
+
+/// The folder that `--store` names, which must hold a store.
+struct MigratedStore {
+    let url: URL
+    let options: Store.Options
+
+    /// - Parameter mayBeNew: Whether the folder may be empty, or missing.
+    init(
+        _ store: StoreOptions, timeout: Duration = .seconds(5), mayBeNew: Bool = false, _ output: Output
+    ) throws(Failure) {
+        url = try store.url()
+        var options = Store.Options()
+        options.label = "larder-migrate"
+        options.lockDeadline = timeout
+        options.silence()
+        self.options = options
+        var isFolder: ObjCBool = false
+        let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
+        guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
+        if mayBeNew {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+            let own = ["records", "schemas", "locks", "transfers"]
+            guard hasDatabase || names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
+                throw Failure(
+                    .notAStore, .refused,
+                    "\(url.path) holds something else than a store; name a new folder, or an empty one")
+            }
+            return
+        }
+        guard exists else { throw Failure(.noStore, .failure, "there is no store at \(url.path)") }
+        guard hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty else {
+            // What may not be looked into only looks as if nothing were there.
+            guard access(url.path, R_OK | X_OK) == 0 else {
+                throw Failure(OperationsError(
+                    .notWritable, "the store \(url.path) may not be read; give this user access to the folder"))
+            }
+            throw Failure(.noStore, .failure, "\(url.path) holds no store")
+        }
+    }
+
+    var hasDatabase: Bool {
+        ["", "-wal"].contains {
+            FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path + $0)
+        }
+    }
+
+    /// For people; nothing where it cannot be told, which whatever is done next tells better.
+    private func currentEnvironment() -> String {
+        let current = try? withEnvironments { table in
+            try table.current()?.partition?.environment.flatMap { try table.find($0) }
+        }
+        guard let environment = current ?? nil else { return "" }
+        return ", environment \(environment.name)\(environment.isProtected ? ", protected" : "")"
+    }
+
+    func status() throws -> StoreStatus { try StoreStatus(of: url, options: options) }
+
+    /// Runs `body` while nobody else changes the store's schema, its formats or all of its content.
+    func withLock<Result>(
+        for verb: String, _ body: (MigrationLock) async throws -> Result
+    ) async throws -> Result {
+        let lock = try MigrationLock.take(in: url, for: "larder-migrate \(verb)", within: options.lockDeadline)
+        defer { lock.release() }
+        return try await body(lock)
+    }
+
+    enum Access { case reading, writing }
+
+    /// Runs `body` with the database, which must have all migrations: opening for writing would apply those that it
+    /// lacks, without a backup.
+    func withDatabase<Result>(
+        _ access: Access, _ body: (OperationsDatabase) async throws -> Result
+    ) async throws -> Result {
+        guard hasDatabase else {
+            throw OperationsError(
+                .missing, "nothing was ever to be kept in this store: it has no larder.sqlite, and no environments")
+        }
+        var options = OperationsDatabase.Options()
+        options.isReadOnly = access == .reading
+        options.busyTimeout = self.options.lockDeadline
+        options.schema = .asItIs
+        let database = try OperationsDatabase(folder: url, options: options)
+        do {
+            if let pending = try database.schemaStatus().pending.first {
+                throw OperationsError(
+                    .pending, "migration \(pending.label) is yet to be applied; larder-migrate up does it")
+            }
+            let result = try await body(database)
+            try database.close()
+            return result
+        } catch {
+            // What failed first is what is told.
+            try? database.close()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Foundation
+import Larder
+import LarderCommandLine
+import LarderOperations
+
+struct Restore: Verb {
+    static let configuration = CommandConfiguration(
+        abstract: "Brings a backup back, while programs go on using the store.",
+        discussion: """
+            What is there is backed up first. Caches become what they were. Of larder.sqlite comes back what the store \
+            has lost; what has happened since stays: mutations that were queued, answered or settled, the current \
+            environment, credentials and sessions. A mutation that was settled since is not sent again. A backup of \
+            another store is refused; into a new or empty folder any is restored whole.
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var backup: BackupOptions
+    @OptionGroup var lock: LockOptions
+    @OptionGroup var confirmation: Confirmation
+    @ArgumentParser.Argument(help: ArgumentHelp("The backup: a folder with a manifest.json.", valueName: "backup"))
+    var folder: String
+
+    func perform(_ output: Output) async throws {
+        let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
+        let backup = try StoreBackup(at: URL(filePath: folder))
+        try store.requireConfirmed(confirmation, to: "restore a backup", output)
+        let report = try await store.withLock(for: "restore") { lock in
+            try StoreRestoration.bringBack(
+                backup, to: store.url, backingUpInto: self.backup.folder(of: store.url), holding: lock,
+                options: store.options)
+        }
+        for name in report.database?.leftOut ?? [] {
+            output.note("the partition \(name) was forgotten since, and is left out")
+        }
+        try output.result(report.json, text: report.text)
+    }
+}
+
+extension StoreRestoration.Report {
+    fileprivate var json: JSONText {
+        var members: [(name: String, value: JSONText)] = [
+            ("backup", backup.map { .string($0.path) } ?? .null), ("caches", .strings(caches)),
+        ]
+        if let database {
+            members.append(("mutations", .object([
+                ("restored", .int(database.mutations)), ("settledSince", .int(database.settledSince)),
+                ("kept", .int(database.kept)),
+            ])))
+            members.append(("partitions", .int(database.partitions)))
+            members.append(("leftOut", .strings(database.leftOut)))
+        }
+        return .object(members)
+    }
+
+    fileprivate var text: String {
+        var lines = ["restored \(caches.count) caches"]
+        if let database {
+            lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
+            if database.settledSince > 0 {
+                lines.append("\(database.settledSince) mutations were settled since, and are not sent again")
+            }
+            if database.kept > 0 { lines.append("\(database.kept) mutations stay as they are") }
+        }
+        if let backup { lines.append("what was there is in \(backup.path)") }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,15 @@
+import Foundation
+import LarderCommandLine
+
+extension Failure.Code {
+    /// The object is not in the cache.
+    static let unknownObject = Failure.Code(rawValue: "command.unknownObject")
+    /// No mutation of this id is known.
+    static let unknownMutation = Failure.Code(rawValue: "command.unknownMutation")
+}
+
+extension Failure {
+    static func unknownMutation(_ id: UUID) -> Failure {
+        Failure(.unknownMutation, .miss, "there is no mutation \(id.text), or its outcome was forgotten")
+    }
+}

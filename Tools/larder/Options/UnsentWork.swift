@@ -1,6 +1,0 @@
-import ArgumentParser
-
-/// What becomes of mutations that the server may not have.
-enum UnsentWork: String, ExpressibleByArgument, CaseIterable {
-    case refuse, keep, discard
-}
