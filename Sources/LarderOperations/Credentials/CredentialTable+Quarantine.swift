@@ -79,7 +79,7 @@ extension CredentialTable {
         }
     }
 
-    private static func put(
+    static func put(
         _ kind: String, _ identity: String, _ sealed: [UInt8], _ reason: String, of owner: Int64,
         named partition: String, _ now: Date, _ db: Database
     ) throws -> QuarantinedCredential {

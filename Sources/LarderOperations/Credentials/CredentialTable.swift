@@ -37,18 +37,22 @@ package struct CredentialTable: Sendable {
     ///
     /// - Parameters:
     ///   - key: What they are sealed with, which must still be the partition's.
+    ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
-        expecting expected: [SealedCredential]? = nil, session change: @escaping SessionChange
+        making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
+        session change: @escaping SessionChange
     ) async throws(OperationsError) -> Outcome {
         try await database.write { db in
             let owner = try db.partition(making: partition)
+            let known = try Self.key(of: owner, named: partition, db)
             // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
-            guard try Self.key(of: owner, named: partition, db)?.created == key.created else { return .otherKey }
+            guard making.map({ known == $0.old }) ?? (known?.created == key.created) else { return .otherKey }
             if let expected, try Self.credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) {
                 return .changed
             }
+            if let making { try Self.make(key, making, of: owner, db) }
             let kinds = Set(credentials.map(\.kind))
             for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {
                 try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])

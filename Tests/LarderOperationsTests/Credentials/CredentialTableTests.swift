@@ -26,8 +26,12 @@ struct CredentialTableTests {
             #expect(outcome == .otherKey)
             let nothing = try table.snapshot(of: app)
             #expect(nothing == CredentialSnapshot())
-            let kept = [try await table.keep(key()), try await table.keep(key(at: after(1)))]
-            #expect(kept == [key(), key()])
+            outcome = try await table.replace(
+                in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+            #expect(outcome == .stored)
+            outcome = try await table.replace(
+                in: app, with: [b], key: key(at: after(1)), making: .init(now: noon), session: signedIn)
+            #expect(outcome == .otherKey)
             outcome = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
             #expect(outcome == .stored)
             let first = try table.snapshot(of: app)
@@ -44,13 +48,34 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("A key that opens nothing any more gives way with all it has sealed, or not at all")
+    func replacedKey() async throws {
+        try await withOperations { (database) throws in
+            let table = database.credentials
+            let (a, new) = (credential("a"), credential("new"))
+            _ = try await table.replace(in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+            let making = CredentialTable.KeyMaking(replacing: key(at: after(9)), reason: "gone", now: noon)
+            var outcome = try await table.replace(
+                in: app, with: [new], key: key(at: after(1)), making: making, session: signedIn)
+            #expect(outcome == .otherKey)
+            #expect(try table.snapshot(of: app).credentials == [a])
+            outcome = try await table.replace(
+                in: app, with: [new], key: key(at: after(1)),
+                making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+            #expect(outcome == .stored)
+            let snapshot = try table.snapshot(of: app)
+            #expect(snapshot.credentials == [new] && snapshot.key == key(at: after(1)))
+            #expect(try table.quarantined().map(\.kind) == ["userPool", "partitionKey"])
+        }
+    }
+
     @Test("What was replaced since it was read is not put into quarantine")
     func quarantine() async throws {
         try await withOperations { (database) throws in
             let table = database.credentials
-            _ = try await table.keep(key())
             let (a, b) = (credential("a"), credential("b", "cloud"))
-            _ = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
+            _ = try await table.replace(
+                in: app, with: [a, b], key: key(), making: .init(now: noon), session: signedIn)
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
@@ -69,8 +94,8 @@ struct CredentialTableTests {
     func session() async throws {
         try await withOperations { (database) throws in
             let table = database.credentials
-            _ = try await table.keep(key())
-            _ = try await table.replace(in: app, with: [credential("a")], key: key(), session: signedIn)
+            _ = try await table.replace(
+                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
             let out: SessionChange = { _ in StoredSession(state: "signedOut", reason: "so", changed: after(1)) }
             #expect(try await table.changeSession(of: app, expecting: [credential("b")], out)?.state == "signedIn")
             #expect(try await table.changeSession(of: app, expecting: [credential("a")], out)?.state == "signedOut")
@@ -82,8 +107,10 @@ struct CredentialTableTests {
         try await withOperations { (database) throws in
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
-            _ = try await table.keep(
-                StoredPartitionKey(partition: app, sealedWith: "k1", sealed: secret, created: noon))
+            _ = try await table.replace(
+                in: app, with: [], key: StoredPartitionKey(
+                    partition: app, sealedWith: "k1", sealed: secret, created: noon),
+                making: .init(now: noon), session: signedIn)
             func isThere() throws -> Bool {
                 let files = [database.file.path, database.file.path + "-wal"]
                 return try files.contains { try Data(contentsOf: URL(filePath: $0)).range(of: Data(secret.prefix(500))) != nil }

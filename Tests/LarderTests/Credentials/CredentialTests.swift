@@ -188,6 +188,21 @@ struct CredentialTests {
         }
     }
 
+    @Test("Whoever cannot be signed in, since no new key can be made either, has lost nothing")
+    func signInWithoutKey() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            let before = try bench.snapshot()
+            let nothing = EnvironmentKeyProvider { [:] }
+            await #expect(throws: LarderError.self) {
+                try await bench.session(keys: nothing).signIn(Self.secret, deadline: soon)
+            }
+            #expect(try bench.snapshot() == before)
+            #expect(try bench.session().status().quarantined == [])
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
     @Test("Two sessions that make the key of a new partition at once agree on one")
     func race() async throws {
         for _ in 0..<5 {
