@@ -88,6 +88,7 @@ final class CredentialVault: Sendable {
     ///
     /// - Parameter expected: What must be there; nil for whatever is.
     /// - Returns: False where something else is there than was expected.
+    /// - Throws: `.sessionState` where nothing is expected and the change has no session for what is given.
     func store(
         _ credentials: Credentials, expecting expected: [SealedCredential]? = nil,
         until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
@@ -101,6 +102,9 @@ final class CredentialVault: Sendable {
             switch outcome {
             case .stored: return true
             case .changed: return false
+            case .refused:
+                throw LarderError(
+                    .sessionState, "another session has begun meanwhile; sign out before a guest takes over")
             case .otherKey:
                 // It was destroyed or replaced meanwhile.
                 if expected != nil { return false }

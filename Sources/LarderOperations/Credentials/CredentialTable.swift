@@ -14,6 +14,8 @@ package struct CredentialTable: Sendable {
         case changed
         /// The partition has no key, or another than the one that sealed them; nothing was changed.
         case otherKey
+        /// Nothing was expected, so that a session is to begin, and it may not: the change has none; nothing was changed.
+        case refused
     }
 
     /// What a partition has, at one moment.
@@ -39,6 +41,7 @@ package struct CredentialTable: Sendable {
     ///   - key: What they are sealed with, which must still be the partition's.
     ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
+    ///   - change: What becomes of the session; must not be nil where nothing is expected.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
         making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
@@ -52,6 +55,8 @@ package struct CredentialTable: Sendable {
             if let expected, try Self.credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) {
                 return .changed
             }
+            let session = change(try Self.session(of: owner, db))
+            if expected == nil, session == nil { return .refused }
             if let making { try Self.make(key, making, of: owner, db) }
             let kinds = Set(credentials.map(\.kind))
             for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {
@@ -67,7 +72,7 @@ package struct CredentialTable: Sendable {
                     """,
                     [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
             }
-            try Self.apply(change, to: owner, db)
+            if let session { try Self.put(session, to: owner, db) }
             return .stored
         }
     }
@@ -100,7 +105,10 @@ package struct CredentialTable: Sendable {
     }
 
     static func apply(_ change: SessionChange, to owner: Int64, _ db: Database) throws {
-        guard let new = change(try session(of: owner, db)) else { return }
+        if let new = change(try session(of: owner, db)) { try put(new, to: owner, db) }
+    }
+
+    private static func put(_ new: StoredSession, to owner: Int64, _ db: Database) throws {
         try db.run(
             "INSERT OR REPLACE INTO session (partition, state, reason, changed) VALUES (?, ?, ?, ?)",
             [owner, new.state, new.reason, new.changed.milliseconds])

@@ -357,6 +357,38 @@ struct SessionTests {
         }
     }
 
+    @Test("A guest whose key comes late takes nobody's place who has signed in meanwhile")
+    func lateGuest() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            _ = try await session.signOut(deadline: soon)
+            let slow = InMemoryKeyProvider(try await bench.keys.keys(deadline: soon), behaviour: .hanging)
+            let late = bench.session(keys: slow)
+            let guest = try #require(try await bench.provider.guestCredentials(deadline: soon))
+            let accepting = Task { try await late.accept(guest, as: .guest, deadline: soon) }
+            try await eventually { slow.reads == 1 }
+            let mine = bench.provider.signIn("bob")
+            try await session.signIn(mine, deadline: soon)
+            slow.behaviour = .ready
+            await expectCode(.sessionState) { try await accepting.value }
+            #expect(session.state == .signedIn)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
+    @Test("A guest may be given other credentials")
+    func guestAgain() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(deadline: soon))
+            let first = try await session.credentials(deadline: soon)
+            #expect(try await session.continueAsGuest(deadline: soon))
+            #expect(try await session.credentials(deadline: soon) != first)
+            #expect(session.state == .guest)
+        }
+    }
+
     @Test("New credentials that cannot be stored are given to nobody, and stored when they can be")
     func unsaved() async throws {
         try await withSessions { bench in
