@@ -120,7 +120,9 @@ final class CredentialVault: Sendable {
         _ credentials: Credentials, expecting expected: [SealedCredential], until deadline: ContinuousClock.Instant,
         session change: @escaping SessionChange
     ) async throws(LarderError) -> CredentialTable.Outcome {
-        guard let stored = try snapshot().key else { return .otherKey }
+        let snapshot = try snapshot()
+        guard snapshot.isKnown else { throw LarderError(OperationsError.forgotten(partition)) }
+        guard let stored = snapshot.key else { return .otherKey }
         let key: PartitionKey
         do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch { throw LarderError(error) }
         return try await write(credentials, with: key, expecting: expected, session: change)

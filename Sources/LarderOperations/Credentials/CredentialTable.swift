@@ -23,6 +23,7 @@ package struct CredentialTable: Sendable {
         try database.read { db in
             var snapshot = CredentialSnapshot()
             guard let owner = try db.partition(partition) else { return snapshot }
+            snapshot.isKnown = true
             snapshot.key = try Self.key(of: owner, named: partition, db)
             snapshot.credentials = try Self.credentials(of: owner, db)
             snapshot.session = try Self.session(of: owner, db)
@@ -42,13 +43,14 @@ package struct CredentialTable: Sendable {
     ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
     ///   - change: What becomes of the session; must not be nil where nothing is expected.
+    /// - Throws: `.unknownPartition` where it was forgotten.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
         making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
         session change: @escaping SessionChange
     ) async throws(OperationsError) -> Outcome {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
             let known = try Self.key(of: owner, named: partition, db)
             // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
             guard making.map({ known == $0.old }) ?? (known?.created == key.created) else { return .otherKey }
@@ -81,12 +83,13 @@ package struct CredentialTable: Sendable {
     ///
     /// - Parameter expected: The credentials that must be there; nil for whatever is.
     /// - Returns: What it is now.
+    /// - Throws: `.unknownPartition` where the partition was forgotten.
     @discardableResult
     package func changeSession(
         of partition: String, expecting expected: [SealedCredential]? = nil, _ change: @escaping SessionChange
     ) async throws(OperationsError) -> StoredSession? {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
             let isExpected = try expected.map { try Self.credentials(of: owner, db).map(\.sealed) == $0.map(\.sealed) }
             if isExpected ?? true { try Self.apply(change, to: owner, db) }
             return try Self.session(of: owner, db)
@@ -94,11 +97,13 @@ package struct CredentialTable: Sendable {
     }
 
     /// Destroys a partition's credentials. What is in quarantine stays.
+    ///
+    /// - Throws: `.unknownPartition` where the partition was forgotten.
     package func forget(
         in partition: String, session change: @escaping SessionChange
     ) async throws(OperationsError) {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
             try db.run("DELETE FROM credential WHERE partition = ?", [owner])
             try Self.apply(change, to: owner, db)
         }

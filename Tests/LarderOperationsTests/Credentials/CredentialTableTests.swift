@@ -14,18 +14,26 @@ struct CredentialTableTests {
         SealedCredential(kind: kind, identity: "i", sealed: Array(text.utf8), created: noon, updated: noon)
     }
 
+    /// A database that knows the partition.
+    private func withPartition(_ body: (OperationsDatabase) async throws -> Void) async throws {
+        try await withOperations { (database) throws in
+            _ = try await database.watchers.put("w", in: app, document: "{ a }", now: noon)
+            try await body(database)
+        }
+    }
+
     private func signedIn(_: StoredSession?) -> StoredSession? { StoredSession(state: "signedIn", changed: noon) }
 
     @Test("Credentials and session are replaced in one, where key and rows are those that were expected")
     func replace() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let same: SessionChange = { _ in nil }
             let (a, b, new) = (credential("a"), credential("b", "cloud"), credential("c"))
             var outcome = try await table.replace(in: app, with: [a], key: key(), session: signedIn)
             #expect(outcome == .otherKey)
             let nothing = try table.snapshot(of: app)
-            #expect(nothing == CredentialSnapshot())
+            #expect(nothing.key == nil && nothing.credentials == [] && nothing.session == nil)
             outcome = try await table.replace(
                 in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
             #expect(outcome == .stored)
@@ -50,7 +58,7 @@ struct CredentialTableTests {
 
     @Test("A key that opens nothing any more gives way with all it has sealed, or not at all")
     func replacedKey() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let (a, new) = (credential("a"), credential("new"))
             _ = try await table.replace(in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
@@ -69,9 +77,25 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("Nothing is written for a partition that there is not, and only that of no environment is made")
+    func unknown() async throws {
+        try await withOperations { (database) throws in
+            let table = database.credentials
+            await expectFailure(.unknownPartition) {
+                _ = try await table.replace(
+                    in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+            }
+            await expectFailure(.unknownPartition) { _ = try await table.changeSession(of: app, signedIn) }
+            await expectFailure(.unknownPartition) { try await table.forget(in: app, session: signedIn) }
+            #expect(try database.environments.partitions() == [])
+            _ = try await table.changeSession(of: "main", signedIn)
+            #expect(try database.environments.partitions().map(\.name) == ["main"])
+        }
+    }
+
     @Test("What was replaced since it was read is not put into quarantine")
     func quarantine() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let (a, b) = (credential("a"), credential("b", "cloud"))
             _ = try await table.replace(
@@ -92,7 +116,7 @@ struct CredentialTableTests {
 
     @Test("The session is changed only beside the credentials that were expected")
     func session() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             _ = try await table.replace(
                 in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
@@ -104,7 +128,7 @@ struct CredentialTableTests {
 
     @Test("What is deleted is overwritten, in the file and in the log, as soon as nobody reads an older state")
     func overwritten() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
             _ = try await table.replace(

@@ -40,6 +40,7 @@ struct CredentialTests {
             #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
             var guest = Self.secret
             guest.userPool = nil
+            try await bench.makePartitions("other")
             try await bench.session("other").accept(guest, as: .guest, deadline: soon)
             let other = try OperationsDatabase(folder: bench.folder)
             #expect(try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
@@ -239,6 +240,7 @@ struct CredentialTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(Self.secret, deadline: soon)
+            try await bench.makePartitions("guest")
             try await bench.session("guest").accept(Credentials(cloud: Self.secret.cloud), as: .guest, deadline: soon)
             let files = try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path)
             #expect(files.contains("larder.sqlite-wal"))

@@ -62,6 +62,7 @@ struct QuarantineTests {
             var (mine, theirs) = (bench.provider.signIn("ada"), bench.provider.signIn("bob"))
             (mine.cloud, theirs.cloud) = (nil, nil)
             try await session.signIn(mine, deadline: soon)
+            try await bench.makePartitions("other")
             try await bench.session("other").signIn(theirs, deadline: soon)
             // The other has a key, and is to have the first's credentials.
             try await bench.database.credentials.forget(in: "other") { _ in nil }

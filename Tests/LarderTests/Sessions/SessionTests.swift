@@ -297,6 +297,26 @@ struct SessionTests {
         }
     }
 
+    @Test("A refresh whose answer comes after its partition was forgotten brings nothing back")
+    func lateAnswerAfterForgetting() async throws {
+        try await withSessions { bench in
+            try await bench.makePartitions("a")
+            let session = bench.session("a")
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(deadline: soon) }
+            try await eventually { bench.provider.attempts == 1 }
+            try await bench.database.environments.forget(partition: "a", losingUnsent: true, until: soon)
+            bench.provider.behaviour = .ready
+            let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
+            await expectCode(unknown) { _ = try await refresh.value }
+            await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            await expectCode(unknown) { _ = try await session.signOut(deadline: soon) }
+            #expect(try bench.database.environments.partitions() == [])
+        }
+    }
+
     @Test("Signing out forgets the credentials, says what is pending, and works offline")
     func signOut() async throws {
         try await withSessions { bench in
@@ -420,7 +440,7 @@ struct SessionTests {
 
 /// Keeps everybody from writing until it is told otherwise.
 private func hold(_ database: OperationsDatabase, _ held: Flag, _ free: Flag) async throws {
-    _ = try await database.credentials.changeSession(of: "blocker") { _ in
+    _ = try await database.credentials.changeSession(of: "main") { _ in
         held.set()
         while !free.isSet { usleep(1000) }
         return nil
