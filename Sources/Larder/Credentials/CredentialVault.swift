@@ -70,7 +70,8 @@ final class CredentialVault: Sendable {
         if !database.options.isReadOnly, !found.suspects.isEmpty {
             let suspects = found.suspects
             do throws(OperationsError) {
-                _ = try await table.quarantine(suspects, key: damagedKey, in: partition, now: now(), session: lost)
+                _ = try await table.quarantine(
+                    suspects, key: damagedKey, in: partition, of: identity, now: now(), session: lost)
             } catch { throw LarderError(error) }
         }
         return found

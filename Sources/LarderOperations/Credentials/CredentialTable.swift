@@ -43,7 +43,8 @@ package struct CredentialTable: Sendable {
     ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
     ///   - change: What becomes of the session; must not be nil where nothing is expected.
-    /// - Throws: `.unknownPartition` where it was forgotten.
+    /// - Throws: `.unknownPartition` where it was forgotten; `.parked` where they were issued under another identity than
+    ///   that of the partition's environment.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
         making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
@@ -59,6 +60,7 @@ package struct CredentialTable: Sendable {
             }
             let session = change(try Self.session(of: owner, db))
             if expected == nil, session == nil { return .refused }
+            for new in credentials { try db.requireIdentity(new.identity, of: owner, named: partition) }
             if let making { try Self.make(key, making, of: owner, db) }
             let kinds = Set(credentials.map(\.kind))
             for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {

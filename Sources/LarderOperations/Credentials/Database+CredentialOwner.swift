@@ -12,6 +12,20 @@ extension Database {
         guard let known = try partition(name) else { throw OperationsError.forgotten(name) }
         return known
     }
+
+    /// Refuses whoever works with an environment as it was before its users were signed in by another pool: what is
+    /// there is good for others.
+    ///
+    /// - Parameter identity: The fingerprint of identity that the caller has of the partition's environment.
+    /// - Throws: `.parked`.
+    func requireIdentity(_ identity: String, of owner: Int64, named name: String) throws {
+        let stored = try row(
+            "SELECT e.identity FROM partition p JOIN environment e ON e.id = p.environment WHERE p.id = ?", [owner]
+        ) { row in try row.text(0) }
+        guard let stored, stored != identity else { return }
+        throw OperationsError(
+            .parked, "the users of partition \(name) are signed in by another pool since; ask the store for it again")
+    }
 }
 
 extension CredentialTable {

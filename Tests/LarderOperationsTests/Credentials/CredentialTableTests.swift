@@ -103,10 +103,10 @@ struct CredentialTableTests {
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
-                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, now: noon, session: lost)
+                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon, session: lost)
             #expect(moved.map(\.kind) == ["cloud"])
             #expect(try table.session(of: app)?.state == "signedIn")
-            _ = try await table.quarantine([.init(a, reason: "damaged")], in: app, now: noon, session: lost)
+            _ = try await table.quarantine([.init(a, reason: "damaged")], in: app, of: "i", now: noon, session: lost)
             #expect(try table.session(of: app)?.state == "signedOut")
             #expect(try table.quarantined().map(\.reason) == ["foreign", "damaged"])
             let overview = try #require(try table.overview(of: app).first)

@@ -32,6 +32,33 @@ struct QuarantineTests {
         }
     }
 
+    @Test("Whoever has an environment as it was before its pool was changed moves nothing and signs nobody out")
+    func stale() async throws {
+        try await withSessions { bench in
+            func enter(_ identity: String) async throws {
+                let draft = EnvironmentDraft(
+                    name: "a", definition: Array(#"{"name":"a","identity":"\#(identity)"}"#.utf8),
+                    fingerprints: Fingerprints(identity: identity, data: "d", storage: "s"))
+                try await bench.database.environments.put(draft, now: bench.clock.now)
+            }
+            try await enter(SessionBench.identity)
+            try await bench.database.environments.enter(
+                Destination(environment: .stored("a"), user: .guest, newName: "pa"), leaving: nil, now: bench.clock.now)
+            let old = bench.session("pa")
+            try await old.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await enter("identity-of-b")
+            let (new, mine) = (bench.session("pa", identity: "identity-of-b"), bench.provider.signIn("bob"))
+            try await new.signIn(mine, deadline: soon)
+            let before = try bench.snapshot("pa")
+            await expectCode(.parked) { _ = try await old.storedCredentials(deadline: soon) }
+            await expectCode(.parked) { _ = try await old.credentials(deadline: soon) }
+            await expectCode(.parked) { try await old.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            #expect(try bench.snapshot("pa") == before)
+            #expect(try new.status().quarantined == [])
+            #expect(try await new.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
     @Test("A foreign credential is not waited for, even where the key store never answers")
     func foreignWhileHanging() async throws {
         try await withSessions { bench in
