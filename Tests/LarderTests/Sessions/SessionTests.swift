@@ -121,6 +121,33 @@ struct SessionTests {
         }
     }
 
+    @Test("Within the margin, what is good still is given where nobody can be asked, or nothing can be stored")
+    func withinMarginAlone() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            bench.clock.advance(by: 3600 - 30)
+            let alone = Session(
+                database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
+                provider: nil, locksFolder: bench.locks, options: {
+                    var options = Session.Options()
+                    options.now = { [clock = bench.clock] in clock.now }
+                    return options
+                }())
+            #expect(try await alone.credentials(deadline: soon) == mine)
+            var options = OperationsDatabase.Options()
+            options.isReadOnly = true
+            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            #expect(try await bench.session(database: reader).credentials(deadline: soon) == mine)
+            bench.clock.advance(by: 60)
+            await expectCode(.noIdentityProvider) { _ = try await alone.credentials(deadline: soon) }
+            await expectCode(.init(rawValue: "operations.notWritable")) {
+                _ = try await bench.session(database: reader).credentials(deadline: soon)
+            }
+            try reader.close()
+        }
+    }
+
     @Test("What the server refuses is told by the state, and a sign-in heals it", arguments: [
         (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
         (.refusingFederated, .federatedTokensInvalid),
