@@ -238,6 +238,26 @@ struct SessionTests {
         }
     }
 
+    @Test("A state that cannot be read is told to nobody as unknown")
+    func unreadable() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let session = bench.session(database: other)
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            var before = session.changes.makeAsyncIterator()
+            #expect(try await next(&before, within: .seconds(300)) == .signedIn)
+            try other.close()
+            var after = session.changes.makeAsyncIterator()
+            #expect(try await next(&after, within: .seconds(300)) == .signedIn)
+            let fresh = bench.session(database: other)
+            var never = fresh.changes.makeAsyncIterator()
+            session.close()
+            fresh.close()
+            #expect(try await next(&before, within: .seconds(300)) == nil)
+            #expect(try await next(&never, within: .seconds(300)) == nil)
+        }
+    }
+
     @Test("A refresh goes on when its caller has given up, and its result is stored and used")
     func givenUp() async throws {
         try await withSessions { bench in
