@@ -54,6 +54,8 @@ final class CredentialVault: Sendable {
         for row in snapshot.credentials {
             if let reason = fault(of: row, in: snapshot) { found.suspect(row, reason) } else { found.rows.append(row) }
         }
+        let isUser = SessionStanding(snapshot.session).state != .guest
+        if isUser { found.requireUserPool() }
         if let stored = snapshot.key, !found.rows.isEmpty {
             do throws(KeyError) {
                 found.open(of: owner, with: try await ring.open(stored, until: deadline))
@@ -67,6 +69,7 @@ final class CredentialVault: Sendable {
                 }
             }
         }
+        if isUser { found.requireUserPool() }
         if !database.options.isReadOnly, !found.suspects.isEmpty {
             let suspects = found.suspects
             do throws(OperationsError) {
@@ -212,6 +215,14 @@ final class CredentialVault: Sendable {
 extension CredentialVault.Found {
     fileprivate mutating func suspect(_ row: SealedCredential, _ reason: QuarantineReason) {
         suspects.append(.init(row, reason: reason.rawValue))
+    }
+
+    /// Without the user's tokens what is left belongs to nobody: it would be another's proof in a user's name.
+    fileprivate mutating func requireUserPool() {
+        guard suspects.contains(where: { $0.credential.kind == CredentialKind.userPool.rawValue }) else { return }
+        for row in rows { suspect(row, .incomplete) }
+        rows = []
+        reading = .absent
     }
 
     /// Opens the rows; those that cannot be opened become suspects.

@@ -118,6 +118,23 @@ struct QuarantineTests {
         }
     }
 
+    @Test("A user whose tokens are damaged is not signed in by the rest, also while the key cannot be had", arguments: [
+        (false, "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || zeroblob(200) AS BLOB) WHERE kind = 'userPool'"),
+        (true, "UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'userPool'"),
+    ])
+    func incomplete(isLocked: Bool, _ sql: String) async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try run(sql, bench)
+            if isLocked { bench.keys.behaviour = .locked }
+            let session = bench.session()
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(session.state == .signedOut)
+            #expect(try session.status().quarantined.map(\.kind) == ["userPool", "cloud"])
+            #expect(try session.status().quarantined.map(\.reason) == ["damaged", "incomplete"])
+        }
+    }
+
     @Test("A damaged key of the partition takes its credentials into quarantine, and signing in again works")
     func damagedKey() async throws {
         try await withSessions { bench in
