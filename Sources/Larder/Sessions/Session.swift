@@ -94,8 +94,8 @@ public final class Session: Sendable {
     }
 
     /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and
-    /// not each one between; where it cannot be read now, the one that was read last, if any was. Ends when the partition
-    /// is parked.
+    /// not each one between; where it cannot be read now, the one that was read last, if any was. Ends when the
+    /// partition is parked.
     public var changes: AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
         let number = watching.withLock { watching -> Int? in

@@ -14,7 +14,8 @@ package struct CredentialTable: Sendable {
         case changed
         /// The partition has no key, or another than the one that sealed them; nothing was changed.
         case otherKey
-        /// Nothing was expected, so that a session is to begin, and it may not: the change has none; nothing was changed.
+        /// Nothing was expected, so that a session is to begin, and it may not: the change has none. Nothing was
+        /// changed.
         case refused
     }
 
@@ -43,8 +44,8 @@ package struct CredentialTable: Sendable {
     ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
     ///   - change: What becomes of the session; must not be nil where nothing is expected.
-    /// - Throws: `.unknownPartition` where it was forgotten; `.parked` where they were issued under another identity than
-    ///   that of the partition's environment.
+    /// - Throws: `.unknownPartition` where it was forgotten; `.parked` where they were issued under another identity
+    ///   than that of the partition's environment.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
         making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,

@@ -103,7 +103,8 @@ struct CredentialTableTests {
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
-                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon, session: lost)
+                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon,
+                session: lost)
             #expect(moved.map(\.kind) == ["cloud"])
             #expect(try table.session(of: app)?.state == "signedIn")
             _ = try await table.quarantine([.init(a, reason: "damaged")], in: app, of: "i", now: noon, session: lost)
@@ -143,13 +144,13 @@ struct CredentialTableTests {
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
             let other = try DatabaseQueue(path: database.file.path, configuration: configuration)
-            try await other.writeWithoutTransaction { db in
+            try other.writeWithoutTransaction { db in
                 try db.execute(sql: "BEGIN; SELECT count(*) FROM partition")
             }
             #expect(try await table.destroyKey(of: app, until: .now + .milliseconds(20)) == false)
             #expect(try table.snapshot(of: app).key == nil)
             #expect(try isThere())
-            try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+            try other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
             #expect(try await database.emptyLog(until: .now + .seconds(30)))
             #expect(try !isThere())
             try other.close()

@@ -54,7 +54,9 @@ struct KeyFileTests {
     func leftovers() async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "k"))
-            func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+            func names() throws -> [String] {
+                try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+            }
             for name in ["k.new.0123ABCD", "k.new.txt", "k.new.0123ABCDE", "j.new.0123ABCD"] {
                 try Data("x".utf8).write(to: folder.appending(path: name))
             }

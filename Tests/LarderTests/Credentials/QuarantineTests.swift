@@ -119,7 +119,7 @@ struct QuarantineTests {
     }
 
     @Test("A user whose tokens are damaged is not signed in by the rest, also while the key cannot be had", arguments: [
-        (false, "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || zeroblob(200) AS BLOB) WHERE kind = 'userPool'"),
+        (false, "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' AS BLOB) WHERE kind = 'userPool'"),
         (true, "UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'userPool'"),
     ])
     func incomplete(isLocked: Bool, _ sql: String) async throws {
