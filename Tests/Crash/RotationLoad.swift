@@ -13,6 +13,9 @@ struct RotationLoad {
         let locks = folder.appending(path: "locks")
         var rotation = KeyRotation(database: database, provider: keys, locks: locks, label: "rotating")
         rotation.afterStep = { if $0.rawValue == step { kill(getpid(), SIGKILL) } }
+        for number in 0..<3 {
+            _ = try await database.watchers.put("w", in: "p\(number)", document: "{ a }", now: .now)
+        }
         for number in 0... {
             let session = Session(
                 database: database, partition: "p\(number % 3)", identity: "identity", keys: keys, provider: nil,

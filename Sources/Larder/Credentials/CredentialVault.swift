@@ -47,13 +47,15 @@ final class CredentialVault: Sendable {
     func read(
         until deadline: ContinuousClock.Instant, lost: @escaping SessionChange
     ) async throws(LarderError) -> Found {
-        let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
+        let snapshot = try snapshot()
         guard !snapshot.credentials.isEmpty else { return Found(reading: .absent) }
         var found = Found(reading: .absent)
         var damagedKey: (key: StoredPartitionKey, reason: String)?
         for row in snapshot.credentials {
             if let reason = fault(of: row, in: snapshot) { found.suspect(row, reason) } else { found.rows.append(row) }
         }
+        let isUser = SessionStanding(snapshot.session).state != .guest
+        if isUser { found.requireUserPool() }
         if let stored = snapshot.key, !found.rows.isEmpty {
             do throws(KeyError) {
                 found.open(of: owner, with: try await ring.open(stored, until: deadline))
@@ -67,10 +69,12 @@ final class CredentialVault: Sendable {
                 }
             }
         }
+        if isUser { found.requireUserPool() }
         if !database.options.isReadOnly, !found.suspects.isEmpty {
             let suspects = found.suspects
             do throws(OperationsError) {
-                _ = try await table.quarantine(suspects, key: damagedKey, in: partition, now: now(), session: lost)
+                _ = try await table.quarantine(
+                    suspects, key: damagedKey, in: partition, of: identity, now: now(), session: lost)
             } catch { throw LarderError(error) }
         }
         return found
@@ -84,33 +88,27 @@ final class CredentialVault: Sendable {
     }
 
     /// Seals and stores credentials in the place of those that are there, and what becomes of the session, in one
-    /// transaction.
+    /// transaction: whatever fails, what was there is there still.
     ///
     /// - Parameter expected: What must be there; nil for whatever is.
     /// - Returns: False where something else is there than was expected.
+    /// - Throws: `.sessionState` where nothing is expected and the change has no session for what is given.
     func store(
         _ credentials: Credentials, expecting expected: [SealedCredential]? = nil,
         until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
     ) async throws(LarderError) -> Bool {
         while true {
-            let key = try await key(making: expected == nil, until: deadline)
-            let rows: [SealedCredential]
-            do {
-                rows = try credentials.parts.map { kind, bytes in
-                    SealedCredential(
-                        kind: kind.rawValue, identity: identity,
-                        sealed: try SealedBytes.seal(bytes, of: owner, name: kind.rawValue, with: key.key),
-                        created: now(), updated: now())
-                }
-            } catch { throw LarderError(KeyError(.invalid, "credentials cannot be sealed", cause: error)) }
-            let outcome: CredentialTable.Outcome
-            do throws(OperationsError) {
-                outcome = try await table.replace(
-                    in: partition, with: rows, key: key.stored, expecting: expected, session: change)
-            } catch { throw LarderError(error) }
+            let outcome: CredentialTable.Outcome = if let expected {
+                try await put(credentials, expecting: expected, until: deadline, session: change)
+            } else {
+                try await put(credentials, until: deadline, session: change)
+            }
             switch outcome {
             case .stored: return true
             case .changed: return false
+            case .refused:
+                throw LarderError(
+                    .sessionState, "another session has begun meanwhile; sign out before a guest takes over")
             case .otherKey:
                 // It was destroyed or replaced meanwhile.
                 if expected != nil { return false }
@@ -119,6 +117,70 @@ final class CredentialVault: Sendable {
                 }
             }
         }
+    }
+
+    /// In the place of those that are expected: with the key that they have.
+    private func put(
+        _ credentials: Credentials, expecting expected: [SealedCredential], until deadline: ContinuousClock.Instant,
+        session change: @escaping SessionChange
+    ) async throws(LarderError) -> CredentialTable.Outcome {
+        let snapshot = try snapshot()
+        guard snapshot.isKnown else { throw LarderError(OperationsError.forgotten(partition)) }
+        guard let stored = snapshot.key else { return .otherKey }
+        let key: PartitionKey
+        do throws(KeyError) { key = try await ring.open(stored, until: deadline) } catch { throw LarderError(error) }
+        return try await write(credentials, with: key, expecting: expected, session: change)
+    }
+
+    /// In the place of whatever there is: with a new key where none can be opened, and that is certain.
+    private func put(
+        _ credentials: Credentials, until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
+    ) async throws(LarderError) -> CredentialTable.Outcome {
+        if case .opened(let key) = try await key(until: deadline) {
+            return try await write(credentials, with: key, session: change)
+        }
+        try requireOutside()
+        // The program's keys must not be rotated between looking at them and storing what is sealed with one.
+        let lock = try await HeldLock.acquire(
+            Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
+        defer { lock.release() }
+        let making: CredentialTable.KeyMaking
+        // Another may have made one meanwhile.
+        switch try await key(until: deadline) {
+        case .opened(let key): return try await write(credentials, with: key, session: change)
+        case .none: making = .init(now: now())
+        case .lost(let old, let reason): making = .init(replacing: old, reason: reason.rawValue, now: now())
+        }
+        let new: PartitionKey
+        do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch {
+            throw LarderError(error)
+        }
+        let outcome = try await write(credentials, with: new, making: making, session: change)
+        if outcome == .stored { ring.remember(new) }
+        return outcome
+    }
+
+    private func write(
+        _ credentials: Credentials, with key: PartitionKey, making: CredentialTable.KeyMaking? = nil,
+        expecting expected: [SealedCredential]? = nil, session change: @escaping SessionChange
+    ) async throws(LarderError) -> CredentialTable.Outcome {
+        let rows: [SealedCredential]
+        do {
+            rows = try credentials.parts.map { kind, bytes in
+                SealedCredential(
+                    kind: kind.rawValue, identity: identity,
+                    sealed: try SealedBytes.seal(bytes, of: owner, name: kind.rawValue, with: key.key),
+                    created: now(), updated: now())
+            }
+        } catch { throw LarderError(KeyError(.invalid, "credentials cannot be sealed", cause: error)) }
+        do throws(OperationsError) {
+            return try await table.replace(
+                in: partition, with: rows, key: key.stored, making: making, expecting: expected, session: change)
+        } catch { throw LarderError(error) }
+    }
+
+    private func snapshot() throws(LarderError) -> CredentialSnapshot {
+        try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
     }
 
     /// Refuses a key file in the store's folder: whoever copies the one has the other.
@@ -132,46 +194,35 @@ final class CredentialVault: Sendable {
                 + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
     }
 
-    /// The partition's key, to seal with.
-    private func key(making: Bool, until deadline: ContinuousClock.Instant) async throws(LarderError) -> PartitionKey {
-        let snapshot = try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
-        if let stored = snapshot.key {
-            do throws(KeyError) { return try await ring.open(stored, until: deadline) } catch {
-                let isDamaged = error.cause is SealError
-                // Nothing that is there can be opened any more, and that is certain: it makes room for what is new.
-                guard making, isDamaged || [.missing, .unknownKey].contains(error.code) else {
-                    throw LarderError(error)
-                }
-                let reason = isDamaged ? QuarantineReason.keyDamaged : .keyGone
-                let suspects = snapshot.credentials.map { CredentialTable.Suspect($0, reason: reason.rawValue) }
-                do throws(OperationsError) {
-                    _ = try await table.quarantine(
-                        suspects, key: (stored, reason.rawValue), in: partition, now: now(), session: { _ in nil })
-                } catch { throw LarderError(error) }
-            }
+    /// The partition's key, as far as one can be had.
+    private enum KnownKey {
+        case none
+        case opened(PartitionKey)
+        /// Nothing that it has sealed can be opened any more, and that is certain.
+        case lost(StoredPartitionKey, QuarantineReason)
+    }
+
+    private func key(until deadline: ContinuousClock.Instant) async throws(LarderError) -> KnownKey {
+        guard let stored = try snapshot().key else { return .none }
+        do throws(KeyError) { return .opened(try await ring.open(stored, until: deadline)) } catch {
+            if error.cause is SealError { return .lost(stored, .keyDamaged) }
+            guard [.missing, .unknownKey].contains(error.code) else { throw LarderError(error) }
+            return .lost(stored, .keyGone)
         }
-        try requireOutside()
-        // The program's keys must not be rotated between looking at them and storing what is sealed with one.
-        let lock = try await HeldLock.acquire(
-            Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
-        defer { lock.release() }
-        let new: PartitionKey
-        do throws(KeyError) { new = try await ring.make(now: now(), until: deadline) } catch {
-            throw LarderError(error)
-        }
-        let kept: StoredPartitionKey
-        do throws(OperationsError) { kept = try await table.keep(new.stored) } catch { throw LarderError(error) }
-        guard kept == new.stored else {
-            do throws(KeyError) { return try await ring.open(kept, until: deadline) } catch { throw LarderError(error) }
-        }
-        ring.remember(new)
-        return new
     }
 }
 
 extension CredentialVault.Found {
     fileprivate mutating func suspect(_ row: SealedCredential, _ reason: QuarantineReason) {
         suspects.append(.init(row, reason: reason.rawValue))
+    }
+
+    /// Without the user's tokens what is left belongs to nobody: it would be another's proof in a user's name.
+    fileprivate mutating func requireUserPool() {
+        guard suspects.contains(where: { $0.credential.kind == CredentialKind.userPool.rawValue }) else { return }
+        for row in rows { suspect(row, .incomplete) }
+        rows = []
+        reading = .absent
     }
 
     /// Opens the rows; those that cannot be opened become suspects.

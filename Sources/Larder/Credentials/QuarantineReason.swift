@@ -14,6 +14,8 @@ public enum QuarantineReason: String, Sendable, Hashable, CaseIterable {
     case keyDamaged
     /// The program's key that opened it was gone when somebody signed in again.
     case keyGone
+    /// It is good, and of no use: the user's tokens that it was issued for are in quarantine.
+    case incomplete
 }
 
 /// Sealed bytes cannot be opened.

@@ -12,7 +12,8 @@ extension Session {
         return try await read(until: deadline).reading
     }
 
-    /// Credentials that are good now: those that are stored, or new ones for them.
+    /// Credentials that are good now: those that are stored, or new ones for them. Those that end within the margin are
+    /// given where there are no new ones, for whatever reason.
     ///
     /// While nobody is signed in, somebody is waited for: up to the deadline, or until `releaseWaiters`. A refresh is
     /// made once for all who wait, in whatever process; it goes on when they have given up, and its result is stored
@@ -28,14 +29,14 @@ extension Session {
             let found = try await read(until: deadline)
             switch found.reading {
             case .present(let credentials):
-                let now = options.now()
-                if credentials.isFresh(at: now, margin: options.margin) { return credentials }
+                if credentials.isFresh(at: options.now(), margin: options.margin) { return credentials }
                 do throws(LarderError) {
                     if let new = try await refreshed(until: deadline) { return new }
                 } catch {
-                    // What is good still is better than nothing.
-                    guard error.cause is IdentityError || error.code == .timedOut,
-                        credentials.isFresh(at: options.now(), margin: 0), self.state == standing.state
+                    // What is good still is better than nothing, whatever keeps new ones away.
+                    guard error.code != .cancelled, error.code != .parked,
+                        credentials.isFresh(at: options.now(), margin: 0),
+                        (try? self.standing())?.state ?? standing.state == standing.state
                     else { throw error }
                     return credentials
                 }

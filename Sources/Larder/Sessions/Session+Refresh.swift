@@ -94,8 +94,18 @@ extension Session {
     ) async throws(LarderError) -> Credentials? {
         stage("the new credentials to be stored")
         refreshing.withLock { $0.unsaved = (credentials, rows, lock) }
-        let isStored = try await vault.store(
-            credentials, expecting: rows, until: end, session: change(by: .refreshed))
+        let isStored: Bool
+        do throws(LarderError) {
+            isStored = try await vault.store(
+                credentials, expecting: rows, until: end, session: change(by: .refreshed))
+        } catch {
+            // The partition was forgotten, or its environment's users are signed in by another pool: never again.
+            if let cause = error.cause as? OperationsError, [.unknownPartition, .parked].contains(cause.code) {
+                refreshing.withLock { $0.unsaved = nil }
+                lock.release()
+            }
+            throw error
+        }
         refreshing.withLock { $0.unsaved = nil }
         lock.release()
         // Somebody has signed in or out meanwhile: these are nobody's any more.

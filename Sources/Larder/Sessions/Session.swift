@@ -94,16 +94,18 @@ public final class Session: Sendable {
     }
 
     /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and
-    /// not each one between. Ends when the partition is parked.
+    /// not each one between; where it cannot be read now, the one that was read last, if any was. Ends when the
+    /// partition is parked.
     public var changes: AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
         let number = watching.withLock { watching -> Int? in
             guard !watching.isClosed else { return nil }
             // Read where nobody else publishes, so that what is published last is the newest.
-            publish((try? stored()) ?? .unknown, in: &watching)
+            if let state = try? stored() { publish(state, in: &watching) }
             watching.next += 1
             watching.streams[watching.next] = continuation
-            continuation.yield(watching.published ?? .unknown)
+            // That it cannot be read does not mean that nobody ever signed in.
+            if let published = watching.published { continuation.yield(published) }
             return watching.next
         }
         guard let number else {

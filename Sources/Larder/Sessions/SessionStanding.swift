@@ -19,11 +19,12 @@ extension SessionStanding {
         reason = stored?.reason
     }
 
-    /// How an event changes what is stored.
+    /// How an event changes what is stored. Whoever is accepted begins a session, also where another was before.
     static func change(by event: SessionEvent, reason: String? = nil, now: Date) -> SessionChange {
         { stored in
             let old = SessionStanding(stored)
-            guard let new = old.state.after(event), new != old.state || event == .signedIn else { return nil }
+            let isBeginning = event == .signedIn || event == .becameGuest
+            guard let new = old.state.after(event), new != old.state || isBeginning else { return nil }
             return StoredSession(state: new.rawValue, reason: reason, changed: now)
         }
     }

@@ -1,18 +1,37 @@
+package import Foundation
 internal import GRDB
 
 extension CredentialTable {
-    /// Keeps a partition's key unless it has one.
-    ///
-    /// - Returns: The one that it has now.
-    package func keep(_ key: StoredPartitionKey) async throws(OperationsError) -> StoredPartitionKey {
-        try await database.write { db in
-            let owner = try db.partition(making: key.partition)
-            if let other = try Self.key(of: owner, named: key.partition, db) { return other }
-            try db.run(
-                "INSERT INTO partition_key (partition, sealed_with, sealed, created) VALUES (?, ?, ?, ?)",
-                [owner, key.sealedWith, key.sealed, key.created.milliseconds])
-            return key
+    /// That a partition gets a new key along with what is sealed with it.
+    package struct KeyMaking: Sendable, Hashable {
+        /// The key that it must have until then, which can be opened no more: it goes into quarantine, and all that it
+        /// has sealed with it. Nil where it must have none.
+        package var old: StoredPartitionKey?
+        /// Why that can be opened no more.
+        package var reason: String
+        package var now: Date
+
+        package init(replacing old: StoredPartitionKey? = nil, reason: String = "", now: Date) {
+            self.old = old
+            self.reason = reason
+            self.now = now
         }
+    }
+
+    static func make(_ key: StoredPartitionKey, _ making: KeyMaking, of owner: Int64, _ db: Database) throws {
+        if let old = making.old {
+            let (name, reason, now) = (key.partition, making.reason, making.now)
+            for row in try credentials(of: owner, db) {
+                _ = try put(row.kind, row.identity, row.sealed, reason, of: owner, named: name, now, db)
+            }
+            let kind = QuarantinedCredential.partitionKeyKind
+            _ = try put(kind, old.sealedWith, old.sealed, reason, of: owner, named: name, now, db)
+            try db.run("DELETE FROM credential WHERE partition = ?", [owner])
+            try db.run("DELETE FROM partition_key WHERE partition = ?", [owner])
+        }
+        try db.run(
+            "INSERT INTO partition_key (partition, sealed_with, sealed, created) VALUES (?, ?, ?, ?)",
+            [owner, key.sealedWith, key.sealed, key.created.milliseconds])
     }
 
     /// The keys of all partitions.

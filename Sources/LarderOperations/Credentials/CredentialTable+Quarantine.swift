@@ -18,15 +18,19 @@ extension CredentialTable {
     /// What was replaced since it was read stays where it is.
     ///
     /// - Parameters:
+    ///   - identity: The fingerprint of identity that the caller takes for that of the partition's environment.
     ///   - key: The partition's key, where that is what cannot be opened.
     ///   - change: What becomes of the session where no credential is left.
     /// - Returns: What was moved.
+    /// - Throws: `.parked` where the environment's identity is another since: then it is the caller who is foreign, and
+    ///   nothing is moved.
     package func quarantine(
-        _ suspects: [Suspect], key: (key: StoredPartitionKey, reason: String)? = nil, in partition: String, now: Date,
-        session change: @escaping SessionChange
+        _ suspects: [Suspect], key: (key: StoredPartitionKey, reason: String)? = nil, in partition: String,
+        of identity: String, now: Date, session change: @escaping SessionChange
     ) async throws(OperationsError) -> [QuarantinedCredential] {
         try await database.write { db in
             guard let owner = try db.partition(partition) else { return [] }
+            try db.requireIdentity(identity, of: owner, named: partition)
             var moved: [QuarantinedCredential] = []
             for suspect in suspects {
                 let (old, reason) = (suspect.credential, suspect.reason)
@@ -79,7 +83,7 @@ extension CredentialTable {
         }
     }
 
-    private static func put(
+    static func put(
         _ kind: String, _ identity: String, _ sealed: [UInt8], _ reason: String, of owner: Int64,
         named partition: String, _ now: Date, _ db: Database
     ) throws -> QuarantinedCredential {

@@ -14,6 +14,9 @@ package struct CredentialTable: Sendable {
         case changed
         /// The partition has no key, or another than the one that sealed them; nothing was changed.
         case otherKey
+        /// Nothing was expected, so that a session is to begin, and it may not: the change has none. Nothing was
+        /// changed.
+        case refused
     }
 
     /// What a partition has, at one moment.
@@ -21,6 +24,7 @@ package struct CredentialTable: Sendable {
         try database.read { db in
             var snapshot = CredentialSnapshot()
             guard let owner = try db.partition(partition) else { return snapshot }
+            snapshot.isKnown = true
             snapshot.key = try Self.key(of: owner, named: partition, db)
             snapshot.credentials = try Self.credentials(of: owner, db)
             snapshot.session = try Self.session(of: owner, db)
@@ -37,18 +41,28 @@ package struct CredentialTable: Sendable {
     ///
     /// - Parameters:
     ///   - key: What they are sealed with, which must still be the partition's.
+    ///   - making: Where the key is a new one, which is stored along with them.
     ///   - expected: What must be there; nil for whatever is.
+    ///   - change: What becomes of the session; must not be nil where nothing is expected.
+    /// - Throws: `.unknownPartition` where it was forgotten; `.parked` where they were issued under another identity
+    ///   than that of the partition's environment.
     package func replace(
         in partition: String, with credentials: [SealedCredential], key: StoredPartitionKey,
-        expecting expected: [SealedCredential]? = nil, session change: @escaping SessionChange
+        making: KeyMaking? = nil, expecting expected: [SealedCredential]? = nil,
+        session change: @escaping SessionChange
     ) async throws(OperationsError) -> Outcome {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
+            let known = try Self.key(of: owner, named: partition, db)
             // Its bytes change when the program's key does; it is the same as long as it was made at the same time.
-            guard try Self.key(of: owner, named: partition, db)?.created == key.created else { return .otherKey }
+            guard making.map({ known == $0.old }) ?? (known?.created == key.created) else { return .otherKey }
             if let expected, try Self.credentials(of: owner, db).map(\.sealed) != expected.map(\.sealed) {
                 return .changed
             }
+            let session = change(try Self.session(of: owner, db))
+            if expected == nil, session == nil { return .refused }
+            for new in credentials { try db.requireIdentity(new.identity, of: owner, named: partition) }
+            if let making { try Self.make(key, making, of: owner, db) }
             let kinds = Set(credentials.map(\.kind))
             for old in try Self.credentials(of: owner, db) where !kinds.contains(old.kind) {
                 try db.run("DELETE FROM credential WHERE partition = ? AND kind = ?", [owner, old.kind])
@@ -63,7 +77,7 @@ package struct CredentialTable: Sendable {
                     """,
                     [owner, new.kind, new.identity, new.sealed, new.created.milliseconds, new.updated.milliseconds])
             }
-            try Self.apply(change, to: owner, db)
+            if let session { try Self.put(session, to: owner, db) }
             return .stored
         }
     }
@@ -72,12 +86,13 @@ package struct CredentialTable: Sendable {
     ///
     /// - Parameter expected: The credentials that must be there; nil for whatever is.
     /// - Returns: What it is now.
+    /// - Throws: `.unknownPartition` where the partition was forgotten.
     @discardableResult
     package func changeSession(
         of partition: String, expecting expected: [SealedCredential]? = nil, _ change: @escaping SessionChange
     ) async throws(OperationsError) -> StoredSession? {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
             let isExpected = try expected.map { try Self.credentials(of: owner, db).map(\.sealed) == $0.map(\.sealed) }
             if isExpected ?? true { try Self.apply(change, to: owner, db) }
             return try Self.session(of: owner, db)
@@ -85,18 +100,23 @@ package struct CredentialTable: Sendable {
     }
 
     /// Destroys a partition's credentials. What is in quarantine stays.
+    ///
+    /// - Throws: `.unknownPartition` where the partition was forgotten.
     package func forget(
         in partition: String, session change: @escaping SessionChange
     ) async throws(OperationsError) {
         try await database.write { db in
-            let owner = try db.partition(making: partition)
+            let owner = try db.credentialOwner(partition)
             try db.run("DELETE FROM credential WHERE partition = ?", [owner])
             try Self.apply(change, to: owner, db)
         }
     }
 
     static func apply(_ change: SessionChange, to owner: Int64, _ db: Database) throws {
-        guard let new = change(try session(of: owner, db)) else { return }
+        if let new = change(try session(of: owner, db)) { try put(new, to: owner, db) }
+    }
+
+    private static func put(_ new: StoredSession, to owner: Int64, _ db: Database) throws {
         try db.run(
             "INSERT OR REPLACE INTO session (partition, state, reason, changed) VALUES (?, ?, ?, ?)",
             [owner, new.state, new.reason, new.changed.milliseconds])

@@ -14,20 +14,32 @@ struct CredentialTableTests {
         SealedCredential(kind: kind, identity: "i", sealed: Array(text.utf8), created: noon, updated: noon)
     }
 
+    /// A database that knows the partition.
+    private func withPartition(_ body: (OperationsDatabase) async throws -> Void) async throws {
+        try await withOperations { (database) throws in
+            _ = try await database.watchers.put("w", in: app, document: "{ a }", now: noon)
+            try await body(database)
+        }
+    }
+
     private func signedIn(_: StoredSession?) -> StoredSession? { StoredSession(state: "signedIn", changed: noon) }
 
     @Test("Credentials and session are replaced in one, where key and rows are those that were expected")
     func replace() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let same: SessionChange = { _ in nil }
             let (a, b, new) = (credential("a"), credential("b", "cloud"), credential("c"))
             var outcome = try await table.replace(in: app, with: [a], key: key(), session: signedIn)
             #expect(outcome == .otherKey)
             let nothing = try table.snapshot(of: app)
-            #expect(nothing == CredentialSnapshot())
-            let kept = [try await table.keep(key()), try await table.keep(key(at: after(1)))]
-            #expect(kept == [key(), key()])
+            #expect(nothing.key == nil && nothing.credentials == [] && nothing.session == nil)
+            outcome = try await table.replace(
+                in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+            #expect(outcome == .stored)
+            outcome = try await table.replace(
+                in: app, with: [b], key: key(at: after(1)), making: .init(now: noon), session: signedIn)
+            #expect(outcome == .otherKey)
             outcome = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
             #expect(outcome == .stored)
             let first = try table.snapshot(of: app)
@@ -44,20 +56,58 @@ struct CredentialTableTests {
         }
     }
 
-    @Test("What was replaced since it was read is not put into quarantine")
-    func quarantine() async throws {
+    @Test("A key that opens nothing any more gives way with all it has sealed, or not at all")
+    func replacedKey() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            let (a, new) = (credential("a"), credential("new"))
+            _ = try await table.replace(in: app, with: [a], key: key(), making: .init(now: noon), session: signedIn)
+            let making = CredentialTable.KeyMaking(replacing: key(at: after(9)), reason: "gone", now: noon)
+            var outcome = try await table.replace(
+                in: app, with: [new], key: key(at: after(1)), making: making, session: signedIn)
+            #expect(outcome == .otherKey)
+            #expect(try table.snapshot(of: app).credentials == [a])
+            outcome = try await table.replace(
+                in: app, with: [new], key: key(at: after(1)),
+                making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+            #expect(outcome == .stored)
+            let snapshot = try table.snapshot(of: app)
+            #expect(snapshot.credentials == [new] && snapshot.key == key(at: after(1)))
+            #expect(try table.quarantined().map(\.kind) == ["userPool", "partitionKey"])
+        }
+    }
+
+    @Test("Nothing is written for a partition that there is not, and only that of no environment is made")
+    func unknown() async throws {
         try await withOperations { (database) throws in
             let table = database.credentials
-            _ = try await table.keep(key())
+            await expectFailure(.unknownPartition) {
+                _ = try await table.replace(
+                    in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+            }
+            await expectFailure(.unknownPartition) { _ = try await table.changeSession(of: app, signedIn) }
+            await expectFailure(.unknownPartition) { try await table.forget(in: app, session: signedIn) }
+            #expect(try database.environments.partitions() == [])
+            _ = try await table.changeSession(of: "main", signedIn)
+            #expect(try database.environments.partitions().map(\.name) == ["main"])
+        }
+    }
+
+    @Test("What was replaced since it was read is not put into quarantine")
+    func quarantine() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
             let (a, b) = (credential("a"), credential("b", "cloud"))
-            _ = try await table.replace(in: app, with: [a, b], key: key(), session: signedIn)
+            _ = try await table.replace(
+                in: app, with: [a, b], key: key(), making: .init(now: noon), session: signedIn)
             let old = credential("old")
             let lost: SessionChange = { _ in StoredSession(state: "signedOut", changed: noon) }
             let moved = try await table.quarantine(
-                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, now: noon, session: lost)
+                [.init(old, reason: "damaged"), .init(b, reason: "foreign")], in: app, of: "i", now: noon,
+                session: lost)
             #expect(moved.map(\.kind) == ["cloud"])
             #expect(try table.session(of: app)?.state == "signedIn")
-            _ = try await table.quarantine([.init(a, reason: "damaged")], in: app, now: noon, session: lost)
+            _ = try await table.quarantine([.init(a, reason: "damaged")], in: app, of: "i", now: noon, session: lost)
             #expect(try table.session(of: app)?.state == "signedOut")
             #expect(try table.quarantined().map(\.reason) == ["foreign", "damaged"])
             let overview = try #require(try table.overview(of: app).first)
@@ -67,10 +117,10 @@ struct CredentialTableTests {
 
     @Test("The session is changed only beside the credentials that were expected")
     func session() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
-            _ = try await table.keep(key())
-            _ = try await table.replace(in: app, with: [credential("a")], key: key(), session: signedIn)
+            _ = try await table.replace(
+                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
             let out: SessionChange = { _ in StoredSession(state: "signedOut", reason: "so", changed: after(1)) }
             #expect(try await table.changeSession(of: app, expecting: [credential("b")], out)?.state == "signedIn")
             #expect(try await table.changeSession(of: app, expecting: [credential("a")], out)?.state == "signedOut")
@@ -79,11 +129,13 @@ struct CredentialTableTests {
 
     @Test("What is deleted is overwritten, in the file and in the log, as soon as nobody reads an older state")
     func overwritten() async throws {
-        try await withOperations { (database) throws in
+        try await withPartition { (database) throws in
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
-            _ = try await table.keep(
-                StoredPartitionKey(partition: app, sealedWith: "k1", sealed: secret, created: noon))
+            _ = try await table.replace(
+                in: app, with: [], key: StoredPartitionKey(
+                    partition: app, sealedWith: "k1", sealed: secret, created: noon),
+                making: .init(now: noon), session: signedIn)
             func isThere() throws -> Bool {
                 let files = [database.file.path, database.file.path + "-wal"]
                 return try files.contains { try Data(contentsOf: URL(filePath: $0)).range(of: Data(secret.prefix(500))) != nil }
@@ -92,13 +144,13 @@ struct CredentialTableTests {
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
             let other = try DatabaseQueue(path: database.file.path, configuration: configuration)
-            try await other.writeWithoutTransaction { db in
+            try other.writeWithoutTransaction { db in
                 try db.execute(sql: "BEGIN; SELECT count(*) FROM partition")
             }
             #expect(try await table.destroyKey(of: app, until: .now + .milliseconds(20)) == false)
             #expect(try table.snapshot(of: app).key == nil)
             #expect(try isThere())
-            try await other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+            try other.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
             #expect(try await database.emptyLog(until: .now + .seconds(30)))
             #expect(try !isThere())
             try other.close()

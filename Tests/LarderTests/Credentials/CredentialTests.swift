@@ -40,6 +40,7 @@ struct CredentialTests {
             #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
             var guest = Self.secret
             guest.userPool = nil
+            try await bench.makePartitions("other")
             try await bench.session("other").accept(guest, as: .guest, deadline: soon)
             let other = try OperationsDatabase(folder: bench.folder)
             #expect(try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
@@ -188,6 +189,21 @@ struct CredentialTests {
         }
     }
 
+    @Test("Whoever cannot be signed in, since no new key can be made either, has lost nothing")
+    func signInWithoutKey() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(Self.secret, deadline: soon)
+            let before = try bench.snapshot()
+            let nothing = EnvironmentKeyProvider { [:] }
+            await #expect(throws: LarderError.self) {
+                try await bench.session(keys: nothing).signIn(Self.secret, deadline: soon)
+            }
+            #expect(try bench.snapshot() == before)
+            #expect(try bench.session().status().quarantined == [])
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(Self.secret))
+        }
+    }
+
     @Test("Two sessions that make the key of a new partition at once agree on one")
     func race() async throws {
         for _ in 0..<5 {
@@ -224,6 +240,7 @@ struct CredentialTests {
         try await withSessions { bench in
             let session = bench.session()
             try await session.signIn(Self.secret, deadline: soon)
+            try await bench.makePartitions("guest")
             try await bench.session("guest").accept(Credentials(cloud: Self.secret.cloud), as: .guest, deadline: soon)
             let files = try FileManager.default.subpathsOfDirectory(atPath: bench.folder.path)
             #expect(files.contains("larder.sqlite-wal"))

@@ -50,6 +50,24 @@ struct KeyFileTests {
         }
     }
 
+    @Test("What somebody left who was killed while making a key file is removed by the next, and nothing else is")
+    func leftovers() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "k"))
+            func names() throws -> [String] {
+                try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+            }
+            for name in ["k.new.0123ABCD", "k.new.txt", "k.new.0123ABCDE", "j.new.0123ABCD"] {
+                try Data("x".utf8).write(to: folder.appending(path: name))
+            }
+            _ = try await provider.makeKey(deadline: soon)
+            #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
+            try Data("x".utf8).write(to: folder.appending(path: "k.new.FEDC9876"))
+            _ = try await provider.addKey(deadline: soon)
+            #expect(try names() == ["j.new.0123ABCD", "k", "k.new.0123ABCDE", "k.new.txt"])
+        }
+    }
+
     @Test("Keys are added and dropped, by many at once, and none is lost")
     func changed() async throws {
         try await withTemporaryFolder { folder in

@@ -32,6 +32,33 @@ struct QuarantineTests {
         }
     }
 
+    @Test("Whoever has an environment as it was before its pool was changed moves nothing and signs nobody out")
+    func stale() async throws {
+        try await withSessions { bench in
+            func enter(_ identity: String) async throws {
+                let draft = EnvironmentDraft(
+                    name: "a", definition: Array(#"{"name":"a","identity":"\#(identity)"}"#.utf8),
+                    fingerprints: Fingerprints(identity: identity, data: "d", storage: "s"))
+                try await bench.database.environments.put(draft, now: bench.clock.now)
+            }
+            try await enter(SessionBench.identity)
+            try await bench.database.environments.enter(
+                Destination(environment: .stored("a"), user: .guest, newName: "pa"), leaving: nil, now: bench.clock.now)
+            let old = bench.session("pa")
+            try await old.signIn(bench.provider.signIn("ada"), deadline: soon)
+            try await enter("identity-of-b")
+            let (new, mine) = (bench.session("pa", identity: "identity-of-b"), bench.provider.signIn("bob"))
+            try await new.signIn(mine, deadline: soon)
+            let before = try bench.snapshot("pa")
+            await expectCode(.parked) { _ = try await old.storedCredentials(deadline: soon) }
+            await expectCode(.parked) { _ = try await old.credentials(deadline: soon) }
+            await expectCode(.parked) { try await old.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            #expect(try bench.snapshot("pa") == before)
+            #expect(try new.status().quarantined == [])
+            #expect(try await new.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
     @Test("A foreign credential is not waited for, even where the key store never answers")
     func foreignWhileHanging() async throws {
         try await withSessions { bench in
@@ -62,6 +89,7 @@ struct QuarantineTests {
             var (mine, theirs) = (bench.provider.signIn("ada"), bench.provider.signIn("bob"))
             (mine.cloud, theirs.cloud) = (nil, nil)
             try await session.signIn(mine, deadline: soon)
+            try await bench.makePartitions("other")
             try await bench.session("other").signIn(theirs, deadline: soon)
             // The other has a key, and is to have the first's credentials.
             try await bench.database.credentials.forget(in: "other") { _ in nil }
@@ -87,6 +115,23 @@ struct QuarantineTests {
                 try await session.storedCredentials(deadline: soon) == .present(Credentials(userPool: mine.userPool)))
             #expect(session.state == .signedIn)
             #expect(try session.status().quarantined.map(\.kind) == ["cloud"])
+        }
+    }
+
+    @Test("A user whose tokens are damaged is not signed in by the rest, also while the key cannot be had", arguments: [
+        (false, "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' AS BLOB) WHERE kind = 'userPool'"),
+        (true, "UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'userPool'"),
+    ])
+    func incomplete(isLocked: Bool, _ sql: String) async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            try run(sql, bench)
+            if isLocked { bench.keys.behaviour = .locked }
+            let session = bench.session()
+            #expect(try await session.storedCredentials(deadline: soon) == .absent)
+            #expect(session.state == .signedOut)
+            #expect(try session.status().quarantined.map(\.kind) == ["userPool", "cloud"])
+            #expect(try session.status().quarantined.map(\.reason) == ["damaged", "incomplete"])
         }
     }
 

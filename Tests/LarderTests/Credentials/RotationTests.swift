@@ -16,7 +16,10 @@ struct RotationTests {
     func rotated() async throws {
         try await withSessions { bench in
             let partitions = ["a", "b", "c"]
-            for name in partitions { try await bench.session(name).signIn(Self.secret, deadline: soon) }
+            for name in partitions {
+                try await bench.makePartitions(name)
+                try await bench.session(name).signIn(Self.secret, deadline: soon)
+            }
             let (old, before) = (try await bench.keys.keys(deadline: soon), try bench.snapshot("a").credentials)
             let report = try await rotation(bench).run(deadline: soon)
             #expect(report.resealed == 3)
@@ -47,6 +50,7 @@ struct RotationTests {
     @Test("A partition whose key cannot be opened is left as it is, and told")
     func unopened() async throws {
         try await withSessions { bench in
+            try await bench.makePartitions("a", "b")
             try await bench.session("a").signIn(Self.secret, deadline: soon)
             let stranger = InMemoryKeyProvider()
             try await bench.session("b", keys: stranger).signIn(Self.secret, deadline: soon)

@@ -39,6 +39,13 @@ struct SessionBench {
             provider: provider, locksFolder: locks, options: options)
     }
 
+    /// Partitions that there are, of no environment.
+    func makePartitions(_ names: String...) async throws {
+        for name in names {
+            _ = try await database.watchers.put("w", in: name, document: "{ a }", now: clock.now)
+        }
+    }
+
     func snapshot(_ partition: String = "main") throws -> CredentialSnapshot {
         try database.credentials.snapshot(of: partition)
     }

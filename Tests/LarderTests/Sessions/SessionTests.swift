@@ -121,6 +121,33 @@ struct SessionTests {
         }
     }
 
+    @Test("Within the margin, what is good still is given where nobody can be asked, or nothing can be stored")
+    func withinMarginAlone() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            bench.clock.advance(by: 3600 - 30)
+            let alone = Session(
+                database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
+                provider: nil, locksFolder: bench.locks, options: {
+                    var options = Session.Options()
+                    options.now = { [clock = bench.clock] in clock.now }
+                    return options
+                }())
+            #expect(try await alone.credentials(deadline: soon) == mine)
+            var options = OperationsDatabase.Options()
+            options.isReadOnly = true
+            let reader = try OperationsDatabase(folder: bench.folder, options: options)
+            #expect(try await bench.session(database: reader).credentials(deadline: soon) == mine)
+            bench.clock.advance(by: 60)
+            await expectCode(.noIdentityProvider) { _ = try await alone.credentials(deadline: soon) }
+            await expectCode(.init(rawValue: "operations.notWritable")) {
+                _ = try await bench.session(database: reader).credentials(deadline: soon)
+            }
+            try reader.close()
+        }
+    }
+
     @Test("What the server refuses is told by the state, and a sign-in heals it", arguments: [
         (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
         (.refusingFederated, .federatedTokensInvalid),
@@ -211,6 +238,26 @@ struct SessionTests {
         }
     }
 
+    @Test("A state that cannot be read is told to nobody as unknown")
+    func unreadable() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let session = bench.session(database: other)
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            var before = session.changes.makeAsyncIterator()
+            #expect(try await next(&before, within: .seconds(300)) == .signedIn)
+            try other.close()
+            var after = session.changes.makeAsyncIterator()
+            #expect(try await next(&after, within: .seconds(300)) == .signedIn)
+            let fresh = bench.session(database: other)
+            var never = fresh.changes.makeAsyncIterator()
+            session.close()
+            fresh.close()
+            #expect(try await next(&before, within: .seconds(300)) == nil)
+            #expect(try await next(&never, within: .seconds(300)) == nil)
+        }
+    }
+
     @Test("A refresh goes on when its caller has given up, and its result is stored and used")
     func givenUp() async throws {
         try await withSessions { bench in
@@ -297,6 +344,26 @@ struct SessionTests {
         }
     }
 
+    @Test("A refresh whose answer comes after its partition was forgotten brings nothing back")
+    func lateAnswerAfterForgetting() async throws {
+        try await withSessions { bench in
+            try await bench.makePartitions("a")
+            let session = bench.session("a")
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let refresh = Task { try await session.credentials(deadline: soon) }
+            try await eventually { bench.provider.attempts == 1 }
+            try await bench.database.environments.forget(partition: "a", losingUnsent: true, until: soon)
+            bench.provider.behaviour = .ready
+            let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
+            await expectCode(unknown) { _ = try await refresh.value }
+            await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            await expectCode(unknown) { _ = try await session.signOut(deadline: soon) }
+            #expect(try bench.database.environments.partitions() == [])
+        }
+    }
+
     @Test("Signing out forgets the credentials, says what is pending, and works offline")
     func signOut() async throws {
         try await withSessions { bench in
@@ -357,6 +424,38 @@ struct SessionTests {
         }
     }
 
+    @Test("A guest whose key comes late takes nobody's place who has signed in meanwhile")
+    func lateGuest() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            _ = try await session.signOut(deadline: soon)
+            let slow = InMemoryKeyProvider(try await bench.keys.keys(deadline: soon), behaviour: .hanging)
+            let late = bench.session(keys: slow)
+            let guest = try #require(try await bench.provider.guestCredentials(deadline: soon))
+            let accepting = Task { try await late.accept(guest, as: .guest, deadline: soon) }
+            try await eventually { slow.reads == 1 }
+            let mine = bench.provider.signIn("bob")
+            try await session.signIn(mine, deadline: soon)
+            slow.behaviour = .ready
+            await expectCode(.sessionState) { try await accepting.value }
+            #expect(session.state == .signedIn)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
+    @Test("A guest may be given other credentials")
+    func guestAgain() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            #expect(try await session.continueAsGuest(deadline: soon))
+            let first = try await session.credentials(deadline: soon)
+            #expect(try await session.continueAsGuest(deadline: soon))
+            #expect(try await session.credentials(deadline: soon) != first)
+            #expect(session.state == .guest)
+        }
+    }
+
     @Test("New credentials that cannot be stored are given to nobody, and stored when they can be")
     func unsaved() async throws {
         try await withSessions { bench in
@@ -388,7 +487,7 @@ struct SessionTests {
 
 /// Keeps everybody from writing until it is told otherwise.
 private func hold(_ database: OperationsDatabase, _ held: Flag, _ free: Flag) async throws {
-    _ = try await database.credentials.changeSession(of: "blocker") { _ in
+    _ = try await database.credentials.changeSession(of: "main") { _ in
         held.set()
         while !free.isSet { usleep(1000) }
         return nil

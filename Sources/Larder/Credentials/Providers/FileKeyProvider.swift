@@ -43,7 +43,13 @@ public struct FileKeyProvider: KeyProvider {
             throw KeyError(.notWritable, "the folder of \(self) cannot be made", cause: error)
         }
         let new = MasterKeys(current: MasterKey())
-        if try NewKeyFile(file, new).placeIfMissing() { return new }
+        if try NewKeyFile(file, new).placeIfMissing() {
+            if let open = try? OpenKeyFile(file, for: .changing), (try? open.tryLock()) == true,
+                (try? open.isStill(at: file)) == true {
+                NewKeyFile.removeLeftovers(besides: file)
+            }
+            return new
+        }
         return try await keys(deadline: deadline)
     }
 

@@ -17,7 +17,22 @@ struct NewKeyFile {
     init(_ file: URL, _ keys: MasterKeys) {
         self.file = file
         self.keys = keys
-        temporary = "\(file.path).new.\(UUID().uuidString.prefix(8))"
+        temporary = "\(file.path)\(Self.infix)\(UUID().uuidString.prefix(Self.suffixLength))"
+    }
+
+    private static let infix = ".new."
+    private static let suffixLength = 8
+
+    /// Removes what was left by others who were killed before it had its name. Only for whoever has locked the file.
+    static func removeLeftovers(besides file: URL) {
+        let folder = file.deletingLastPathComponent()
+        let prefix = file.lastPathComponent + infix
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] {
+            guard name.hasPrefix(prefix) else { continue }
+            let suffix = name.dropFirst(prefix.count)
+            guard suffix.count == suffixLength, suffix.allSatisfy(\.isHexDigit) else { continue }
+            unlink(folder.appending(path: name).path)
+        }
     }
 
     /// Gives it its name unless that is taken; false then.
@@ -25,15 +40,18 @@ struct NewKeyFile {
         try write()
         defer { unlink(temporary) }
         guard link(temporary, file.path) == 0 else {
-            if errno == EEXIST { return false }
-            throw failure(errno, "made")
+            let number = errno
+            // Whoever has made it in the meantime may have removed this one as a leftover.
+            if number == EEXIST || number == ENOENT && access(file.path, F_OK) == 0 { return false }
+            throw failure(number, "made")
         }
         try synchronizeFolder()
         return true
     }
 
-    /// Puts it in the place of the one that is there.
+    /// Puts it in the place of the one that is there, which the caller has locked.
     func replace() throws(KeyError) {
+        Self.removeLeftovers(besides: file)
         try write()
         guard rename(temporary, file.path) == 0 else {
             let number = errno
