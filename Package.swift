@@ -114,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "LarderMigrateCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderOperations", "LarderRecords",
+                "LarderCommandLine", "Larder", "LarderImport", "LarderOperations", "LarderRecords",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder-migrate",
@@ -156,7 +156,11 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-demo",
-            dependencies: ["Larder", "LarderHTTP", "RecipeServer"],
+            dependencies: [
+                "Larder", "LarderHTTP", "RecipeServer",
+                // To tamper with larder.sqlite as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             path: "Tools/larder-demo",
             swiftSettings: strict
         ),

@@ -11,7 +11,7 @@ struct CacheImport {
     /// Drafts are stored together, as commits are shared by those that wait.
     private static let batchSize = 64
 
-    mutating func run(_ report: inout ImportReport) async throws(ImportError) {
+    func run(_ report: inout ImportReport) async throws(ImportError) {
         var index = SourceIndex(schema: schema)
         try cache.forEachRow { row in
             report.records += 1
@@ -33,11 +33,32 @@ struct CacheImport {
             report.rootFields.present += outcome.present
             note(outcome, of: CacheKey.queryRoot, &report)
         }
-        for start in stride(from: 0, to: index.objects.count, by: Self.batchSize) {
-            let objects = index.objects[start..<min(start + Self.batchSize, index.objects.count)]
+        try await take(index.objects, &converter, &report)
+        // What they refer to may be objects whose type only that tells, and so on.
+        var taken: Set<ExactText> = []
+        while true {
+            let rest = converter.inferred.filter { !taken.contains($0.key) }
+            if rest.isEmpty { break }
+            taken.formUnion(rest.keys)
+            try await take(rest.sorted { $0.key.text < $1.key.text }.map(\.value), &converter, &report)
+        }
+        report.parts = converter.used.count
+        for (key, identity) in index.identities.sorted(by: { $0.key.text < $1.key.text }) {
+            guard case .part(let type) = identity, !converter.used.contains(key), !taken.contains(key) else {
+                continue
+            }
+            report.omit(.record, type == nil ? .noType : .unreferenced, key.text)
+        }
+    }
+
+    private func take(
+        _ all: [SourceIndex.Object], _ converter: inout SourceConverter, _ report: inout ImportReport
+    ) async throws(ImportError) {
+        for start in stride(from: 0, to: all.count, by: Self.batchSize) {
+            let objects = all[start..<min(start + Self.batchSize, all.count)]
             var drafts: [ObjectDraft] = []
             for object in objects {
-                let keyFields = converter.keyFields(ofObject: object.key, as: object.type)
+                let keyFields = converter.keyFields(object.keyValues, as: object.type)
                 let fields = try fields(of: object.sources, as: object.type, &converter, &report)
                 drafts.append(ObjectDraft(
                     key: object.key, type: object.type, keyFields: keyFields.values.sorted(),
@@ -55,11 +76,6 @@ struct CacheImport {
                 }
                 note(outcome, of: draft.key ?? "", &report)
             }
-        }
-        report.parts = converter.used.count
-        for (key, identity) in index.identities.sorted(by: { $0.key.text < $1.key.text }) {
-            guard case .part(let type) = identity, !converter.used.contains(key) else { continue }
-            report.omit(.record, type == nil ? .noType : .unreferenced, key.text)
         }
     }
 

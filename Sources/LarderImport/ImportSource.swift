@@ -36,7 +36,8 @@ package struct ImportSource {
     /// Objects and fields are written each in a transaction of its own, or a few together: after a failure those before
     /// it are there, and running again takes the rest.
     ///
-    /// - Parameter isDryRun: Writes nothing, and tells what would be.
+    /// - Parameter isDryRun: Writes nothing, and tells what would be. Objects of which only the key is known may be
+    ///   counted as taken then, and as present when they are taken: with a reference to them, which was stored before.
     /// - Throws: As `inspect`; `.store` where the store fails.
     package func run(into partition: Partition, isDryRun: Bool = false) async throws(ImportError) -> ImportReport {
         try await run(into: Optional(partition), isDryRun: isDryRun)
@@ -54,7 +55,7 @@ package struct ImportSource {
         if let file = files.records {
             let cache = try SourceCache(file, limits)
             let writer = StoreWriter(partition?.records, schema, isDryRun: isDryRun)
-            var run = CacheImport(cache: cache, schema: schema, style: format.keyStyle, writer: writer)
+            let run = CacheImport(cache: cache, schema: schema, style: format.keyStyle, writer: writer)
             try await run.run(&report)
             try cache.database.requireUnchanged()
         }

@@ -1,7 +1,8 @@
 import Foundation
-import LarderImport
 import LarderTestSupport
 import Testing
+
+@testable import LarderImport
 
 @Suite("Files of other libraries")
 struct SourceFileTests {
@@ -126,6 +127,19 @@ struct SourceFileTests {
             let report = try await narrow.inspect()
             #expect(report.omitted(.record, .tooLarge) == 1)
             #expect(report.omissions.first { $0.reason == .tooLarge }?.examples == ["Cook:1"])
+        }
+    }
+
+    @Test("A file that was changed while it was read is told")
+    func changed() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            let database = try ForeignDatabase(fixture.path, ForeignDatabase.Options())
+            try database.requireUnchanged()
+            try fixture.record("Cook:1", "{}")
+            fixture.close()
+            let error = #expect(throws: ImportError.self) { try database.requireUnchanged() }
+            #expect(error?.code == .busy)
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderHTTP
 import RecipeServer
 
@@ -16,7 +17,11 @@ struct Demonstration: Sendable {
         let folder: URL
         do { folder = try StoreFolder.make(options) } catch { return .impossible(error.message) }
         let outcome = await run(in: folder)
-        if !options.keepsStore { try? FileManager.default.removeItem(at: folder) }
+        if !options.keepsStore {
+            try? FileManager.default.removeItem(at: folder)
+            // The keys of its credentials are beside it.
+            try? FileManager.default.removeItem(at: FileKeyProvider.defaultFile(of: folder))
+        }
         return outcome
     }
 

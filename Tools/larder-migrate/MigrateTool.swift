@@ -17,6 +17,7 @@ struct MigrateTool: ParsableCommand {
               larder-migrate backup   --store S --to backups
               larder-migrate restore  --store S backups/2026-11-21T220000Z
               larder-migrate env use staging --park --store S
+              larder-migrate import --from apollo cache.sqlite --schema schema.graphqls --store S
 
             status, plan and validate only read. What changes data makes a backup first, beside the store, and takes \
             the migration lock: whoever waits for it longer than --timeout is told who has it. Programs that have the \
@@ -28,5 +29,8 @@ struct MigrateTool: ParsableCommand {
             Exit status: 0 done, 1 failed, 2 the arguments cannot be used, 3 something is yet to be done, or is not \
             known, 4 refused, 5 damaged.
             """,
-        subcommands: [Status.self, Plan.self, Up.self, Validate.self, Repair.self, Baseline.self, Backup.self, Restore.self, Env.self])
+        subcommands: [
+            Status.self, Plan.self, Up.self, Validate.self, Repair.self, Baseline.self, Backup.self, Restore.self,
+            Import.self, Env.self,
+        ])
 }

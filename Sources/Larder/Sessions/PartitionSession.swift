@@ -33,11 +33,15 @@ final class PartitionSession: Sendable {
         } catch { throw LarderError(translating: error) }
         let (session, old) = kept.withLock { kept -> (Session, Session?) in
             if let kept, kept.identity == identity { return (kept.session, nil) }
+            var sessionOptions = options.session
+            sessionOptions.label = options.label
+            sessionOptions.logger = options.logger
+            sessionOptions.now = options.now
             let provider = partition.map(PartitionIdentity.init).flatMap(options.identityProvider)
             let session = Session(
                 database: database, partition: name, identity: identity,
                 keys: options.keys ?? FileKeyProvider(besides: folder), provider: provider,
-                locksFolder: folder.appending(path: "locks"), options: options.session)
+                locksFolder: folder.appending(path: "locks"), options: sessionOptions)
             defer { kept = Kept(session: session, identity: identity) }
             return (session, kept?.session)
         }

@@ -1,6 +1,6 @@
 public import Foundation
 package import LarderOperations
-public import Logging
+package import Logging
 internal import Synchronization
 
 /// Whether somebody is signed in to a partition, and what proves it.
@@ -25,11 +25,11 @@ public final class Session: Sendable {
         /// How long a key provider may take for an answer that is of use to anybody.
         public var keyTimeout = Duration.seconds(30)
         /// Who this is, for the errors of other processes that wait for this one.
-        public var label = "larder"
+        package var label = "larder"
         /// Where is said what has nobody to be thrown at, such as that a credential was put into quarantine.
-        public var logger = Logger(label: "larder")
-        /// The time of day; tests hold it.
-        public var now: @Sendable () -> Date = { Date() }
+        package var logger = Logger(label: "larder")
+        /// The time of day.
+        package var now: @Sendable () -> Date = { Date() }
 
         /// A margin of a minute, and half a minute for each provider.
         public init() {}

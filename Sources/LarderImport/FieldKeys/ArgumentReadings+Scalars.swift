@@ -35,8 +35,8 @@ extension ArgumentReadings {
             case "false": return [.boolean(false), .string(text)]
             default: break
             }
-            // What may be a list or an object, as somebody prints them, is not understood.
-            if let first = bytes.first, "[{(<".utf8.contains(first) { return [] }
+            // It may be a list or an object as well, as somebody prints them.
+            if let first = bytes.first, "[{(<".utf8.contains(first) { return [.string(text), Self.unknown] }
             return [.string(text)]
         }
     }

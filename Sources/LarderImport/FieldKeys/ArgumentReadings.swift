@@ -11,6 +11,9 @@ struct ArgumentReadings {
     private var steps = 0
     private static let stepLimit = 20_000
     private static let depthLimit = 50
+    /// Stands for whatever prints in a form that is not read: such a reading counts, so that no other is taken for the
+    /// only one. No value that is read is a number in text.
+    static let unknown = Value.number("?")
 
     init(schema: SchemaIndex, style: KeyStyle) {
         self.schema = schema
@@ -86,8 +89,21 @@ struct ArgumentReadings {
     private mutating func values(_ text: Text, _ type: ResolvedType, _ depth: Int) -> Set<Value> {
         var found: Set<Value> = []
         if style.printsNull, !type.isNonNull, text.elementsEqual("null".utf8) { found.insert(.null) }
-        if type.isList { return found.union(list(text, type, depth)) }
-        return found.union(scalars(text, schema.types[type.named]))
+        found.formUnion(type.isList ? list(text, type, depth) : scalars(text, schema.types[type.named]))
+        if found.isEmpty, mayBeUnread(text, type) { found.insert(Self.unknown) }
+        return found
+    }
+
+    /// Whether a value of the type may print so, although it cannot be read: a list or an object in another form, null
+    /// and optionals as Swift and Foundation describe them, an enum's value that is newer than the schema.
+    private func mayBeUnread(_ text: Text, _ type: ResolvedType) -> Bool {
+        let kind = schema.types[type.named].kind
+        if type.isList || kind == .inputObject { return true }
+        if let first = text.first, "[{(<".utf8.contains(first) { return true }
+        if text.starts(with: "Optional(".utf8) || text.elementsEqual("nil".utf8) { return true }
+        return kind == .enumeration && text.allSatisfy {
+            ($0 | 0x20) &- UInt8(ascii: "a") < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "_")
+        }
     }
 
     private mutating func list(_ text: Text, _ type: ResolvedType, _ depth: Int) -> Set<Value> {
@@ -95,26 +111,32 @@ struct ArgumentReadings {
             text.last == UInt8(ascii: "]")
         else { return [] }
         let content = text.dropFirst().dropLast()
-        if content.isEmpty { return [.list([])] }
         let named = schema.types[element.named]
+        // Nothing inside: no element, or one that prints as nothing.
+        var found: Set<Value> = content.isEmpty ? [.list([])] : []
         if named.kind == .inputObject {
-            guard style.printsObjectsInLists else { return [] }
-            return Set(objects(content, sorted(named.inputFields), depth + 1).map(Value.list))
+            guard style.printsObjectsInLists else { return found }
+            return found.union(objects(content, sorted(named.inputFields), depth + 1).map(Value.list))
         }
-        var found: Set<Value> = []
         if let strings = quotedStrings(content) {
             found.formUnion(combinations(strings.map { scalars(ArraySlice($0.utf8), named) }))
         }
         let pieces = separated(content)
         let isText = named.kind == .scalar && !["Int", "Float", "Boolean"].contains(named.name)
         if !isText {
-            found.formUnion(combinations(pieces.map { scalars($0, named) }))
+            found.formUnion(combinations(pieces.map { elements($0, element) }))
         } else if style.printsPlainStrings {
-            found.formUnion(combinations(pieces.map { scalars($0, named) }))
+            found.formUnion(combinations(pieces.map { elements($0, element) }))
             // A comma and a space may as well be part of a text.
-            if pieces.count > 1 { found.formUnion(combinations([scalars(content, named)])) }
+            if pieces.count > 1 { found.formUnion(combinations([elements(content, element)])) }
         }
         return found
+    }
+
+    /// An element of a list. Null is as Foundation prints it there.
+    private func elements(_ text: Text, _ type: ResolvedType) -> Set<Value> {
+        let values = scalars(text, schema.types[type.named])
+        return !type.isNonNull && text.elementsEqual("<null>".utf8) ? values.union([.null]) : values
     }
 
     /// Input objects one after the other, without a mark between them: one ends where the next key is not greater, or

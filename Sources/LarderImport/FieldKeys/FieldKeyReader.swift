@@ -45,6 +45,7 @@ struct FieldKeyReader {
         guard !readings.isExhausted else { throw .ambiguous }
         guard let arguments = found.first else { throw .notUnderstood }
         guard found.count == 1 else { throw .ambiguous }
+        guard !arguments.values.contains(where: \.isPartlyUnknown) else { throw .notUnderstood }
         var literals: [String] = []
         for argument in sorted(definition.arguments) {
             guard let value = arguments[argument.name] else { continue }
@@ -53,6 +54,17 @@ struct FieldKeyReader {
         let selection = literals.isEmpty ? name : "\(name)(\(literals.joined(separator: ", ")))"
         return SourceField(
             selection: ExactText(selection), name: name, type: definition.type, hasArguments: !literals.isEmpty)
+    }
+}
+
+extension Value {
+    /// Whether some of it is printed in a form that is not read.
+    fileprivate var isPartlyUnknown: Bool {
+        switch self {
+        case .list(let elements): elements.contains(where: \.isPartlyUnknown)
+        case .object(let members): members.values.contains(where: \.isPartlyUnknown)
+        default: self == ArgumentReadings.unknown
+        }
     }
 }
 

@@ -15,6 +15,8 @@ struct SourceConverter {
     let isDeleted: (String) -> Bool
     /// The source's keys of the parts that something holds.
     private(set) var used: Set<ExactText> = []
+    /// Objects that do not say their type, which the schema gives where they are referred to; by the source's keys.
+    private(set) var inferred: [ExactText: SourceIndex.Object] = [:]
     /// What could not be taken of the parts of the last field; the rest of them was.
     private(set) var lost: [Failure] = []
     private var nodes = 0
@@ -107,11 +109,17 @@ struct SourceConverter {
         case .object(let found, let ownKey):
             guard isPossible(found, type.named) else { return .failure(wrongType(found, wanted, key)) }
             guard !isDeleted(ownKey) else { return .failure(Failure(reason: .deletedHere, detail: ownKey)) }
-            return .success(.object(TakenObject(type: found, fields: keyFields(ofObject: ownKey, as: found))))
-        case .part(let found):
-            guard let found = found ?? (wanted.kind == .object ? type.named : nil) else {
-                return .failure(Failure(reason: .noType, detail: key))
+            let values = index.keyValues(of: ownKey)
+            return .success(.object(TakenObject(type: found, fields: keyFields(values, as: found))))
+        case .part(nil):
+            guard wanted.kind == .object else { return .failure(Failure(reason: .noType, detail: key)) }
+            guard let object = try inferredObject(key, as: type.named) else {
+                return try part(key, type.named, depth: depth)
             }
+            guard !isDeleted(object.key) else { return .failure(Failure(reason: .deletedHere, detail: object.key)) }
+            let fields = keyFields(object.keyValues, as: object.type)
+            return .success(.object(TakenObject(type: object.type, fields: fields)))
+        case .part(let found?):
             guard isPossible(found, type.named) else { return .failure(wrongType(found, wanted, key)) }
             return try part(key, found, depth: depth)
         case .queryRoot, .nothing:
@@ -126,6 +134,18 @@ struct SourceConverter {
             let field = TakenField(field: .plain(absent.field, definition.type), value: .leaf(value))
             return .success(.object(TakenObject(type: absent.type, fields: [ExactText(absent.field): field])))
         }
+    }
+
+    /// The object that a record without a type is as one of that type; nil where it lacks what identifies it.
+    private mutating func inferredObject(
+        _ key: String, as type: SchemaIndex.TypeID
+    ) throws(ImportError) -> SourceIndex.Object? {
+        if let known = inferred[ExactText(key)], known.type == type { return known }
+        guard let record = try cache.record(key), let ownKey = index.key(of: record, as: type) else { return nil }
+        let object = SourceIndex.Object(
+            key: ownKey, type: type, keyValues: index.keyValues(of: record, as: type), sources: [key])
+        inferred[ExactText(key)] = object
+        return object
     }
 
     private mutating func part(
@@ -158,9 +178,9 @@ struct SourceConverter {
     }
 
     /// What identifies an object, as fields.
-    func keyFields(ofObject key: String, as type: SchemaIndex.TypeID) -> [ExactText: TakenField] {
+    func keyFields(_ values: [Value], as type: SchemaIndex.TypeID) -> [ExactText: TakenField] {
         var fields: [ExactText: TakenField] = [:]
-        for (name, value) in zip(schema.types[type].keyFields ?? [], index.keyValues(of: key)) {
+        for (name, value) in zip(schema.types[type].keyFields ?? [], values) {
             guard let definition = schema.field(named: name, of: type) else { continue }
             fields[ExactText(name)] = TakenField(field: .plain(name, definition.type), value: .leaf(value))
         }

@@ -73,13 +73,17 @@ struct SourceIndex {
             objects[place].sources.append(record.key)
         } else {
             places[ExactText(key)] = objects.count
-            let values = (schema.types[type].keyFields ?? []).map { record.fields[$0] ?? .null }
-            objects.append(Object(key: key, type: type, keyValues: values, sources: [record.key]))
+            objects.append(Object(
+                key: key, type: type, keyValues: keyValues(of: record, as: type), sources: [record.key]))
         }
     }
 
     /// The values of an object's key fields, in their order, by its key here.
     func keyValues(of key: String) -> [Value] { places[ExactText(key)].map { objects[$0].keyValues } ?? [] }
+
+    func keyValues(of record: SourceRecord, as type: SchemaIndex.TypeID) -> [Value] {
+        (schema.types[type].keyFields ?? []).map { record.fields[$0] ?? .null }
+    }
 
     /// The cache key of an object of that type; nil where the type has none, or the record lacks some of it.
     func key(of record: SourceRecord, as type: SchemaIndex.TypeID) -> String? {

@@ -24,6 +24,8 @@ final class StoreWriter: Sendable {
     private let deleted = Mutex<[ExactText: Bool]>([:])
     /// Beyond this number all are forgotten: objects of one type mostly have the same fields.
     private static let compiledLimit = 500
+    /// How long a write may wait, for those before it above all.
+    private static let patience = Duration.seconds(60)
 
     /// - Parameter cache: Nil to know only what could be taken.
     init(_ cache: RecordCache?, _ schema: SchemaIndex, isDryRun: Bool) {
@@ -103,7 +105,7 @@ final class StoreWriter: Sendable {
             if isDryRun { return Self.knowledge(try cache.read(operation, from: root), document.responseKeys) }
             let found = Mutex(Knowledge.unknown)
             let keys = document.responseKeys
-            _ = try await cache.update(operation, at: root) { answer in
+            _ = try await cache.update(operation, at: root, deadline: .now + Self.patience) { answer in
                 let knowledge = Self.knowledge(answer, keys)
                 found.withLock { $0 = knowledge }
                 if case .unknown = knowledge { return parsed }

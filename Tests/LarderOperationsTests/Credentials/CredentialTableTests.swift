@@ -89,7 +89,9 @@ struct CredentialTableTests {
                 return try files.contains { try Data(contentsOf: URL(filePath: $0)).range(of: Data(secret.prefix(500))) != nil }
             }
             #expect(try isThere())
-            let other = try DatabaseQueue(path: database.file.path)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: database.file.path, configuration: configuration)
             try await other.writeWithoutTransaction { db in
                 try db.execute(sql: "BEGIN; SELECT count(*) FROM partition")
             }

@@ -205,6 +205,8 @@ struct ConfigurationFileTests {
          "S3TransferUtility.Default.Bucket: this is missing"),
         (WrittenConfiguration.aws, #""CognitoUserPool": { "Default": {"#,
          #""CognitoUserPool": { "b": {}, "a": {"#, "CognitoUserPool: there are several (a, b)"),
+        (WrittenConfiguration.aws, "\"AppSync\": {\n    \"Default\"", "\"AppSync\": {\n    \"Main\"",
+         "AppSync: there are several (Main, Other), and none is named Default; say which API is meant"),
         (WrittenConfiguration.aws, "eu-west-1_AbCdEf", "us-east-1_AbCdEf",
          "environment e: the user pool \"us-east-1_AbCdEf\" is not in the region \"eu-west-1\""),
         (WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1", "https://abc.appsync-api.us-east-1",

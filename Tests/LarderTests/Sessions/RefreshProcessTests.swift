@@ -86,6 +86,7 @@ struct RefreshProcessTests {
             // Its own attempt ends before its caller's wait, so that it does not go on when the other is dead.
             var options = Session.Options()
             options.refreshTimeout = .milliseconds(500)
+            options.now = { Date(timeIntervalSince1970: 1_800_003_600) }
             let waiting = Session(
                 database: database, partition: "main", identity: "identity", keys: FileKeyProvider(besides: files.store),
                 provider: InMemoryIdentityProvider(), locksFolder: files.store.appending(path: "locks"),

@@ -85,7 +85,7 @@ extension ExitStatus {
 
     fileprivate init(_ code: LarderError.Code) {
         self = switch code {
-        case .miss, .deleted: .miss
+        case .miss, .deleted, .noEnvironment: .miss
         case .schema, .syntax, .operation, .variables, .data, .environment: .usage
         default: .failure
         }

@@ -57,6 +57,9 @@ final class Story {
         try await dieBeforeAnswer()
         try await takeEffectOnce()
         try await beRejected()
+        try await signIn()
+        try await startElsewhere()
+        try await comeBack()
         try close()
     }
 
@@ -90,7 +93,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(15, "In short")
+        printout.step(18, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)

@@ -30,42 +30,35 @@ struct ToolRun {
     }
 
     #if os(macOS) || os(Linux)
-    /// - Parameter input: At most what a pipe takes without a reader: it is all written before the program begins, which
+    /// - Parameter input: At most what a socket takes without a reader: it is all written before the program begins, which
     ///   may end without reading it.
     func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
-        let process = Process()
-        process.executableURL = try executable()
-        process.arguments = arguments
-        process.environment = environment
-        let (standardInput, output, complaint) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = standardInput
-        process.standardOutput = output
-        process.standardError = complaint
-        for pipe in [standardInput, output, complaint] {
-            // What is to be read stays with whatever the program has started and left behind.
-            for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
-                _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
-            }
+        guard input.count <= 4096 else { throw KeyError(.notWritable, "too many keys for \(purpose); drop older ones") }
+        guard let standardInput = DescriptorPair(), let output = DescriptorPair(), let complaint = DescriptorPair() else {
+            throw KeyError(.unsupported, "\(program) cannot be started: no socket can be made")
         }
-        for pipe in [output, complaint] { _ = fcntl(pipe.fileHandleForReading.fileDescriptor, F_SETFL, O_NONBLOCK) }
-        do {
-            guard input.count <= 4096 else { throw KeyError(.notWritable, "too many keys for \(purpose); drop older ones") }
-            try standardInput.fileHandleForWriting.write(contentsOf: Data(input))
-            try standardInput.fileHandleForWriting.close()
-            try process.run()
-        } catch {
-            throw error as? KeyError ?? KeyError(.unsupported, "\(program) cannot be started", cause: error)
+        let written = input.withUnsafeBytes { write(standardInput.writing, $0.baseAddress, $0.count) }
+        guard written == input.count else {
+            throw KeyError(.notWritable, "\(program) cannot be given its input")
         }
-        let (said, complained) = (
-            PipeReader(output.fileHandleForReading), PipeReader(complaint.fileHandleForReading))
-        while process.isRunning, .now < deadline, !Task.isCancelled {
+        standardInput.endWriting()
+        let child = try start([standardInput.reading, output.writing, complaint.writing])
+        for pair in [output, complaint] { pair.closeWriting() }
+        let (said, complained) = (PipeReader(output.reading), PipeReader(complaint.reading))
+        var status: Int32?
+        while status == nil, .now < deadline, !Task.isCancelled {
             said.read()
             complained.read()
-            try? await Task.sleep(for: .milliseconds(2))
+            status = Self.status(of: child)
+            // Whatever says that much is something else, and would wait for somebody to read it.
+            guard said.bytes.count <= KeyText.longest else { break }
+            if status == nil { try? await Task.sleep(for: .milliseconds(2)) }
         }
-        if process.isRunning {
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
+        guard let status else {
+            // With whatever it has started.
+            kill(-child, SIGKILL)
+            for _ in 0..<500 where Self.status(of: child) == nil { usleep(2000) }
+            if said.bytes.count > KeyText.longest { return Answer(status: 0, output: said.bytes, complaint: "") }
             if Task.isCancelled { throw KeyError(.cancelled, "the task was cancelled") }
             throw KeyError(
                 .timedOut, "\(program) has not answered for \(purpose) by the deadline and was ended; "
@@ -75,8 +68,56 @@ struct ToolRun {
         complained.read()
         let lines = String(decoding: complained.bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         return Answer(
-            status: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
-            output: said.bytes, complaint: lines.first.map { String($0.prefix(200)) } ?? "")
+            status: status, output: said.bytes, complaint: lines.first.map { String($0.prefix(200)) } ?? "")
+    }
+
+    /// Starts the program in a process group of its own. Foundation's `Process` learns of the end of a program by a socket
+    /// that whatever is started at the same time has as well, and so may never learn of it.
+    ///
+    /// - Parameter descriptors: Its standard input, output and error.
+    private func start(_ descriptors: [Int32]) throws(KeyError) -> pid_t {
+        #if canImport(Darwin)
+        var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?) = (nil, nil)
+        #else
+        var (actions, attributes) = (posix_spawn_file_actions_t(), posix_spawnattr_t())
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        for (number, descriptor) in zip(Int32(0)..., descriptors) {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, number)
+        }
+        posix_spawnattr_setpgroup(&attributes, 0)
+        // A program that does not hear of signals would go on for ever, and what it starts as well.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+        let path = try executable().path
+        // Safe: the copies of the texts live until the program has been started, which has copies of its own.
+        var texts = ([path] + arguments).map { strdup($0) } + [nil]
+        var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in texts + variables { free(text) } }
+        var child: pid_t = 0
+        let failure = posix_spawn(&child, path, &actions, &attributes, &texts, &variables)
+        guard failure == 0 else {
+            throw KeyError(.unsupported, "\(program) cannot be started: \(String(cString: strerror(failure)))")
+        }
+        return child
+    }
+
+    /// How a program ended, a signal's number below zero; nil while it runs.
+    private static func status(of child: pid_t) -> Int32? {
+        var status: Int32 = 0
+        let answer = waitpid(child, &status, WNOHANG)
+        if answer == 0 || answer < 0 && errno == EINTR { return nil }
+        // Of a program that somebody else has waited for nobody can tell how it ended.
+        guard answer == child else { return -1 }
+        let signal = status & 0x7F
+        return signal == 0 ? status >> 8 & 0xFF : -signal
     }
     #else
     func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
@@ -95,18 +136,58 @@ struct ToolRun {
     }
 }
 
+/// Two sockets that no program inherits unless it is given one. Closed with the last reference to them.
+private final class DescriptorPair {
+    let reading: Int32
+    private(set) var writing: Int32
+
+    init?() {
+        var pair: [Int32] = [-1, -1]
+        #if canImport(Darwin)
+        guard socketpair(AF_UNIX, SOCK_STREAM, 0, &pair) == 0 else { return nil }
+        for descriptor in pair { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        #elseif canImport(Glibc)
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else { return nil }
+        #else
+        guard socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, &pair) == 0 else { return nil }
+        #endif
+        (reading, writing) = (pair[0], pair[1])
+    }
+
+    /// Lets the reader see the end, whoever else has the socket.
+    func endWriting() {
+        _ = shutdown(writing, Int32(SHUT_WR))
+        closeWriting()
+    }
+
+    func closeWriting() {
+        guard writing >= 0 else { return }
+        close(writing)
+        writing = -1
+    }
+
+    deinit {
+        closeWriting()
+        close(reading)
+    }
+}
+
 /// Reads what is there, and waits for nothing.
 private final class PipeReader {
-    private let handle: FileHandle
+    private let descriptor: Int32
     private(set) var bytes: [UInt8] = []
 
-    init(_ handle: FileHandle) { self.handle = handle }
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+    }
 
     func read() {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             // Safe: no more is read than the buffer takes.
             while bytes.count <= KeyText.longest {
-                let count = systemRead(handle.fileDescriptor, buffer.baseAddress, buffer.count)
+                let count = systemRead(descriptor, buffer.baseAddress, buffer.count)
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else { return }
                 bytes += buffer[..<count]

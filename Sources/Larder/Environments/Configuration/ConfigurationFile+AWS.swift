@@ -8,7 +8,7 @@ extension ConfigurationFile {
                 "this is missing, and an environment needs an API; add one and write the file anew", at: "AppSync")
         }
         let section: ConfigurationSection? =
-            if let choice { try apis.section(choice) } else { try apis.defaultSection() }
+            if let choice { try apis.section(choice) } else { try apis.defaultSection(else: "say which API is meant") }
         guard let section else { throw unknownAPI(choice ?? "", of: apis.names) }
         let bucket = try root.section("S3TransferUtility")?.defaultSection().map { (bucket) throws(LarderError) in
             BackendEnvironment.Bucket(name: try bucket.required("Bucket"), region: try bucket.required("Region"))

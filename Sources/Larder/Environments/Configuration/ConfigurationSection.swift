@@ -98,11 +98,15 @@ struct ConfigurationSection {
 
     /// The member that is meant where several may stand side by side: `Default`, as the tools that write them do, or
     /// the only one; nil where there is none.
-    func defaultSection() throws(LarderError) -> ConfigurationSection? {
+    ///
+    /// - Parameter remedy: What helps where there are several.
+    func defaultSection(
+        else remedy: String = "name the one that is meant Default"
+    ) throws(LarderError) -> ConfigurationSection? {
         if let section = try section("Default") { return section }
         let names = names
         guard names.count <= 1 else {
-            throw fault("there are several (\(names.joined(separator: ", "))), and none is named Default")
+            throw fault("there are several (\(names.joined(separator: ", "))), and none is named Default; \(remedy)")
         }
         return try names.first.map { (name) throws(LarderError) in try section(name) } ?? nil
     }

@@ -1,15 +1,16 @@
-import ArgumentParser
-import Larder
-import LarderCommandLine
+package import ArgumentParser
 
-struct SchemaOptions: ParsableArguments {
+/// The schema that a verb works with.
+package struct SchemaOptions: ParsableArguments {
     @Option(name: .customLong("schema"), help: ArgumentHelp(
         "A schema in the schema definition language. May be given several times: the texts are joined, so that key "
             + "policies can be kept apart from the server's own.",
         valueName: "file"))
-    var files: [String] = []
+    package var files: [String] = []
 
-    func texts() throws(Failure) -> [String] {
+    package init() {}
+
+    package func texts() throws(Failure) -> [String] {
         guard !files.isEmpty else { throw Failure(usage: "no schema: name its file by --schema") }
         var texts: [String] = []
         for file in files { texts.append(try InputFile(role: "the schema", path: file).text()) }

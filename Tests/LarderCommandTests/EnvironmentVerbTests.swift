@@ -1,0 +1,102 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Environments, credentials and sessions, from the command line")
+struct EnvironmentVerbTests {
+    private static let schema = "type Query { number: Int } type Mutation { count: Int }"
+    private static let secret = "a-refresh-token-that-nobody-may-see"
+
+    private static func environment(_ name: String) throws -> BackendEnvironment {
+        BackendEnvironment(name: name, api: .init(url: try #require(URL(string: "https://\(name).example/graphql"))))
+    }
+
+    /// A store with two environments: a user who is signed in has left the first, with a mutation; the second is the
+    /// current one.
+    private func withStore(
+        _ body: (_ folder: URL, _ parked: String, _ current: String) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { (folder) throws in
+            let place = folder.appending(path: "store")
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema), options: options)
+            let app = try store.partition(of: Self.environment("staging"), user: .user("ada"))
+            try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":1}"#.utf8))
+            try await app.mutate(GraphQLOperation("mutation { count }"))
+            try await app.session.signIn(
+                Credentials(userPool: .init(
+                    idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
+                deadline: .now + .seconds(5))
+            let parked = try #require(try store.current()).name
+            let other = try await store.switch(to: Self.environment("production")).partition
+            try await other.write(GraphQLOperation("{ number }"), json: Array(#"{"number":2}"#.utf8))
+            let current = try #require(try store.current()).name
+            try store.close()
+            try await body(place, parked, current)
+        }
+    }
+
+    @Test("The partitions are listed with their owners and mutations, the current one marked")
+    func listed() async throws {
+        try await withStore { (store, parked, current) throws in
+            let text = try await LarderProcess.run(["env", "--store", store.path])
+            #expect(text.output.split(separator: "\n") == [
+                "  \(parked) staging, user ada, 1 mutations", "* \(current) production, guest, 0 mutations",
+            ])
+            let json = try await LarderProcess.run(["env", "--json", "--store", store.path])
+            #expect(json.status == 0)
+            #expect(json.output.contains(#""partition":"\#(current)","environment":"production","user":null"#))
+            let definition = #"{"api":{"url":"https://staging.example/graphql"}}"#
+            #expect(json.output.contains(#""name":"staging","definition":\#(definition)"#))
+        }
+    }
+
+    @Test("A verb looks into the current partition, or into the one that is named")
+    func partitions() async throws {
+        try await withStore { (store, parked, current) throws in
+            let schema = store.deletingLastPathComponent().appending(path: "schema.graphqls")
+            let operation = store.deletingLastPathComponent().appending(path: "number.graphql")
+            try Data(Self.schema.utf8).write(to: schema)
+            try Data("{ number }".utf8).write(to: operation)
+            let query = ["query", "--schema", schema.path, "--operation", operation.path, "--store", store.path]
+            #expect(try await LarderProcess.run(query).output == #"{"data":{"number":2}}"# + "\n")
+            let other = try await LarderProcess.run(query + ["--partition", parked])
+            #expect(other.output == #"{"data":{"number":1}}"# + "\n", "\(other.errors)")
+            let info = try await LarderProcess.run(["info", "--json", "--partition", parked, "--store", store.path])
+            #expect(info.output.contains(#""partition":"\#(parked)""#))
+            let outside = try await LarderProcess.run(["info", "--partition", "../x", "--store", store.path])
+            #expect(outside.status == 2)
+            let unknown = try await LarderProcess.run(["info", "--partition", "0", "--store", store.path])
+            #expect(unknown.status == 1)
+        }
+    }
+
+    @Test("Credentials and sessions are told of, and no secret is")
+    func sessions() async throws {
+        try await withStore { (store, parked, current) throws in
+            let credentials = try await LarderProcess.run(["credentials", "--store", store.path])
+            let kept = "\(parked) staging, user ada, userPool, stored "
+            #expect(credentials.output.hasPrefix(kept), "\(credentials.output)")
+            let session = try await LarderProcess.run(["session", "--store", store.path])
+            let lines = session.output.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0].hasPrefix("\(parked) staging, user ada: signedIn since "))
+            #expect(lines.last == "\(current) production, guest: unknown")
+            for verb in ["credentials", "session", "env"] {
+                let json = try await LarderProcess.run([verb, "--json", "--store", store.path])
+                #expect(json.status == 0 && !json.output.contains(Self.secret) && !json.errors.contains(Self.secret))
+            }
+            let detail = try await LarderProcess.run(["session", "--json", "--store", store.path])
+            #expect(detail.output.contains(#""state":"signedIn""#))
+        }
+    }
+
+    @Test("A store without environments lists its one partition as nobody's, and an empty one nothing")
+    func unnamed() async throws {
+        try await Pantry.withStore { pantry in
+            let none = try await LarderProcess.run(["env", "--store", pantry.store])
+            #expect(none.status == 0 && none.output == "", "\(none.errors)")
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@testable import LarderImport
+
+@Suite("Damaged sources")
+struct DamageTests {
+    @Test("Whatever a file's bytes are, looking at it ends in a report or a typed error", arguments: [UInt64(1), 2, 3])
+    func bytes(_ seed: UInt64) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try ForeignFixture(folder.appending(path: "a.db").path, .records, .mutations, .subscriptions)
+            for number in 0..<150 {
+                try fixture.record(
+                    "Cook:\(number)", #"{"__typename":"Cook","id":"\#(number)","name":"Cook","specialty":null}"#)
+            }
+            for number in 0..<30 {
+                try fixture.mutation("\(number)", #"{"query":"mutation { rate(id: 1, stars: 1) { id } }"}"#)
+            }
+            fixture.close()
+            let whole = try Data(contentsOf: URL(filePath: fixture.path))
+            var random = SeededNumbers(seed: seed)
+            let damaged = folder.appending(path: "damaged.db")
+            let source = try source(damaged.path, .appSync) { $0.takesMutations = true }
+            var reports = 0
+            for round in 0..<25 {
+                var bytes = whole
+                for _ in 0..<Int.random(in: 1...8, using: &random) {
+                    bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                }
+                if round % 5 == 0 { bytes = bytes.prefix(Int.random(in: 0..<bytes.count, using: &random)) }
+                try bytes.write(to: damaged)
+                do throws(ImportError) {
+                    let report = try await source.inspect()
+                    reports += 1
+                    #expect(report.records <= 1_000, "seed \(seed), round \(round)")
+                } catch {
+                    let isExpected = [.damaged, .foreign, .unreadable].contains(error.code)
+                    #expect(isExpected, "seed \(seed), round \(round): \(error)")
+                }
+            }
+            #expect(reports < 25, "seed \(seed)")
+        }
+    }
+}

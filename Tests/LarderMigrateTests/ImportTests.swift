@@ -1,0 +1,86 @@
+import Foundation
+import GRDB
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Importing at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct ImportVerbTests {
+    private static let schema = """
+        type Query { movie(id: ID!): Movie latest: [Movie!] }
+        type Movie { id: ID! title: String }
+        """
+
+    /// A folder with a schema and a cache of Apollo's client, as its CREATE TABLE statement makes it.
+    private func withCache(_ body: (Cellar, _ cache: String, _ schema: String) async throws -> Void) async throws {
+        try await Cellar.with { (cellar) throws in
+            let schema = cellar.folder.appending(path: "schema.graphqls")
+            try Data(Self.schema.utf8).write(to: schema)
+            let cache = cellar.folder.appending(path: "apollo.sqlite")
+            let queue = try DatabaseQueue(path: cache.path)
+            try await queue.write { db in
+                try db.execute(sql: """
+                    CREATE TABLE "records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT, "key" TEXT UNIQUE, "record" TEXT);
+                    """)
+                for (key, record) in [
+                    ("QUERY_ROOT", #"{"latest":[{"$reference":"Movie:1"}],"unheardOf":1}"#),
+                    ("Movie:1", #"{"__typename":"Movie","id":"1","title":"Heat"}"#),
+                ] {
+                    try db.execute(sql: "INSERT INTO records (key, record) VALUES (?, ?)", arguments: [key, record])
+                }
+            }
+            try queue.close()
+            try await body(cellar, cache.path, schema.path)
+        }
+    }
+
+    @Test("Without --write it tells what it would take and what not, and makes no store")
+    func dryRun() async throws {
+        try await withCache { (cellar, cache, schema) throws in
+            let told = try await cellar.migrate("import", "--from", "apollo", cache, "--schema", schema)
+            #expect(told.status == 0, "\(told.errors)")
+            #expect(told.output.contains("objects: 1 to take, 0 there already"))
+            #expect(told.output.contains("1 x field: the schema has no such field"))
+            #expect(told.errors.contains("nothing was written; --write does it"))
+            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
+        }
+    }
+
+    @Test("With --write the objects are there; a second time nothing is taken, after a backup")
+    func written() async throws {
+        try await withCache { (cellar, cache, schema) throws in
+            let first = try await cellar.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
+            #expect(first.status == 0, "\(first.errors)")
+            let report = try #require(try result(first)["report"] as? [String: Any])
+            #expect(try text(report["objects"]) == #"{"present":0,"taken":1}"#)
+            #expect(try text(report["rootFields"]) == #"{"present":0,"taken":1}"#)
+            let store = try Store.open(at: cellar.store, schema: try Schema(parsing: Self.schema))
+            let latest = try store.partition().read(GraphQLOperation("{ latest { title } }"))
+            #expect(latest["latest"]?.elements.first?["title"]?.string == "Heat")
+            try store.close()
+            let second = try await cellar.migrate(
+                "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
+            let again = try #require(try result(second)["report"] as? [String: Any])
+            #expect(try text(again["objects"]) == #"{"present":1,"taken":0}"#)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: cellar.backups.path).count == 1)
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("What is no such file, or another program's, is refused as an argument that cannot be used")
+    func refused() async throws {
+        try await withCache { (cellar, cache, schema) throws in
+            let missing = try await cellar.migrate(
+                "import", "--from", "appsync", cellar.folder.path + "/none", "--schema", schema, "--json")
+            #expect(missing.status == 2 && missing.errors.contains(#""code":"import.missing""#), "\(missing.errors)")
+            let foreign = try await cellar.migrate(
+                "import", "--from", "apollo", schema, "--schema", schema, "--write", "--json")
+            #expect(foreign.status == 2 && foreign.errors.contains(#""code":"import.foreign""#), "\(foreign.errors)")
+            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
+            let unknown = try await cellar.migrate("import", "--from", "realm", cache, "--schema", schema)
+            #expect(unknown.status == 2)
+        }
+    }
+}
