@@ -23,9 +23,7 @@ struct MigratedStore {
         guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
         output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
         if mayBeNew {
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-            let own = ["records", "schemas", "locks", "transfers"]
-            guard hasDatabase || names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
+            guard hasDatabase || StoreContents.areAll(of: url) else {
                 throw Failure(
                     .notAStore, .refused,
                     "\(url.path) holds something else than a store; name a new folder, or an empty one")
