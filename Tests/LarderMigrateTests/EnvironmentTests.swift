@@ -182,6 +182,77 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Where the unsent work of one user keeps an environment from being forgotten, nothing of any is destroyed")
+    func allOrNothing() async throws {
+        try await Cellar.with { cellar in
+            for name in ["staging", "other"] { _ = try await cellar.add(name) }
+            for user in ["ada", "bob"] {
+                #expect(try await cellar.migrate("env", "use", "staging", "--user", user).status == 0)
+                try await cellar.writeInCurrent()
+            }
+            try await cellar.queueInCurrent(1)
+            #expect(try await cellar.migrate("env", "use", "other").status == 0)
+            let records = cellar.store.appending(path: "records").path
+            func caches() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: records) }
+            try await cellar.withPartition { store, _ in
+                let code: LarderError.Code?
+                do throws(LarderError) {
+                    try await store.forget(environment: "staging")
+                    code = nil
+                } catch { code = error.code }
+                #expect(code?.rawValue == "operations.unsentWork")
+                #expect(try store.partitionIdentities().count == 3)
+                #expect(try caches().count == 3)
+                // Left of a cache by a killed program, or by somebody's hand: no partition's.
+                for left in [".removed-1/1", "x.removed/1"] {
+                    try FileManager.default.createDirectory(
+                        atPath: "\(records)/\(left)", withIntermediateDirectories: true)
+                }
+                #expect(StoreStatus.partitionFolders(of: cellar.store).count == 3)
+                try await store.forget(environment: "staging", losingUnsent: true)
+                let left = try store.partitionIdentities().map(\.name)
+                #expect(left.count == 1)
+                #expect(try caches().sorted() == (left + ["x.removed"]).sorted())
+            }
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("Forgetting waits for whoever backs the store up, and destroys nothing past its deadline")
+    func forgettingWaits() async throws {
+        try await Cellar.with { cellar in
+            for name in ["staging", "other"] { _ = try await cellar.add(name) }
+            for name in ["staging", "other"] {
+                #expect(try await cellar.migrate("env", "use", name).status == 0)
+                try await cellar.writeInCurrent()
+            }
+            try await cellar.withPartition { store, _ in
+                let lock = try MigrationLock.take(in: cellar.store, for: "backup", within: .zero)
+                defer { lock.release() }
+                let code: LarderError.Code?
+                do throws(LarderError) {
+                    try await store.forget(environment: "staging", deadline: .now + .milliseconds(50))
+                    code = nil
+                } catch { code = error.code }
+                #expect(code?.rawValue == "operations.migrationLocked")
+                #expect(StoreStatus.partitionFolders(of: cellar.store).count == 2)
+            }
+        }
+    }
+
+    @Test("A cache that is another partition's is left out of a backup, and named")
+    func foreignCache() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(1)
+            let records = cellar.store.appending(path: "records")
+            try FileManager.default.copyItem(
+                at: records.appending(path: Store.unnamedPartition), to: records.appending(path: "0123456789abcdef"))
+            let outcome = try await cellar.migrate("backup", "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try text(result(outcome)["omitted"]) == #"["0123456789abcdef"]"#)
+        }
+    }
+
     @Test("A protected environment wants its name repeated before anything is destroyed")
     func protected() async throws {
         try await Cellar.with { cellar in

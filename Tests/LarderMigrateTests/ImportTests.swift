@@ -69,6 +69,60 @@ struct ImportVerbTests {
         }
     }
 
+    @Test("Without --write an existing store is asked what it knows already, and is not changed")
+    func dryRunAgain() async throws {
+        try await withCache { (cellar, cache, schema) throws in
+            let arguments = ["import", "--from", "apollo", cache, "--schema", schema, "--store", cellar.store.path]
+            let first = try await MigrateProcess.run(arguments + ["--write"])
+            #expect(first.status == 0, "\(first.errors)")
+            let told = try await MigrateProcess.run(arguments)
+            #expect(told.status == 0, "\(told.errors)")
+            #expect(told.output.contains("objects: 0 to take, 1 there already"), "\(told.output)")
+            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
+        }
+    }
+
+    /// A folder with AppSync's databases, in which one mutation waits.
+    private func addQueue(to folder: URL) throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let queue = try DatabaseQueue(path: folder.appending(path: "offlineMutations.db").path)
+        try queue.write { db in
+            try db.execute(sql: """
+                CREATE TABLE "mutation_records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, \
+                "recordIdentifier" TEXT NOT NULL UNIQUE, "data" BLOB NOT NULL, "recordState" TEXT NOT NULL, \
+                "timestamp" TEXT NOT NULL, "s3Bucket" TEXT, "s3Key" TEXT, "s3Region" TEXT, "s3LocalUri" TEXT, \
+                "s3MimeType" TEXT, "operationString" TEXT NOT NULL);
+                INSERT INTO mutation_records (recordIdentifier, data, recordState, timestamp, operationString)
+                VALUES ('E621E1F8-C36C-495A-93FC-0C247A3E6E5F', CAST('{"query":"mutation { note }"}' AS BLOB), \
+                    'inQueue', '2026-11-21 10:00:00', '');
+                """)
+        }
+        try queue.close()
+    }
+
+    @Test("Mutations are queued in a store that is new, and refused by one that lacks migrations",
+        arguments: [true, false])
+    func mutations(isNew: Bool) async throws {
+        try await withCache { (cellar, _, schema) throws in
+            let folder = cellar.folder.appending(path: "appsync")
+            try addQueue(to: folder)
+            try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
+            if !isNew { try cellar.makeOlder() }
+            let outcome = try await cellar.migrate(
+                "import", "--from", "appsync", folder.path, "--schema", schema, "--mutations", "--write", "--json")
+            guard isNew else {
+                #expect(outcome.status == 4 && outcome.errors.contains(#""code":"operations.pending""#), "\(outcome)")
+                return
+            }
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let report = try #require(try result(outcome)["report"] as? [String: Any])
+            #expect(try text(report["mutations"]) == #"{"present":0,"taken":1}"#)
+            #expect(try await cellar.mutations().count == 1)
+            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
+            try await cellar.expectSound()
+        }
+    }
+
     @Test("What is no such file, or another program's, is refused as an argument that cannot be used")
     func refused() async throws {
         try await withCache { (cellar, cache, schema) throws in

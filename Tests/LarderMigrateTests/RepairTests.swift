@@ -51,8 +51,7 @@ struct RepairTests {
         try await Cellar.with { cellar in
             let ids = try await cellar.fill()
             let sound = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
-            var (saved, count) = (0, 0)
-            // The definitions of tables are on the first pages and on some of those that were made last.
+            var (saved, count, hopeless) = (0, 0, 0)
             for page in Array(1..<45) + Array(stride(from: 45, to: sound.count / 4096, by: 5)) {
                 let place = cellar.folder.appending(path: "page\(page)")
                 try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
@@ -63,6 +62,12 @@ struct RepairTests {
                 do {
                     let report = try OperationsDatabase.repair(folder: place, holding: lock)
                     #expect(try Data(contentsOf: place.appending(path: report.kept)) == bytes)
+                } catch let error as OperationsError where error.code == .damaged {
+                    // Where the first definitions of tables are, SQLite reads none: the file stays as it is.
+                    #expect(try Data(contentsOf: place.appending(path: "larder.sqlite")) == bytes)
+                    hopeless += 1
+                    lock.release()
+                    continue
                 } catch { Issue.record("page \(page): \(error)") }
                 lock.release()
                 let database = try OperationsDatabase(folder: place)
@@ -74,6 +79,7 @@ struct RepairTests {
                 try database.close()
                 try FileManager.default.removeItem(at: place)
             }
+            #expect(hopeless <= 1)
             #expect(saved > count * ids.count * 3 / 4, "\(saved) of \(count * ids.count)")
         }
     }

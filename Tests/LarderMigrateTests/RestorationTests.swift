@@ -111,6 +111,27 @@ struct RestorationTests {
         }
     }
 
+    @Test("A restoration into a new folder that was killed can be made again",
+        arguments: ["staged", "committed", "cache(named)"])
+    func killedInNewFolder(step: String) async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            let ids = try await cellar.queue(2)
+            #expect(try await cellar.migrate("backup").status == 0)
+            let backup = try cellar.backup()
+            let new = Cellar(folder: cellar.folder.appending(path: "new"))
+            try FileManager.default.createDirectory(at: new.folder, withIntermediateDirectories: true)
+            let killed = try await MigrateProcess.crash(new.store.path, "restore", backup.path, step)
+            try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
+            let again = try await new.restore(backup)
+            #expect(again.status == 0, "\(again.errors)")
+            #expect(try await new.number() == 7)
+            #expect(try await new.mutations() == ids)
+            #expect(try new.leftovers() == [])
+            try await new.expectSound()
+        }
+    }
+
     @Test("What is there is backed up before, so that a restoration can be taken back")
     func takenBack() async throws {
         try await Cellar.with { cellar in

@@ -77,9 +77,8 @@ case "repair":
 case "forget":
     let lock = try MigrationLock.take(in: store, for: "forget", within: .seconds(10))
     let database = try OperationsDatabase(folder: store)
-    _ = try await EnvironmentForgetting.forget(argument(3), in: store, database, discarding: true, holding: lock) {
-        reached($0, argument(4))
-    }
+    _ = try await EnvironmentForgetting.forget(
+        argument(3), in: store, database, discarding: true, holding: lock, reached: { reached($0, argument(4)) })
     say("done")
 case "use":
     let shelf = GraphQLOperation("{ number(key: 1) }")

@@ -37,15 +37,7 @@ extension StoreBackup {
         var paths = manifest.schema == nil ? [] : [OperationsDatabase.fileName]
         for partition in manifest.partitions {
             let name = partition.name
-            let isPlain = (1...64).contains(name.utf8.count) && name.first != "." && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
-            guard isPlain else { throw .damagedBackup("the manifest names the partition \(name), which is no name") }
+            guard StoreStatus.isPartitionName(name) else { throw .damagedBackup("the manifest names the partition \(name), which is no name") }
             guard let cache = partition.cache else { continue }
             guard cache == "records/\(name)/data.mdb" else {
                 throw .damagedBackup("the manifest has the cache of \(name) at \(cache)")

@@ -109,7 +109,7 @@ package struct StoreBackup: Sendable {
             try? FileManager.default.removeItem(at: draft.appending(path: folder))
             partition.format = nil
             if error.code == .missing { return partition }
-            guard error.code == .damaged else { throw error }
+            guard [.damaged, .otherPartition].contains(error.code) else { throw error }
             partition.omitted = error.message
             return partition
         }

@@ -2,11 +2,11 @@ package import Foundation
 package import LarderOperations
 internal import LarderRecords
 
-/// Destroys all that a store has of an environment which is not the current one.
+/// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///
 /// The keys go first, each durably, so that no credential can be read any more, whatever happens then; the caches next;
-/// the rows of each partition in one transaction, and the name, last. Killed in between, the environment is there, with
-/// less: the next call ends it.
+/// the rows of each partition in one transaction, and the environment's name, last. Killed in between, it is known whose
+/// partitions there are, with less in them: the next call ends it.
 package enum EnvironmentForgetting {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable, CaseIterable {
@@ -20,28 +20,59 @@ package enum EnvironmentForgetting {
         package var mutations: Int
     }
 
+    /// Forgets an environment with all its partitions.
+    ///
     /// - Parameters:
     ///   - discarding: Whether mutations that the server may not have may be lost.
     ///   - lock: Held by the caller, for this store.
-    /// - Throws: `operations.unknownEnvironment`, `operations.environmentInUse`, `operations.unsentWork`.
+    ///   - close: Closes a partition's cache, where this process has it open.
+    /// - Throws: `operations.unknownEnvironment`, `operations.environmentInUse`, `operations.unsentWork`: nothing was
+    ///   destroyed then; `larder.notRemoved`.
     package static func forget(
         _ name: String, in store: URL, _ database: OperationsDatabase, discarding: Bool, holding lock: MigrationLock,
-        options: Store.Options = Store.Options(), reached: (Moment) throws -> Void = { _ in }
+        options: Store.Options = Store.Options(), until deadline: ContinuousClock.Instant? = nil,
+        closing close: (String) throws -> Void = { _ in }, reached: (Moment) throws -> Void = { _ in }
     ) async throws -> Report {
         let partitions = try database.environments.forgettable(name, losingUnsent: discarding)
         let mutations = try partitions.map { try database.mutations.list(MutationFilter(partition: $0)).count }
-        for partition in partitions {
-            try await database.credentials.destroyKey(of: partition, until: .now + options.lockDeadline)
-        }
-        try reached(.keysDestroyed)
-        for partition in partitions { try CacheFolder(store: store, partition: partition, options).remove() }
-        try reached(.cachesRemoved)
-        for partition in partitions {
-            try await database.environments.forget(
-                partition: partition, losingUnsent: discarding, until: .now + options.lockDeadline)
-        }
+        try await destroy(
+            partitions, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline, close, reached)
         try await database.environments.remove(name)
         try reached(.rowsRemoved)
         return Report(partitions: partitions, mutations: mutations.reduce(0, +))
+    }
+
+    /// Forgets a partition. Parameters and errors are those of the other; `operations.unknownPartition`.
+    static func forget(
+        partition: String, in store: URL, _ database: OperationsDatabase, discarding: Bool,
+        holding lock: MigrationLock, options: Store.Options, until deadline: ContinuousClock.Instant,
+        closing close: (String) throws -> Void
+    ) async throws {
+        try database.environments.requireForgettable(partition: partition, losingUnsent: discarding)
+        try await destroy([partition], in: store, database, discarding, options, deadline, close) { _ in }
+    }
+
+    private static func destroy(
+        _ partitions: [String], in store: URL, _ database: OperationsDatabase, _ discarding: Bool,
+        _ options: Store.Options, _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void,
+        _ reached: (Moment) throws -> Void
+    ) async throws {
+        for partition in partitions {
+            _ = try await database.credentials.destroyKey(of: partition, until: deadline)
+        }
+        try reached(.keysDestroyed)
+        for partition in partitions {
+            try close(partition)
+            let cache = CacheFolder(store: store, partition: partition, options)
+            do throws(RecordError) { try cache.remove() } catch {
+                throw LarderError(
+                    .notRemoved, "the cache in \(cache.path) could not be removed; see the cause, and do it again",
+                    cause: error)
+            }
+        }
+        try reached(.cachesRemoved)
+        for partition in partitions {
+            try await database.environments.forget(partition: partition, losingUnsent: discarding, until: deadline)
+        }
     }
 }

@@ -38,6 +38,15 @@ extension EnvironmentTable {
     }
 }
 
+extension EnvironmentTable {
+    /// Looks whether `forget` of a partition would be refused.
+    ///
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`.
+    package func requireForgettable(partition name: String, losingUnsent: Bool) throws(OperationsError) {
+        try database.read { try EnvironmentTransaction(db: $0).requireForgettable(name, losingUnsent) }
+    }
+}
+
 extension EnvironmentTransaction {
     fileprivate func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
         guard let partition = try partition(name) else {

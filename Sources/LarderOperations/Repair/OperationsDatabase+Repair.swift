@@ -84,8 +84,10 @@ extension OperationsDatabase {
             // SQLite then takes what it can read of the definitions of tables, where it would refuse all of them:
             // https://www.sqlite.org/pragma.html#pragma_writable_schema
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
-            let source = try DatabaseQueue(path: damaged.path, configuration: configuration)
+            // Attached: GRDB reads a definition of each database that it opens itself.
+            let source = try DatabaseQueue(configuration: configuration)
             defer { try? source.close() }
+            try source.writeWithoutTransaction { try $0.run("ATTACH DATABASE ? AS damaged", [damaged.path]) }
             let report = try source.unsafeRead { damaged in
                 try new.pool.writeWithoutTransaction { db in
                     try db.execute(sql: "PRAGMA foreign_keys = OFF")

@@ -5,7 +5,8 @@ internal import GRDB
 struct Salvage {
     /// The new one, inside a transaction.
     let db: Database
-    /// Opened so that definitions of tables that cannot be read are passed over.
+    /// Another connection, to which the damaged one is attached as `damaged`, so that definitions of tables that cannot
+    /// be read are passed over.
     let damaged: Database
     let now: Date
     private(set) var report = RepairReport()
@@ -22,7 +23,7 @@ struct Salvage {
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'migration' ORDER BY name
             """)
-        let there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged).isEmpty })
+        let there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged, as: "damaged").isEmpty })
         guard !there.isEmpty else {
             throw OperationsError(
                 .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
@@ -52,18 +53,20 @@ struct Salvage {
 
     /// Whether some of the definitions of tables cannot be read.
     private var isDefinitionLost: Bool {
-        (try? damaged.texts("SELECT name FROM sqlite_schema ORDER BY name")) == nil
+        (try? damaged.texts("SELECT name FROM damaged.sqlite_schema ORDER BY name")) == nil
     }
 
-    private static func columns(of table: String, in db: Database) throws -> [String] {
-        try db.texts("SELECT name FROM pragma_table_info(?) ORDER BY cid", [table])
+    private static func columns(
+        of table: String, in db: Database, as schema: String = "main"
+    ) throws -> [String] {
+        try db.texts("SELECT name FROM pragma_table_info(?, ?) ORDER BY cid", [table, schema])
     }
 
     /// From the beginning to the first row that cannot be read, from there on where the numbers of rows allow to look
     /// behind it, and from the end back.
     private func copy(_ table: String) throws -> (saved: Int, isDamaged: Bool) {
         let known = try Self.columns(of: table, in: db)
-        let there = Set(try Self.columns(of: table, in: damaged))
+        let there = Set(try Self.columns(of: table, in: damaged, as: "damaged"))
         let names = known.filter(there.contains)
         let keys = try db.texts("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", [table])
         let isDamaged = try !copy(table, names, order: keys, from: nil)
@@ -87,7 +90,7 @@ struct Salvage {
         let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
         let direction = descending ? " DESC" : ""
         let order = keys.map { "\"\($0)\"\(direction)" }.joined(separator: ", ")
-        var sql = "SELECT \(list) FROM \(table) NOT INDEXED"
+        var sql = "SELECT \(list) FROM damaged.\(table) NOT INDEXED"
         if let number { sql += " WHERE rowid >= \(number)" }
         if !order.isEmpty { sql += " ORDER BY \(order)" }
         do {
@@ -99,7 +102,7 @@ struct Salvage {
 
     /// Goes on behind pages that cannot be read, in steps that grow.
     private func copyBehindGaps(_ table: String, _ columns: [String]) throws {
-        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM \(table)") else { return }
+        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM damaged.\(table)") else { return }
         var (next, step) = (try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? 1, Int64(1))
         while next <= greatest {
             if try copy(table, columns, order: [], from: next) { return }

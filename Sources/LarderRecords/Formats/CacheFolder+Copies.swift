@@ -5,7 +5,7 @@ extension CacheFolder {
     /// Writes a snapshot of the current generation, without free pages, as `data.mdb` into a folder, which is made.
     /// Durable on return. Other programs go on reading and writing meanwhile.
     ///
-    /// - Throws: `.missing` where there is none, `.damaged`, `.full`, `.notWritable`.
+    /// - Throws: `.missing` where there is none, `.damaged`, `.otherPartition`, `.full`, `.notWritable`.
     package func copy(to target: String) throws(RecordError) {
         try translated {
             for _ in 0..<8 {
@@ -36,7 +36,12 @@ extension CacheFolder {
         try source.copy(to: target, compacting: true)
         // The last commit of a superseded generation says so: the copy was taken before it, or has it.
         let transaction = try source.beginRead()
-        return try !GenerationMark(transaction, source).isSuperseded
+        let mark = try GenerationMark(transaction, source)
+        // Other formats may keep it otherwise.
+        if mark.format == CacheFormat.current, let meta = source.table("meta") {
+            try folder.checkStamp(transaction, meta: meta)
+        }
+        return !mark.isSuperseded
     }
 
     /// Where a cache lies that is to be the next generation.

@@ -2,17 +2,26 @@ internal import Foundation
 internal import LarderLMDB
 
 extension CacheFolder {
+    private static let doomedPrefix = ".removed-"
+
     /// Removes the cache for good, with all its generations. Programs that have it open keep what they have until they
     /// close it; nobody opens it any more.
+    ///
+    /// Removes what was left of others as well, by whoever was killed at it: one caller at a time in all processes.
     package func remove() throws(RecordError) {
         try translated {
-            guard FileManager.default.fileExists(atPath: path) else { return }
-            // At once, so that nobody finds half of it.
             let parent = URL(filePath: path).deletingLastPathComponent()
-            let doomed = parent.appending(path: ".removed-\(UUID().uuidString)")
-            try FileManager.default.moveItem(atPath: path, toPath: doomed.path)
-            try FileSystem.synchronize(parent.path)
-            try FileManager.default.removeItem(at: doomed)
+            if FileManager.default.fileExists(atPath: path) {
+                // At once, so that nobody finds half of it.
+                let doomed = parent.appending(path: Self.doomedPrefix + UUID().uuidString)
+                try FileManager.default.moveItem(atPath: path, toPath: doomed.path)
+                try FileSystem.synchronize(parent.path)
+            }
+            guard FileManager.default.fileExists(atPath: parent.path) else { return }
+            for name in try FileManager.default.contentsOfDirectory(atPath: parent.path)
+            where name.hasPrefix(Self.doomedPrefix) {
+                try FileManager.default.removeItem(at: parent.appending(path: name))
+            }
         }
     }
 }

@@ -133,7 +133,11 @@ struct GenerationFolder: Sendable {
     }
 
     func checkStamp(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
-        guard let stored = try transaction.get(Self.stampKey.span.bytes, in: tables.meta),
+        try checkStamp(transaction, meta: tables.meta)
+    }
+
+    func checkStamp(_ transaction: borrowing ReadTransaction, meta: Table) throws {
+        guard let stored = try transaction.get(Self.stampKey.span.bytes, in: meta),
             stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }
         let owner = stored.withUnsafeBytes { bytes in

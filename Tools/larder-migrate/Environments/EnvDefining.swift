@@ -48,12 +48,7 @@ struct EnvAdd: Verb {
         let draft = try definition().draft
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         try store.requireConfirmed(confirmation, of: environment, to: "change it", output)
-        if !store.hasDatabase {
-            // Makes it, with all its tables.
-            var options = OperationsDatabase.Options()
-            options.busyTimeout = store.options.lockDeadline
-            try OperationsDatabase(folder: store.url, options: options).close()
-        }
+        try store.makeDatabase()
         try await store.withLock(for: "env add") { _ in
             try await store.withDatabase(.writing) { try await $0.environments.put(draft, now: Date()) }
         }

@@ -23,9 +23,7 @@ struct MigratedStore {
         guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
         output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
         if mayBeNew {
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-            let own = ["records", "schemas", "locks", "transfers"]
-            guard hasDatabase || names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
+            guard hasDatabase || StoreContents.areAll(of: url) else {
                 throw Failure(
                     .notAStore, .refused,
                     "\(url.path) holds something else than a store; name a new folder, or an empty one")
@@ -33,7 +31,7 @@ struct MigratedStore {
             return
         }
         guard exists else { throw Failure(.noStore, .failure, "there is no store at \(url.path)") }
-        guard hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty else {
+        guard hasAnything else {
             // What may not be looked into only looks as if nothing were there.
             guard access(url.path, R_OK | X_OK) == 0 else {
                 throw Failure(OperationsError(
@@ -47,6 +45,23 @@ struct MigratedStore {
         ["", "-wal"].contains {
             FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path + $0)
         }
+    }
+
+    /// Whether there is anything to be lost.
+    var hasAnything: Bool { hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty }
+
+    /// Makes the database with all its tables, where there is none. Before the migration lock is taken: opening takes it.
+    func makeDatabase() throws {
+        guard !hasDatabase else { return }
+        var options = OperationsDatabase.Options()
+        options.busyTimeout = self.options.lockDeadline
+        try OperationsDatabase(folder: url, options: options).close()
+    }
+
+    /// Refuses a store whose database lacks migrations: whoever opens it for writing would apply them, and wait for the
+    /// migration lock where the caller has it.
+    func requireMigrated() async throws {
+        if hasDatabase { try await withDatabase(.reading) { _ in } }
     }
 
     /// For people; nothing where it cannot be told, which whatever is done next tells better.

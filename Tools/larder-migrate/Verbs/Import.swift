@@ -46,12 +46,17 @@ struct Import: Verb {
             if write {
                 // What cannot be read at all is found out before anything is done.
                 _ = try await source.inspect()
+                try await store.requireMigrated()
+                let isNew = !store.hasAnything
+                if mutations { try store.makeDatabase() }
                 (report, made) = try await store.withLock(for: "import") { _ in
-                    let made = try backupFirst(store)
+                    // Whoever opens a partition under this lock does not.
+                    try StoreRestoration.finish(store.url, options: store.options)
+                    let made = isNew ? nil : try backupFirst(store)
                     return (try await take(source, into: store, schemaText), made?.folder)
                 }
             } else {
-                report = try await source.inspect()
+                report = try await rehearse(source, in: store, schemaText)
             }
         } catch let error as ImportError { throw Failure(error) }
         if !write { output.note("nothing was written; --write does it") }
@@ -63,12 +68,28 @@ struct Import: Verb {
             text: report.text + (made.map { "\nthe backup is \($0.path)" } ?? ""))
     }
 
-    /// A store that is not there yet has nothing to lose.
     private func backupFirst(_ store: MigratedStore) throws -> StoreBackup? {
-        guard store.hasDatabase || !StoreStatus.partitionFolders(of: store.url).isEmpty,
-            let folder = backup.folder(of: store.url)
-        else { return nil }
+        guard let folder = backup.folder(of: store.url) else { return nil }
         return try StoreBackup.make(of: store.url, into: folder, options: store.options)
+    }
+
+    /// What would be taken: a store that is there knows some of it already.
+    private func rehearse(
+        _ source: ImportSource, in place: MigratedStore, _ schemaText: [String]
+    ) async throws -> ImportReport {
+        guard place.hasAnything else { return try await source.inspect() }
+        try await place.requireMigrated()
+        var options = place.options
+        options.isReadOnly = true
+        let store = try Store.open(at: place.url, schemaText: schemaText, options: options)
+        defer { try? store.close() }
+        let partition: Partition
+        do throws(LarderError) { partition = try store.partition() } catch {
+            // Nothing was ever fetched into it.
+            guard error.code.rawValue == "records.missing" else { throw error }
+            return try await source.inspect()
+        }
+        return try await source.run(into: partition, isDryRun: true)
     }
 
     private func take(

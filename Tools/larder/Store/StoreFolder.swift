@@ -50,9 +50,7 @@ struct StoreFolder: Sendable {
     /// Refuses a folder that holds something else: a store is made in a new or empty one.
     func requireRoomForStore() throws(Failure) {
         guard !isStore else { return }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-        let own = ["records", "schemas", "locks", "larder.sqlite", "larder.sqlite-wal", "larder.sqlite-shm"]
-        guard names.allSatisfy({ own.contains($0) || $0.hasPrefix(".") }) else {
+        guard StoreContents.areAll(of: url) else {
             throw Failure(
                 .notAStore, .refused,
                 "\(url.path) holds something else than a store; name a new folder, or an empty one")

@@ -1,0 +1,20 @@
+package import Foundation
+internal import LarderOperations
+
+/// What lies in a store's folder, so that no other folder is taken for a new store.
+package enum StoreContents {
+    /// Whether a name is of what a store keeps, or of what somebody who was killed has left in it.
+    package static func isOwn(_ name: String) -> Bool {
+        let database = OperationsDatabase.fileName
+        return ["records", "schemas", "locks", "transfers"].contains(name)
+            || ["", "-wal", "-shm", "-journal"].contains { name == database + $0 }
+            || name.hasPrefix(database + ".damaged-")
+            || name.hasPrefix("restored-") && name.contains(".sqlite")
+            || name.hasPrefix(".")
+    }
+
+    /// Whether there is nothing else in a folder, which may be empty or missing.
+    package static func areAll(of folder: URL) -> Bool {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).allSatisfy(isOwn)
+    }
+}
