@@ -173,6 +173,11 @@ struct BackupTests {
             for name in backups {
                 #expect(try await cellar.restore(cellar.backups.appending(path: name)).status == 0)
             }
+            // The next one removes what is left, and leaves alone what somebody else is making in the same place.
+            let others = try BackupDraft(in: cellar.backups)
+            #expect(try await cellar.migrate("backup").status == 0)
+            #expect(try cellar.leftovers() == ["store.backups/\(others.folder.lastPathComponent)"])
+            withExtendedLifetime(others) {}
         }
     }
 }
