@@ -29,7 +29,8 @@ struct BackupDraft {
 
     private static func removeLeft(in backups: URL) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: backups.path)) ?? []
-        for name in names where name.hasPrefix(prefix) && UUID(uuidString: String(name.dropFirst(prefix.count))) != nil {
+        for name in names where name.hasPrefix(prefix) {
+            guard UUID(uuidString: String(name.dropFirst(prefix.count))) != nil else { continue }
             let folder = backups.appending(path: name)
             // What cannot be locked or removed is somebody's, and no reason to fail.
             guard let lock = try? LockFile(existing: folder.path), (try? lock.tryLock(.exclusive)) == true else {

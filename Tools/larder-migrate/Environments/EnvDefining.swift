@@ -10,8 +10,8 @@ struct EnvAdd: Verb {
         discussion: """
             It is read from a file of Larder's own, awsconfiguration.json, amplifyconfiguration.json or \
             amplify_outputs.json by --from, or said by --url. A name that is another backend's is refused, unless \
-            --succeeds names itself. Secrets in the file are not kept. With --succeeds all partitions of the other environment \
-            become this one's, with what waits in them: of a protected one --confirm wants its name as well.
+            --succeeds names itself. Secrets in the file are not kept. With --succeeds all partitions of the other \
+            environment become this one's, with what waits in them: of a protected one --confirm wants its name as well.
             """)
     static let name = "env add"
 

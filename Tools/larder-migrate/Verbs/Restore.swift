@@ -58,7 +58,7 @@ extension StoreRestoration.Report {
         if let database {
             lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
             if database.setAside > 0 {
-                lines.append("\(database.setAside) of them may have reached the server, and are set aside: look at each")
+                lines.append("\(database.setAside) may have reached the server, and are set aside: look at each")
             }
             if database.settledSince > 0 {
                 lines.append("\(database.settledSince) mutations were settled since, and are not sent again")
