@@ -279,6 +279,38 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Taking over an environment's data wants it to be there, and its name repeated where it is protected")
+    func successor() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("production", "--protected")
+            #expect(try await cellar.migrate("env", "use", "production", "--user", "ada").status == 0)
+            let misspelt = try await cellar.add("next", "--succeeds", "prodction", "--json")
+            #expect(misspelt.status == 3, "\(misspelt.errors)")
+            #expect(misspelt.errors.contains(#""code":"operations.unknownEnvironment""#))
+            let unconfirmed = try await cellar.add("next", "--succeeds", "production", "--confirm", "next", "--json")
+            #expect(unconfirmed.status == 4, "\(unconfirmed.errors)")
+            #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
+            #expect(try await cellar.migrate("env", "list").output == "* production, protected, 1 partitions\n")
+            let done = try await cellar.add("next", "--succeeds", "production", "--confirm", "production", "--json")
+            #expect(done.status == 0, "\(done.errors)")
+            let taken = try #require(try result(done)["taken"] as? [[String: Any]])
+            #expect(taken.map { $0["user"] as? String } == ["ada"])
+            #expect(try await cellar.migrate("env", "list").output
+                == "* next, 1 partitions\n  production, protected, 0 partitions\n")
+        }
+    }
+
+    @Test("A name and --env at once are refused")
+    func namedTwice() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("a")
+            _ = try await cellar.add("b")
+            let outcome = try await cellar.migrate("env", "show", "a", "--env", "b", "--json")
+            #expect(outcome.status == 2, "\(outcome.errors)")
+            #expect(outcome.errors.contains(#""code":"command.usage""#))
+        }
+    }
+
     @Test("Configuration files of other tools define an environment; their secrets are neither kept nor shown")
     func file() async throws {
         try await Cellar.with { cellar in

@@ -18,7 +18,7 @@ struct RestorationTests {
             let later = try await cellar.queue(1, named: "later")
             let outcome = try await cellar.restore(backup, "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
-            #expect(try text(result(outcome)["mutations"]) == #"{"kept":2,"restored":0,"settledSince":1}"#)
+            #expect(try text(result(outcome)["mutations"]) == #"{"kept":2,"restored":0,"setAside":0,"settledSince":1}"#)
             // What was queued since is not lost either.
             #expect(try await cellar.mutations() == [ids[1], ids[2]] + later)
             try await cellar.withDatabase { database in
@@ -49,6 +49,35 @@ struct RestorationTests {
                 #expect(restored.map(\.id) == ids)
                 #expect(restored.map(\.state) == [.pending, .deadLetter, .pending])
                 #expect(restored[1].failure?.class == .outcomeUnknown)
+            }
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("A mutation that was settled so long ago that its outcome is forgotten is not sent again, but set aside")
+    func forgottenOutcome() async throws {
+        try await Cellar.with { cellar in
+            let ids = try await cellar.queue(2)
+            #expect(try await cellar.migrate("backup").status == 0)
+            let backup = try cellar.backup()
+            try await cellar.settle(ids[0])
+            // As if as many had been queued meanwhile.
+            try cellar.execute("UPDATE sqlite_sequence SET seq = seq + \(Outcome.kept) WHERE name = 'mutation'")
+            let later = try await cellar.queue(1, named: "later")
+            try await cellar.settle(later[0])
+            let pruned = try await cellar.withDatabase {
+                try await $0.mutations.prune(keeping: Outcome.kept, in: Store.unnamedPartition)
+            }
+            #expect(pruned == 1)
+            let outcome = try await cellar.restore(backup, "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try text(result(outcome)["mutations"])
+                == #"{"kept":1,"restored":1,"setAside":1,"settledSince":0}"#)
+            try await cellar.withDatabase { database in
+                let restored = try database.mutations.list()
+                #expect(restored.map(\.id) == ids)
+                #expect(restored.map(\.state) == [.deadLetter, .pending])
+                #expect(restored[0].failure?.class == .outcomeUnknown)
             }
             try await cellar.expectSound()
         }

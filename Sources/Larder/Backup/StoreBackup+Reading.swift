@@ -37,7 +37,9 @@ extension StoreBackup {
         var paths = manifest.schema == nil ? [] : [OperationsDatabase.fileName]
         for partition in manifest.partitions {
             let name = partition.name
-            guard StoreStatus.isPartitionName(name) else { throw .damagedBackup("the manifest names the partition \(name), which is no name") }
+            guard StoreStatus.isPartitionName(name) else {
+                throw .damagedBackup("the manifest names the partition \(name), which is no name")
+            }
             guard let cache = partition.cache else { continue }
             guard cache == "records/\(name)/data.mdb" else {
                 throw .damagedBackup("the manifest has the cache of \(name) at \(cache)")

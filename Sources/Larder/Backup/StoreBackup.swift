@@ -37,17 +37,18 @@ package struct StoreBackup: Sendable {
         of store: URL, into backups: URL, options: Store.Options = Store.Options(), now: Date = Date(),
         reached: (Moment) throws -> Void = { _ in }
     ) throws -> StoreBackup {
-        let draft = backups.appending(path: ".draft-\(UUID().uuidString)")
         do {
-            try FileManager.default.createDirectory(at: draft, withIntermediateDirectories: true)
-            let manifest = try write(store, to: draft, options, now, reached)
-            let folder = try name(draft, in: backups, now)
-            try reached(.named)
-            return StoreBackup(folder: folder, manifest: manifest)
-        } catch {
-            try? FileManager.default.removeItem(at: draft)
-            throw BackupFailure.typed(error)
-        }
+            let draft = try BackupDraft(in: backups)
+            do {
+                let manifest = try write(store, to: draft.folder, options, now, reached)
+                let folder = try name(draft.folder, in: backups, now)
+                try reached(.named)
+                return withExtendedLifetime(draft) { StoreBackup(folder: folder, manifest: manifest) }
+            } catch {
+                try? FileManager.default.removeItem(at: draft.folder)
+                throw error
+            }
+        } catch { throw BackupFailure.typed(error) }
     }
 
     private static func write(

@@ -36,7 +36,8 @@ package enum EnvironmentForgetting {
         let partitions = try database.environments.forgettable(name, losingUnsent: discarding)
         let mutations = try partitions.map { try database.mutations.list(MutationFilter(partition: $0)).count }
         try await destroy(
-            partitions, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline, close, reached)
+            partitions, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline, close,
+            reached)
         try await database.environments.remove(name)
         try reached(.rowsRemoved)
         return Report(partitions: partitions, mutations: mutations.reduce(0, +))

@@ -60,7 +60,7 @@ extension PartitionCore {
     /// process.
     func prune(_ queue: MutationQueue) async throws(LarderError) {
         do {
-            try await queue.prune(keeping: Self.keptOutcomes, in: name)
+            try await queue.prune(keeping: Outcome.kept, in: name)
             let limit = Int64((now().timeIntervalSince1970 - Self.appliedLifetime) * 1000)
             let old = try cache.applied().filter { $0.time < limit }
             guard !old.isEmpty else { return }
@@ -74,9 +74,6 @@ extension PartitionCore {
 
     /// For so long another process may still show a mutation that was applied as not applied.
     private static let appliedLifetime: TimeInterval = 86_400
-
-    /// So many mutations can be asked for after they have ended.
-    private static let keptOutcomes = 10_000
 
     private static let resultLimit = 64 << 10
 }

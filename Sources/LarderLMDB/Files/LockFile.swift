@@ -29,6 +29,13 @@ package final class LockFile: Sendable {
         }
     }
 
+    /// Opens what is there, which may be a folder, for reading only.
+    package init(existing path: String) throws(LMDBError) {
+        self.path = path
+        descriptor = try FileSystem.open(path, O_RDONLY)
+        isWritable = false
+    }
+
     deinit { close(descriptor) }
 
     package enum Kind { case shared, exclusive }

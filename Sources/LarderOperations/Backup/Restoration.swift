@@ -27,8 +27,10 @@ struct Restoration {
         try restoreEnvironments()
         try restorePartitions()
         try restoreWatchers()
+        // Before the backup's outcomes are among them.
+        let forgotten = try lastForgotten()
         try restoreOutcomes()
-        try restoreMutations()
+        try restoreMutations(forgotten)
         // Numbers that were given are not given again.
         try db.run("""
             UPDATE main.sqlite_sequence SET seq = max(seq, ifnull(
@@ -113,10 +115,19 @@ struct Restoration {
 
     // MARK: Mutations
 
-    private mutating func restoreMutations() throws {
+    /// The highest number of a mutation whose outcome the store may have had and forgotten. Of one that knows no outcome
+    /// nothing was forgotten: the last is always kept.
+    private func lastForgotten() throws -> Int64 {
+        let highest = try db.integer("SELECT ifnull(max(sequence), 0) FROM main.outcome") ?? 0
+        return highest - Int64(Outcome.kept)
+    }
+
+    /// - Parameter forgotten: Up to this number a mutation of which the store knows nothing may have been settled.
+    private mutating func restoreMutations(_ forgotten: Int64) throws {
         try db.run("""
             CREATE TEMP TABLE restored_mutation AS
-            SELECT b.sequence AS sequence FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
+            SELECT b.sequence AS sequence, b.state = 1 OR (b.state = 0 AND b.sequence <= \(forgotten)) AS is_open
+            FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
             WHERE b.id NOT IN (SELECT id FROM main.mutation) AND b.id NOT IN (SELECT id FROM main.outcome)
                 AND NOT EXISTS (SELECT 1 FROM main.mutation m
                     WHERE m.partition = r.new AND m.idempotency_key = b.idempotency_key)
@@ -124,6 +135,7 @@ struct Restoration {
                     WHERE o.partition = r.new AND o.idempotency_key = b.idempotency_key)
             """)
         report.mutations = try count("SELECT count(*) FROM temp.restored_mutation")
+        report.setAside = try count("SELECT count(*) FROM temp.restored_mutation WHERE is_open")
         report.kept = try count("""
             SELECT count(*) FROM backup.mutation b WHERE b.id IN (SELECT id FROM main.mutation)
             """)
@@ -150,24 +162,29 @@ struct Restoration {
     }
 
     private func copyMutations() throws {
-        // Whoever had one in flight is gone, and nobody knows whether the server has it.
+        // Nobody knows whether the server has what was in flight: whoever had it is gone. Nor what became of one that is
+        // pending in the backup and so old that its outcome may be forgotten.
         try db.run("""
             INSERT INTO main.mutation (sequence, id, partition, lane, state, stalled, queued, attempts, owner,
                 idempotency_key, created, expires, not_before, not_before_set)
-            SELECT b.sequence, b.id, r.new, b.lane, CASE b.state WHEN 1 THEN 3 ELSE b.state END, 0, b.state = 0,
+            SELECT b.sequence, b.id, r.new, b.lane, iif(t.is_open, 3, b.state), 0, b.state = 0 AND NOT t.is_open,
                 b.attempts, NULL, b.idempotency_key, b.created, b.expires, b.not_before, b.not_before_set
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
-            WHERE b.sequence IN (SELECT sequence FROM temp.restored_mutation) ORDER BY b.sequence
+            JOIN temp.restored_mutation t ON t.sequence = b.sequence ORDER BY b.sequence
             """)
         let isRestored = "sequence IN (SELECT sequence FROM temp.restored_mutation)"
         for table in ["mutation_content", "mutation_answer", "mutation_failure"] { try copy(table, isRestored, []) }
         try db.run("""
             INSERT OR REPLACE INTO main.mutation_failure (sequence, class, message, time)
-            SELECT b.sequence, ?, ?, ? FROM backup.mutation b WHERE b.state = 1 AND b.\(isRestored)
+            SELECT b.sequence, ?1, iif(b.state = 1, ?2, ?3), ?4
+            FROM backup.mutation b JOIN temp.restored_mutation t ON t.sequence = b.sequence WHERE t.is_open
             """,
             [
                 MutationFailure.Class.outcomeUnknown.rawValue,
-                "it was in flight when the backup was made; look whether the server has it", now.milliseconds,
+                "it was in flight when the backup was made; look whether the server has it",
+                "it was pending when the backup was made, so long ago that its outcome may be forgotten; look whether "
+                    + "the server has it",
+                now.milliseconds,
             ])
         try copy("mutation_dependency", "\(isRestored) AND dependency IN (SELECT sequence FROM main.mutation)", [])
     }

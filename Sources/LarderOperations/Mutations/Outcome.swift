@@ -9,6 +9,10 @@ package struct Outcome: Sendable, Hashable {
         case discarded = 1
     }
 
+    /// So many are kept of a partition, by the numbers of the mutations: those that are further from the highest are
+    /// forgotten.
+    package static let kept = 10_000
+
     package var mutation: UUID
     package var partition: String
     package var sequence: Int64

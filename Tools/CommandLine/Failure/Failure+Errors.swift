@@ -74,10 +74,12 @@ extension ExitStatus {
     fileprivate init(_ code: OperationsError.Code) {
         self = switch code {
         case .notFound, .unknownEnvironment, .unknownPartition: .miss
-        case .invalid, .unknownTemporaryID: .usage
-        case .damaged, .foreign, .migrationChanged, .migrationMissing, .damagedBackup: .damaged
+        // A backup is a file that an argument names.
+        case .invalid, .unknownTemporaryID, .damagedBackup: .usage
+        case .damaged, .migrationMissing: .damaged
         case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup,
-            .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected:
+            .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected, .foreign,
+            .migrationChanged:
             .refused
         default: .failure
         }

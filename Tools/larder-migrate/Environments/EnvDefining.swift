@@ -10,7 +10,8 @@ struct EnvAdd: Verb {
         discussion: """
             It is read from a file of Larder's own, awsconfiguration.json, amplifyconfiguration.json or \
             amplify_outputs.json by --from, or said by --url. A name that is another backend's is refused, unless \
-            --succeeds names itself. Secrets in the file are not kept.
+            --succeeds names itself. Secrets in the file are not kept. With --succeeds all partitions of the other \
+            environment become this one's, with what waits in them: of a protected one --confirm wants its name as well.
             """)
     static let name = "env add"
 
@@ -48,13 +49,45 @@ struct EnvAdd: Verb {
         let draft = try definition().draft
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         try store.requireConfirmed(confirmation, of: environment, to: "change it", output)
+        if case .environment(let predecessor) = draft.predecessor, predecessor != environment {
+            try store.requireConfirmed(confirmation, of: predecessor, to: "take over its data", output)
+        }
         try store.makeDatabase()
-        try await store.withLock(for: "env add") { _ in
-            try await store.withDatabase(.writing) { try await $0.environments.put(draft, now: Date()) }
+        let taken = try await store.withLock(for: "env add") { _ in
+            try await store.withDatabase(.writing) { try await put(draft, in: $0.environments) }
+        }
+        let from: String? = switch draft.predecessor {
+        case nil, .environment(environment): nil
+        case .environment(let name): name
+        case .unnamed: "the program that named none"
         }
         try output.result(
-            .object([("name", .string(draft.name)), ("isProtected", .boolean(draft.isProtected))]),
-            text: "added \(draft.name)")
+            .object([
+                ("name", .string(draft.name)), ("isProtected", .boolean(draft.isProtected)),
+                ("taken", .array(taken.map { partition in
+                    .object([
+                        ("partition", .string(partition.name)),
+                        ("user", partition.user.map(JSONText.string) ?? .null),
+                    ])
+                })),
+            ]),
+            text: "added \(draft.name)"
+                + (from.map { "; \(taken.count) partitions of \($0) are its own now" } ?? ""))
+    }
+
+    /// - Returns: The partitions that were another's before.
+    private func put(_ draft: EnvironmentDraft, in table: EnvironmentTable) async throws -> [StoredPartition] {
+        // A file goes on saying so when the other one is long gone.
+        if case .environment(let predecessor) = draft.predecessor, predecessor != draft.name,
+            try table.find(predecessor) == nil, try succeeds != nil || table.find(draft.name) == nil
+        {
+            throw OperationsError(
+                .unknownEnvironment, "no environment is named \(predecessor), which \(draft.name) is to succeed; "
+                    + "larder-migrate env list names those that there are")
+        }
+        let before = Set(try table.partitions().filter { $0.environment == draft.name }.map(\.name))
+        try await table.put(draft, now: Date())
+        return try table.partitions().filter { $0.environment == draft.name && !before.contains($0.name) }
     }
 
     private func definition() throws -> BackendEnvironment {
@@ -114,7 +147,7 @@ struct EnvForget: Verb {
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
-        guard confirmation.name == environment else {
+        guard confirmation.names.contains(environment) else {
             throw Failure(
                 .notConfirmed, .refused, "forgetting destroys data; say --confirm \(environment)",
                 details: [("environment", .string(environment))])

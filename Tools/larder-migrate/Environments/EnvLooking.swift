@@ -75,6 +75,12 @@ struct EnvShow: Verb {
     @ArgumentParser.Argument(help: ArgumentHelp("The environment, as --env.", valueName: "name"))
     var positional: String?
 
+    func validate() throws {
+        guard positional == nil || environment.name == nil else {
+            throw ValidationError("Give either a name or --env.")
+        }
+    }
+
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, output)
         var option = environment

@@ -8,8 +8,8 @@ struct EnvUse: Verb {
         commandName: "use", abstract: "Makes an environment the current one.",
         discussion: """
             One transaction: programs that have the store open see either the one or the other, whole. What is left \
-            comes back untouched. plan --use shows what it would do. Refused while the variable LARDER_ENV decides: it \
-            would have no effect for whoever it is set for.
+            comes back untouched. plan --use shows what it would do. Refused while the variable LARDER_ENV is set: env \
+            current and env show would go on naming the other one.
             """)
     static let name = "env use"
 
@@ -72,8 +72,8 @@ extension MigratedStore {
         guard name.isEmpty else {
             throw Failure(
                 .decidedElsewhere, .refused,
-                "the variable \(DecidedEnvironment.variable) says \(name), and goes before what the store says; unset "
-                    + "it first",
+                "the variable \(DecidedEnvironment.variable) says \(name), and env current would go on saying so; "
+                    + "unset it first",
                 details: [("environment", .string(name))])
         }
     }

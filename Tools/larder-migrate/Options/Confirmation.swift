@@ -6,8 +6,9 @@ import LarderOperations
 /// What verbs take that may destroy something of a protected environment.
 struct Confirmation: ParsableArguments {
     @Option(name: .customLong("confirm"), help: ArgumentHelp(
-        "The name of the environment, once more, where it is protected.", valueName: "name"))
-    var name: String?
+        "The name of the environment, once more, where it is protected. Repeat the option where it is about several.",
+        valueName: "name"))
+    var names: [String] = []
 }
 
 extension MigratedStore {
@@ -24,7 +25,7 @@ extension MigratedStore {
         if environment != nil {
             output.note("environment \(concerned.name)\(concerned.isProtected ? ", protected" : "")")
         }
-        guard concerned.isProtected, confirmation.name != concerned.name else { return }
+        guard concerned.isProtected, !confirmation.names.contains(concerned.name) else { return }
         throw Failure(
             .notConfirmed, .refused,
             "the environment \(concerned.name) is protected; to \(what), say --confirm \(concerned.name)",

@@ -50,7 +50,7 @@ struct MigratedStore {
     /// Whether there is anything to be lost.
     var hasAnything: Bool { hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty }
 
-    /// Makes the database with all its tables, where there is none. Before the migration lock is taken: opening takes it.
+    /// Makes the database with all its tables, where there is none. Not under the migration lock: opening takes it.
     func makeDatabase() throws {
         guard !hasDatabase else { return }
         var options = OperationsDatabase.Options()

@@ -45,7 +45,7 @@ extension StoreRestoration.Report {
         if let database {
             members.append(("mutations", .object([
                 ("restored", .int(database.mutations)), ("settledSince", .int(database.settledSince)),
-                ("kept", .int(database.kept)),
+                ("kept", .int(database.kept)), ("setAside", .int(database.setAside)),
             ])))
             members.append(("partitions", .int(database.partitions)))
             members.append(("leftOut", .strings(database.leftOut)))
@@ -57,6 +57,9 @@ extension StoreRestoration.Report {
         var lines = ["restored \(caches.count) caches"]
         if let database {
             lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
+            if database.setAside > 0 {
+                lines.append("\(database.setAside) may have reached the server, and are set aside: look at each")
+            }
             if database.settledSince > 0 {
                 lines.append("\(database.settledSince) mutations were settled since, and are not sent again")
             }

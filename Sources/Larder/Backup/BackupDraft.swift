@@ -1,0 +1,42 @@
+internal import Foundation
+internal import LarderLMDB
+
+/// A backup that has no name yet. The kernel locks its folder as long as its process lives, so that the next backup can
+/// tell what a killed one has left from one that another store's process is making in the same place.
+struct BackupDraft {
+    private static let prefix = ".draft-"
+
+    let folder: URL
+    /// Held until the backup is done, or has failed.
+    private let lock: LockFile
+
+    /// Makes one, and removes what was left of others.
+    init(in backups: URL) throws {
+        try FileManager.default.createDirectory(at: backups, withIntermediateDirectories: true)
+        Self.removeLeft(in: backups)
+        for _ in 0..<8 {
+            let folder = backups.appending(path: Self.prefix + UUID().uuidString)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            let lock = try LockFile(existing: folder.path)
+            // Another backup may have taken it for left before it was locked.
+            if try lock.tryLock(.exclusive), FileManager.default.fileExists(atPath: folder.path) {
+                (self.folder, self.lock) = (folder, lock)
+                return
+            }
+        }
+        throw LarderError(.backup, "other backups in \(backups.path) take this one for left; try again")
+    }
+
+    private static func removeLeft(in backups: URL) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: backups.path)) ?? []
+        for name in names where name.hasPrefix(prefix) {
+            guard UUID(uuidString: String(name.dropFirst(prefix.count))) != nil else { continue }
+            let folder = backups.appending(path: name)
+            // What cannot be locked or removed is somebody's, and no reason to fail.
+            guard let lock = try? LockFile(existing: folder.path), (try? lock.tryLock(.exclusive)) == true else {
+                continue
+            }
+            try? FileManager.default.removeItem(at: folder)
+        }
+    }
+}
