@@ -37,7 +37,9 @@ final class PartitionSession: Sendable {
             sessionOptions.label = options.label
             sessionOptions.logger = options.logger
             sessionOptions.now = options.now
-            let provider = partition.map(PartitionIdentity.init).flatMap(options.identityProvider)
+            // One that has nothing in the database yet is that of a program which names no environment.
+            let stored = partition ?? StoredPartition(name: name, environment: nil, user: nil)
+            let provider = options.identityProvider(PartitionIdentity(stored))
             let session = Session(
                 database: database, partition: name, identity: identity,
                 keys: options.keys ?? FileKeyProvider(besides: folder), provider: provider,
