@@ -78,7 +78,13 @@ extension EnvironmentTransaction {
                 switched = excluded.switched
             """, [new?.name, now.milliseconds])
         if let new {
-            try db.run("UPDATE partition SET used = ? WHERE name = ?", [now.milliseconds, new.name])
+            // Never before another's: the clock may have been set back, and who came last is who is entered again.
+            try db.run(
+                """
+                UPDATE partition SET used = max(?1, ifnull((
+                    SELECT max(used) + 1 FROM partition WHERE used < 9223372036854775807), ?1))
+                WHERE name = ?2
+                """, [now.milliseconds, new.name])
         }
         report.from = try old.map { try side($0, before.0) }
         report.to = try new.map { try side($0, before.1) }

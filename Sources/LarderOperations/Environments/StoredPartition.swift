@@ -10,7 +10,7 @@ package struct StoredPartition: Sendable, Hashable {
     package var user: String?
     /// Nil where it was made before this was kept.
     package var created: Date?
-    /// When it was last made the current one.
+    /// When it was last made the current one; after all that were before, whatever the clock said.
     package var used: Date?
 
     package init(name: String, environment: String?, user: String?, created: Date? = nil, used: Date? = nil) {

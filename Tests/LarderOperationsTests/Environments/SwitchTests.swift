@@ -160,6 +160,17 @@ struct SwitchTests {
         }
     }
 
+    @Test("The user who came last is who an environment is entered for, though the clock was set back before")
+    func lastWithAnotherClock() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pu", at: after(100))
+            try await database.enter(environment("a"), .user("v"), as: "pv", at: after(1))
+            try await database.enter(environment("b"), as: "pb", at: after(2))
+            let report = try await database.enter(environment("a"), .last, as: "unused", at: after(3))
+            #expect(report.to?.partition.user == "v" && report.to?.partition.name == "pv")
+        }
+    }
+
     @Test("Two switches in one moment leave the last one's partition the current one's")
     func sameMoment() async throws {
         try await withOperations { database in
