@@ -60,8 +60,9 @@ final class OpenPartitions: Sendable {
                 for (name, partition) in state.open where name != current.partition?.name {
                     if !partition.core.isParked { partition.core.park() }
                 }
-                if let name = current.partition?.name { try state.open[name]?.core.unpark() }
+                // Told even if it cannot be shown: it will not be news again.
                 if isNews { for listener in state.listeners.values { listener.yield(current.identity) } }
+                if let name = current.partition?.name { try state.open[name]?.core.unpark() }
                 return .success(())
             } catch { return .failure(error) }
         }
