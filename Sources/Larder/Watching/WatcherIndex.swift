@@ -106,8 +106,8 @@ final class WatcherIndex: Sendable {
     func close() {
         let wakes = state.withLock { state in
             let wakes = Array(state.wakes.values)
-            state = State()
-            state.isClosed = true
+            // Numbers go on: whoever ends late must not take another's for its own.
+            state = State(nextID: state.nextID, published: state.published, isClosed: true)
             return wakes
         }
         for wake in wakes { wake(nil) }

@@ -37,6 +37,94 @@ struct LateChangeTests {
             try store.close()
         }
     }
+
+    @Test("A switch is noticed that another process made before there was anything to look at")
+    func firstSwitchElsewhere() async throws {
+        try await withTemporaryFolder { folder in
+            let elsewhere = folder.appending(path: "elsewhere")
+            let other = try OperationsDatabase(folder: elsewhere)
+            try await other.enter("b")
+            try other.close()
+
+            let place = folder.appending(path: "store")
+            let store = try open(place)
+            let app = try store.partition()
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            try FileManager.default.moveItem(
+                at: elsewhere.appending(path: OperationsDatabase.fileName),
+                to: place.appending(path: OperationsDatabase.fileName))
+            #expect(try await next(&currents)??.environment == "b")
+            #expect(throws: LarderError.self) { try app.requireNotParked() }
+            try store.close()
+        }
+    }
+
+    @Test("A switch in another process is noticed after a partition was closed while it was looked at")
+    func closedPartition() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            let app = try store.partition(of: backend("a"))
+            var currents = try store.currentPartitions().makeAsyncIterator()
+            #expect(try await next(&currents)??.environment == "a")
+            try app.close()
+            try await Task.sleep(for: .milliseconds(400))
+            let other = try OperationsDatabase(folder: folder)
+            try await other.enter("b")
+            #expect(try await next(&currents)??.environment == "b")
+            try other.close()
+            try store.close()
+        }
+    }
+
+    @Test("A partition that was left before it could be opened is parked")
+    func openedLate() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            let database = try store.operationsDatabase()
+            try await database.enter("a")
+            let a = try #require(try database.environments.current()?.partition)
+            let b = try await store.switch(to: backend("b")).partition
+            let late = try store.current(a, nil)
+            #expect(throws: LarderError.self) { try late.requireNotParked() }
+            try b.requireNotParked()
+            try store.close()
+        }
+    }
+
+    @Test(
+        "Forgetting a partition goes on where it was killed, and leaves no cache behind",
+        arguments: EnvironmentForgetting.Moment.allCases)
+    func killedForgetting(_ moment: EnvironmentForgetting.Moment) async throws {
+        try await withTemporaryFolder { folder in
+            let store = try open(folder)
+            let a = try store.partition(of: backend("a"))
+            try await a.write("Recipe:1", title, ["title": "Soup"])
+            let identity = try #require(try store.current())
+            let cache = Store.cacheFolder(of: folder, partition: identity.name).path
+            _ = try await store.switch(to: backend("b"))
+            await #expect(throws: LarderError.self) {
+                try await store.forget(identity.name) { (reached) throws(LarderError) in
+                    if reached == moment { throw .cancelled }
+                }
+            }
+            if try store.partitionIdentities().contains(identity) { try await store.forget(identity) }
+            #expect(try !store.partitionIdentities().contains(identity))
+            #expect(!FileManager.default.fileExists(atPath: cache))
+            try store.close()
+        }
+    }
+
+    @Test("A watcher that ends after its partition was parked ends no other's")
+    func watcherNumbers() {
+        let index = WatcherIndex()
+        let old = index.add { _ in }
+        index.close()
+        index.reopen()
+        let new = index.add { _ in }
+        #expect(old != new)
+        if let old { index.remove(old) }
+        #expect(!index.isEmpty)
+    }
 }
 
 extension Partition {
