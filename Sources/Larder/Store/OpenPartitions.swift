@@ -14,6 +14,8 @@ final class OpenPartitions: Sendable {
         var current: CurrentPartition?
         var listeners: [UUID: AsyncStream<PartitionIdentity?>.Continuation] = [:]
         var following: Task<Void, Never>?
+        /// There was no database to look at. It does not tell of what was changed before it was opened.
+        var hasMissed = false
         var isClosed = false
     }
 
@@ -48,7 +50,9 @@ final class OpenPartitions: Sendable {
     ///
     /// - Throws: Where the database cannot be read, or what the current partition shows cannot.
     func lookForCurrent() throws(LarderError) {
-        guard let database = try intent.database(making: false) else { return }
+        guard let database = try intent.database(making: false) else {
+            return state.withLock { $0.hasMissed = true }
+        }
         let result = state.withLock { state -> Result<Void, LarderError> in
             do throws(LarderError) {
                 // Read while nobody else tells of another: the newest is told last.
@@ -105,6 +109,7 @@ final class OpenPartitions: Sendable {
                         guard let self else { return }
                         guard let database = try intent.database(making: false) else { continue }
                         if try database.hasChanged() { mustReload = true }
+                        if self.takeMissed() { mustReload = true }
                         if mustReload {
                             try self.lookForCurrent()
                             for core in self.unparked() {
@@ -137,6 +142,13 @@ final class OpenPartitions: Sendable {
     func remove(_ name: String) -> Partition? { state.withLock { $0.open.removeValue(forKey: name) } }
 
     private var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    private func takeMissed() -> Bool {
+        state.withLock { state in
+            defer { state.hasMissed = false }
+            return state.hasMissed
+        }
+    }
 
     private func unparked() -> [PartitionCore] {
         state.withLock { $0.open.values.map(\.core).filter { !$0.isParked } }

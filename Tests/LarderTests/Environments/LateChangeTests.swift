@@ -58,6 +58,7 @@ struct LateChangeTests {
             try store.close()
         }
     }
+<<<<<<< HEAD
 
     @Test("A switch in another process is noticed after a partition was closed while it was looked at")
     func closedPartition() async throws {
@@ -125,6 +126,8 @@ struct LateChangeTests {
         if let old { index.remove(old) }
         #expect(!index.isEmpty)
     }
+=======
+>>>>>>> 732009e (Notice a switch that was made before the database was opened)
 }
 
 extension Partition {
