@@ -117,7 +117,17 @@ extension Store {
         _ stored: StoredPartition, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         try partitions.lookForCurrent()
-        return try partition(named: stored.name, transport)
+        return try partition(unlessLeft: stored.name, transport)
+    }
+
+    /// Opens a partition that was the current one, and parks it if another has become that meanwhile: what is not open
+    /// yet nobody else could park.
+    func partition(
+        unlessLeft name: String, _ transport: (any GraphQLTransport)?
+    ) throws(LarderError) -> Partition {
+        let partition = try partition(named: name, transport)
+        try partitions.lookForCurrent()
+        return partition
     }
 
     private func destination(

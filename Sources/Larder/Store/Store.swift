@@ -106,7 +106,7 @@ public final class Store: Sendable {
             throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
         }
         if let stored = current?.partition { return try self.current(stored, transport) }
-        return try partition(named: Self.unnamedPartition, transport)
+        return try partition(unlessLeft: Self.unnamedPartition, transport)
     }
 
     /// Opens a partition, whether or not it is the current one.
