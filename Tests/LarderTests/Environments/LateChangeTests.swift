@@ -91,29 +91,6 @@ struct LateChangeTests {
         }
     }
 
-    @Test(
-        "Forgetting a partition goes on where it was killed, and leaves no cache behind",
-        arguments: EnvironmentForgetting.Moment.allCases)
-    func killedForgetting(_ moment: EnvironmentForgetting.Moment) async throws {
-        try await withTemporaryFolder { folder in
-            let store = try open(folder)
-            let a = try store.partition(of: backend("a"))
-            try await a.write("Recipe:1", title, ["title": "Soup"])
-            let identity = try #require(try store.current())
-            let cache = Store.cacheFolder(of: folder, partition: identity.name).path
-            _ = try await store.switch(to: backend("b"))
-            await #expect(throws: LarderError.self) {
-                try await store.forget(identity.name) { (reached) throws(LarderError) in
-                    if reached == moment { throw .cancelled }
-                }
-            }
-            if try store.partitionIdentities().contains(identity) { try await store.forget(identity) }
-            #expect(try !store.partitionIdentities().contains(identity))
-            #expect(!FileManager.default.fileExists(atPath: cache))
-            try store.close()
-        }
-    }
-
     @Test("A watcher that ends after its partition was parked ends no other's")
     func watcherNumbers() {
         let index = WatcherIndex()
