@@ -19,7 +19,7 @@ struct ImportVerbTests {
             try Data(Self.schema.utf8).write(to: schema)
             let cache = cellar.folder.appending(path: "apollo.sqlite")
             let queue = try DatabaseQueue(path: cache.path)
-            try await queue.write { db in
+            try queue.write { db in
                 try db.execute(sql: """
                     CREATE TABLE "records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT, "key" TEXT UNIQUE, "record" TEXT);
                     """)
