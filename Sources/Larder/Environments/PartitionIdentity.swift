@@ -8,6 +8,13 @@ public struct PartitionIdentity: Sendable, Hashable {
     public let environment: String?
     /// Who works with the environment.
     public let user: PartitionUser
+
+    /// An identity as a store would give it; tests make them.
+    public init(name: String, environment: String?, user: PartitionUser) {
+        self.name = name
+        self.environment = environment
+        self.user = user
+    }
 }
 
 extension PartitionIdentity {

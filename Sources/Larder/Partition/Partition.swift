@@ -91,7 +91,7 @@ final class PartitionCore: Sendable {
     func park() {
         parking.store(true, ordering: .releasing)
         watchers.close()
-        session.close()
+        session.park()
         intent.bell.ring()
     }
 

@@ -6,8 +6,10 @@ internal import Synchronization
 /// signed in by another pool since.
 final class PartitionSession: Sendable {
     private struct Kept {
-        var session: Session
+        /// Nil after it was over.
+        var session: Session?
         var identity: String
+        var unsaved = UnsavedCredentials()
     }
 
     private let name: String
@@ -32,7 +34,10 @@ final class PartitionSession: Sendable {
             identity = environment?.fingerprints.identity ?? Self.unnamedIdentity
         } catch { throw LarderError(translating: error) }
         let (session, old) = kept.withLock { kept -> (Session, Session?) in
-            if let kept, kept.identity == identity { return (kept.session, nil) }
+            if let kept, kept.identity == identity, let session = kept.session { return (session, nil) }
+            // What was got for another identity's rows is of no use.
+            var new = Kept(identity: identity)
+            if let kept, kept.identity == identity { new.unsaved = kept.unsaved }
             var sessionOptions = options.session
             sessionOptions.label = options.label
             sessionOptions.logger = options.logger
@@ -43,8 +48,11 @@ final class PartitionSession: Sendable {
             let session = Session(
                 database: database, partition: name, identity: identity,
                 keys: options.keys ?? FileKeyProvider(besides: folder), provider: provider,
-                locksFolder: folder.appending(path: "locks"), options: sessionOptions)
-            defer { kept = Kept(session: session, identity: identity) }
+                locksFolder: folder.appending(path: "locks"), options: sessionOptions, unsaved: new.unsaved)
+            defer {
+                new.session = session
+                kept = new
+            }
             return (session, kept?.session)
         }
         old?.close()
@@ -57,11 +65,18 @@ final class PartitionSession: Sendable {
     /// Tells whoever follows the session of what another process has changed.
     func noticeChanges() { kept.withLock { $0?.session }?.noticeChanges() }
 
-    func close() {
+    /// Ends the session; the next one goes on with what this one could not store.
+    func park() {
         kept.withLock { kept in
-            defer { kept = nil }
+            defer { kept?.session = nil }
             return kept?.session
         }?.close()
+    }
+
+    /// Ends the session for good.
+    func close() {
+        park()
+        kept.withLock { $0 = nil }
     }
 }
 
@@ -75,7 +90,13 @@ extension Partition {
     public var session: Session {
         get throws(LarderError) {
             try core.requireCurrent()
-            return try core.session.session(core.intent)
+            let session = try core.session.session(core.intent)
+            // Parked meanwhile, by somebody who may have come before this one was there to be closed.
+            guard !core.isParked else {
+                core.session.park()
+                throw .parked
+            }
+            return session
         }
     }
 }

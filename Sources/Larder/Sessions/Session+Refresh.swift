@@ -7,9 +7,6 @@ extension Session {
         var flight: Flight<Result<Credentials?, LarderError>>?
         /// What it is doing, for the errors of those who have waited too long.
         var stage = ""
-        /// New credentials that could not be stored yet, the rows that they are for, and the lock under which they were
-        /// got: nobody may refresh the old ones again, whose refresh token is used.
-        var unsaved: (credentials: Credentials, rows: [SealedCredential], lock: HeldLock)?
     }
 
     /// New credentials, by one refresh for all who ask; nil where there is something else to be read now.
@@ -45,7 +42,7 @@ extension Session {
     private func refresh(
         by provider: any IdentityProvider, until end: ContinuousClock.Instant
     ) async throws(LarderError) -> Credentials? {
-        if let unsaved = refreshing.withLock({ $0.unsaved }) {
+        if let unsaved = unsaved.now {
             return try await save(unsaved.credentials, for: unsaved.rows, under: unsaved.lock, until: end)
         }
         stage("the lock of the refresh")
@@ -93,7 +90,7 @@ extension Session {
         until end: ContinuousClock.Instant
     ) async throws(LarderError) -> Credentials? {
         stage("the new credentials to be stored")
-        refreshing.withLock { $0.unsaved = (credentials, rows, lock) }
+        unsaved.keep((credentials, rows, lock))
         let isStored: Bool
         do throws(LarderError) {
             isStored = try await vault.store(
@@ -101,12 +98,12 @@ extension Session {
         } catch {
             // The partition was forgotten, or its environment's users are signed in by another pool: never again.
             if let cause = error.cause as? OperationsError, [.unknownPartition, .parked].contains(cause.code) {
-                refreshing.withLock { $0.unsaved = nil }
+                unsaved.keep(nil)
                 lock.release()
             }
             throw error
         }
-        refreshing.withLock { $0.unsaved = nil }
+        unsaved.keep(nil)
         lock.release()
         // Somebody has signed in or out meanwhile: these are nobody's any more.
         return isStored ? credentials : nil

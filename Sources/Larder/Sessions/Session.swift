@@ -46,6 +46,7 @@ public final class Session: Sendable {
     let vault: CredentialVault
     let executor: OutsideExecutor
     let refreshing = Mutex(Refreshing())
+    let unsaved: UnsavedCredentials
     /// Rung when the state may be another one, and when waits are to end.
     let bell = Bell()
     private let watching = Mutex(Watching())
@@ -64,10 +65,21 @@ public final class Session: Sendable {
     ///   foreign. - keys: Asked when credentials are read or stored, and not before.
     ///   - provider: Nil where credentials are only given, and never refreshed from here.
     ///   - locksFolder: The folder of the store's locks.
-    package init(
+    package convenience init(
         database: OperationsDatabase, partition: String, identity: String, keys: any KeyProvider,
         provider: (any IdentityProvider)?, locksFolder: URL, options: Options = Options()
     ) {
+        self.init(
+            database: database, partition: partition, identity: identity, keys: keys, provider: provider,
+            locksFolder: locksFolder, options: options, unsaved: UnsavedCredentials())
+    }
+
+    /// - Parameter unsaved: What an earlier session of the same partition and identity could not store.
+    init(
+        database: OperationsDatabase, partition: String, identity: String, keys: any KeyProvider,
+        provider: (any IdentityProvider)?, locksFolder: URL, options: Options, unsaved: UnsavedCredentials
+    ) {
+        self.unsaved = unsaved
         self.database = database
         self.partition = partition
         self.provider = provider

@@ -1,4 +1,5 @@
 import Foundation
+import GRDBSQLite
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -91,6 +92,31 @@ struct LateChangeTests {
         }
     }
 
+    @Test("New credentials that could not be stored are not lost by switching to and fro")
+    func unsavedCredentials() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let identities = InMemoryIdentityProvider(lifetime: 1)
+            let writer = OtherWriter()
+            let store = try open(place) { options in
+                options.lockDeadline = .milliseconds(50)
+                options.identityProvider = { _ in ProviderWithHook(base: identities) { writer.begin(in: place) } }
+            }
+            let app = try store.partition(of: backend("a"))
+            try await app.session.signIn(identities.signIn("ada"), deadline: soon)
+            await expectCode(.init(rawValue: "operations.busy")) {
+                _ = try await app.session.credentials(deadline: soon)
+            }
+            writer.end()
+            _ = try await store.switch(to: backend("b"))
+            let back = try await store.switch(to: backend("a")).partition
+            let credentials = try await back.session.credentials(deadline: .now + .seconds(5))
+            #expect(try await back.session.storedCredentials(deadline: soon) == .present(credentials))
+            #expect(identities.refreshes == 1 && identities.refusals == 0)
+            try store.close()
+        }
+    }
+
     @Test("A watcher that ends after its partition was parked ends no other's")
     func watcherNumbers() {
         let index = WatcherIndex()
@@ -106,4 +132,36 @@ struct LateChangeTests {
 
 extension Partition {
     fileprivate func requireNotParked() throws { try core.requireCurrent() }
+}
+
+/// Calls `refreshed` when the provider has given new credentials.
+private struct ProviderWithHook: IdentityProvider {
+    let base: InMemoryIdentityProvider
+    let refreshed: @Sendable () -> Void
+
+    func refresh(
+        _ credentials: Credentials, deadline: ContinuousClock.Instant
+    ) async throws(IdentityError) -> Credentials {
+        let new = try await base.refresh(credentials, deadline: deadline)
+        refreshed()
+        return new
+    }
+
+    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {
+        try await base.signOut(credentials, deadline: deadline)
+    }
+}
+
+/// Another program that writes to a store's intent and does not come to an end.
+private final class OtherWriter: Sendable {
+    // Safe: SQLite's connections may be used from any thread, and the test calls one after the other.
+    private nonisolated(unsafe) var database: OpaquePointer?
+
+    func begin(in folder: URL) {
+        let path = folder.appending(path: OperationsDatabase.fileName).path
+        #expect(sqlite3_open(path, &database) == SQLITE_OK)
+        #expect(sqlite3_exec(database, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+    }
+
+    func end() { sqlite3_close(database) }
 }
