@@ -96,7 +96,8 @@ struct LateChangeTests {
     func unsavedCredentials() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            let identities = InMemoryIdentityProvider(lifetime: 1)
+            // What is good still would be given where new ones cannot be stored.
+            let identities = InMemoryIdentityProvider(lifetime: 0)
             let writer = OtherWriter()
             let store = try open(place) { options in
                 options.lockDeadline = .milliseconds(50)
