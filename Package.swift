@@ -174,7 +174,7 @@ let package = Package(
             name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
         .executableTarget(
             name: "larder-operations-crash",
-            dependencies: ["LarderOperations"],
+            dependencies: ["LarderOperations", "LarderTestSupport"],
             path: "Tests/OperationsCrash",
             swiftSettings: strict
         ),
@@ -235,7 +235,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "larder-migrate-crash",
-            dependencies: ["Larder", "LarderOperations", "LarderRecords"],
+            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport"],
             path: "Tests/MigrateCrash",
             swiftSettings: strict
         ),

@@ -21,25 +21,12 @@ private func withChild(_ program: String, _ arguments: [String], _ body: (Proces
     try body(child)
 }
 
-private func isInstalled(_ program: String, _ arguments: String...) -> Bool {
-    let child = Process()
-    child.executableURL = URL(filePath: "/usr/bin/env")
-    child.arguments = [program] + arguments
-    child.standardOutput = FileHandle.nullDevice
-    child.standardError = FileHandle.nullDevice
-    guard (try? child.run()) != nil else { return false }
-    child.waitUntilExit()
-    return child.terminationStatus == 0
-}
-
-private let hasFlock = isInstalled("flock", "--version")
+private let hasFlock = succeeds("flock", "--version")
 private let loadLibrary = """
     import ctypes, ctypes.util
     m = ctypes.CDLL(ctypes.util.find_library("lmdb") or "liblmdb.so.0")
     """
-private let hasPython = isInstalled("python3", "-c", loadLibrary)
-private let canMount = isInstalled(
-    "sh", "-c", "d=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; s=$?; rmdir $d; exit $s")
+private let hasPython = succeeds("python3", "-c", loadLibrary)
 
 /// A program that opens an environment and stays inside a snapshot.
 private func readerScript(mapSize: Int) -> String {
@@ -115,8 +102,8 @@ struct ProcessTests {
     @Test("A full disk is a typed error, and what was committed stays", .enabled(if: canMount, "may not mount a tmpfs"))
     func diskFull() async throws {
         try await withTemporaryFolder { folder in
-            try #require(isInstalled("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder.path))
-            defer { _ = isInstalled("umount", "-l", folder.path) }
+            try #require(succeeds("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder.path))
+            defer { _ = succeeds("umount", "-l", folder.path) }
             let environment = try Environment(folder: folder.path, tables: sampleTables)
             let records = try environment.records
             try environment.write { try $0.put(1, bytes("kept").span.bytes, in: records) }
@@ -147,9 +134,9 @@ struct ProcessTests {
             for name in ["lock.mdb", "write.lock", "open.lock"] {
                 try FileManager.default.removeItem(at: folder.appending(path: name))
             }
-            try #require(isInstalled("mount", "--bind", folder.path, folder.path))
-            defer { _ = isInstalled("umount", "-l", folder.path) }
-            try #require(isInstalled("mount", "-o", "remount,ro,bind", folder.path))
+            try #require(succeeds("mount", "--bind", folder.path, folder.path))
+            defer { _ = succeeds("umount", "-l", folder.path) }
+            try #require(succeeds("mount", "-o", "remount,ro,bind", folder.path))
             var options = Environment.Options()
             expectFailure(.readOnly) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: options)

@@ -52,15 +52,7 @@ struct Cellar {
     // MARK: Mutations
 
     func withDatabase<Result>(_ body: (OperationsDatabase) async throws -> Result) async throws -> Result {
-        let database = try OperationsDatabase(folder: store)
-        do {
-            let result = try await body(database)
-            try database.close()
-            return result
-        } catch {
-            try? database.close()
-            throw error
-        }
+        try await OperationsDatabase.using(store, body)
     }
 
     /// Queues as many mutations, each in a lane of its own.

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderOperations
 import LarderRecords
+import LarderTestSupport
 
 // A program that the tests start, stop and kill while it migrates, backs up or restores a store. It ends when its
 // standard input does.
@@ -18,14 +19,7 @@ import LarderRecords
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
-let watch = Thread {
-    var byte: UInt8 = 0
-    while true {
-        let count = read(STDIN_FILENO, &byte, 1)
-        if count == 0 || (count < 0 && errno != EINTR) { _exit(3) }
-    }
-}
-watch.start()
+endWithStandardInput()
 let store = URL(filePath: arguments[1])
 
 func argument(_ index: Int) -> String { arguments.count > index ? arguments[index] : "" }

@@ -1,5 +1,6 @@
 import Foundation
 import LarderOperations
+import LarderTestSupport
 
 // A program that the tests start and kill while it works on a store of intent. It ends when its standard input does:
 // with the program that started it, in whatever way that ends.
@@ -11,14 +12,7 @@ import LarderOperations
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(2) }
-let watch = Thread {
-    var byte: UInt8 = 0
-    while true {
-        let count = read(STDIN_FILENO, &byte, 1)
-        if count == 0 || (count < 0 && errno != EINTR) { _exit(3) }
-    }
-}
-watch.start()
+endWithStandardInput()
 let database = try OperationsDatabase(folder: URL(filePath: arguments[1]))
 
 @Sendable func draft(lane: String) -> MutationDraft {

@@ -73,7 +73,7 @@ package enum EnvironmentForgetting {
         }
         try reached(.cachesRemoved)
         for partition in partitions {
-            try await database.environments.forget(partition: partition, losingUnsent: discarding, until: deadline)
+            try await database.environments.forget(partition: partition, losingUnsent: discarding)
         }
     }
 }

@@ -139,10 +139,7 @@ extension Store {
     private func destination(
         _ environment: Destination.Environment, _ user: PartitionUser?
     ) throws(LarderError) -> Destination {
-        let name = String(UInt64.random(in: .min ... .max), radix: 16)
-        return Destination(
-            environment: environment, user: try Destination.User(user),
-            newName: String(repeating: "0", count: 16 - name.count) + name)
+        Destination(environment: environment, user: try Destination.User(user))
     }
 }
 

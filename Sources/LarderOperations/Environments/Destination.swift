@@ -19,9 +19,15 @@ package struct Destination: Sendable, Hashable {
     /// The name of the partition, if it has to be made. Nobody else may have it.
     package var newName: String
 
-    package init(environment: Environment, user: User, newName: String) {
+    /// - Parameter newName: A random one where it is left out: 16 digits in hexadecimal.
+    package init(environment: Environment, user: User, newName: String = Self.randomName) {
         self.environment = environment
         self.user = user
         self.newName = newName
+    }
+
+    package static var randomName: String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }

@@ -1,19 +1,14 @@
 internal import GRDB
 
 extension EnvironmentTable {
-    /// Destroys all that is kept of a partition in this database: its key at first, durably and by itself, so that its
-    /// credentials are lost to everybody even if nothing else is done; then the rest, in one transaction. Its cache is
-    /// not here.
+    /// Removes all that is kept of a partition in this database, in one transaction. Its cache is not here; and whoever
+    /// forgets for good destroys its key before, by `CredentialTable.destroyKey`.
     ///
-    /// - Parameters:
-    ///   - losingUnsent: Whether mutations may be lost that the server may not have.
-    ///   - deadline: How long to wait for readers, so that the key is gone from the log too.
+    /// - Parameter losingUnsent: Whether mutations may be lost that the server may not have.
     /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`.
     package func forget(
-        partition name: String, losingUnsent: Bool, until deadline: ContinuousClock.Instant
+        partition name: String, losingUnsent: Bool
     ) async throws(OperationsError) {
-        try database.read { try EnvironmentTransaction(db: $0).requireForgettable(name, losingUnsent) }
-        try await database.credentials.destroyKey(of: name, until: deadline)
         try await database.write { db in
             let transaction = EnvironmentTransaction(db: db)
             try transaction.requireForgettable(name, losingUnsent)

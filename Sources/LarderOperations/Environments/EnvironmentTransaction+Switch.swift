@@ -13,14 +13,15 @@ extension EnvironmentTransaction {
         // After the environment was stored: it may have taken over the current one's data. Before any was chosen, a
         // program that names none works with the partition of none.
         if let old = try current == nil ? unnamedPartition() : current?.partition,
-            try partition(of: name, destination.user)?.name != old.name {
+            try partition(of: name, destination.user)?.name != old.name
+        {
             guard let work else { throw OperationsError.otherPartition(old) }
             return try switching(from: old, work, now: now) { try make(destination, name, now: now) }
         }
         let target = try make(destination, name, now: now)
         guard current?.partition == nil else {
-            let side = SwitchReport.Side(
-                partition: target, before: try self.work(of: target), after: try self.work(of: target))
+            let work = try self.work(of: target)
+            let side = SwitchReport.Side(partition: target, before: work, after: work)
             return SwitchReport(from: side, to: side, isSwitch: false)
         }
         return try switching(from: nil, .park, now: now) { target }
@@ -66,7 +67,9 @@ extension EnvironmentTransaction {
         if let old {
             switch (work, new) {
             case (.carry, let new?): report.carried = try carry(from: old.name, to: new.name)
-            case (.discard, _): report.discarded = try discard(in: old.name, now: now)
+            case (.discard, _): report.discarded = try db.partition(old.name).map { partition in
+                    try QueueTransaction(db: db).discardUnsent(in: partition, now: now)
+                } ?? 0
             case (.park, _), (.carry, nil): break
             }
         }
@@ -98,13 +101,7 @@ extension EnvironmentTransaction {
     }
 
     private func work(of partition: StoredPartition) throws -> SwitchReport.Work {
-        let counts = try db.rows(
-            """
-            SELECT state, count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
-            GROUP BY state
-            """, [partition.name]
-        ) { (try MutationState(stored: $0.integer(0)), Int(try $0.integer(1))) }
-        return SwitchReport.Work(Dictionary(counts, uniquingKeysWith: +))
+        SwitchReport.Work(try QueueTransaction(db: db).counts(in: partition.name))
     }
 
     // MARK: Pending work
@@ -137,19 +134,6 @@ extension EnvironmentTransaction {
             try db.run("UPDATE mutation SET partition = ? WHERE sequence = ?", [target, sequence])
         }
         return moving.count
-    }
-
-    /// Gives up what is pending or set aside, the last first: whoever depended on one is gone before it.
-    private func discard(in partition: String, now: Date) throws -> Int {
-        let queue = QueueTransaction(db: db)
-        let ids = try db.rows(
-            """
-            SELECT id FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state IN (0, 3)
-            ORDER BY sequence DESC
-            """, [partition]
-        ) { try $0.uuid(0) }
-        for id in ids { _ = try queue.discard(id, queue.entry(id), .release, now: now) }
-        return ids.count
     }
 }
 

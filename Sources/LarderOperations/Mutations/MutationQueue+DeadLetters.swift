@@ -49,12 +49,7 @@ extension MutationQueue {
                 throw OperationsError(
                     .unsentWork, "\(inFlight ?? 0) mutations are under way and may take effect; wait for them")
             }
-            let ids = try transaction.db.rows(
-                "SELECT id FROM mutation WHERE partition = ? AND state IN (0, 3) ORDER BY sequence DESC", [number]
-            ) { try $0.uuid(0) }
-            // The last first: whoever depended on one is gone before it.
-            for id in ids { _ = try transaction.discard(id, transaction.entry(id), .release, now: now) }
-            return ids.count
+            return try transaction.discardUnsent(in: number, now: now)
         }
     }
 

@@ -45,12 +45,9 @@ extension MutationQueue {
         }
     }
 
-    /// How many of a partition, or of all, are in each state. O(rows of the file).
-    package func counts(in partition: String? = nil) throws(OperationsError) -> [MutationState: Int] {
-        try counts().reduce(into: [:]) { sums, entry in
-            guard partition == nil || entry.key == partition else { return }
-            sums.merge(entry.value, uniquingKeysWith: +)
-        }
+    /// How many of a partition are in each state.
+    package func counts(in partition: String) throws(OperationsError) -> [MutationState: Int] {
+        try read { try $0.counts(in: partition) }
     }
 
     /// How many of each partition are in each state. O(rows of the file).

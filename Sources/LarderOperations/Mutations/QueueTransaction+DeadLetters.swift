@@ -54,6 +54,17 @@ extension QueueTransaction {
         try stallDependents(of: entry.sequence)
     }
 
+    /// Gives up what is pending or set aside in a partition, the last first: whoever depended on one is gone before it.
+    ///
+    /// - Returns: How many.
+    func discardUnsent(in partition: Int64, now: Date) throws -> Int {
+        let ids = try db.rows(
+            "SELECT id FROM mutation WHERE partition = ? AND state IN (0, 3) ORDER BY sequence DESC", [partition]
+        ) { try $0.uuid(0) }
+        for id in ids { _ = try discard(id, entry(id), .release, now: now) }
+        return ids.count
+    }
+
     /// Removes a mutation that is not in flight, and says so in its outcome.
     ///
     /// - Returns: Dependents that were set aside.

@@ -20,6 +20,17 @@ extension QueueTransaction {
         try db.row(Self.selection + " WHERE m.id = ?", [id]) { try Mutation($0) }
     }
 
+    /// How many of a partition are in each state.
+    func counts(in partition: String) throws -> [MutationState: Int] {
+        let counts = try db.rows(
+            """
+            SELECT state, count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
+            GROUP BY state
+            """, [partition]
+        ) { (try MutationState(stored: $0.integer(0)), Int(try $0.integer(1))) }
+        return Dictionary(counts, uniquingKeysWith: +)
+    }
+
     func outcome(_ id: UUID) throws -> Outcome? {
         try db.row(
             """

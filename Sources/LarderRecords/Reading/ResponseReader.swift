@@ -11,12 +11,12 @@ internal import LarderLMDB
 ///   follow each other.
 struct ResponseReader: ~Copyable {
     private let operation: BoundOperation
-    private let layout: PlanLayout
-    private let plan: ResolvedPlan
+    let layout: PlanLayout
+    let plan: ResolvedPlan
     /// Whether the snapshot is a commit, whose names may be kept.
     private let isCommitted: Bool
-    private var builder: ResponseBuilder
-    private var missing: [ResponsePath] = []
+    var builder: ResponseBuilder
+    private(set) var missing: [ResponsePath] = []
     /// About the bytes that `missing` took, forgotten ones included.
     private var missingSize = 0
     /// The bytes that the answer may take.
@@ -24,15 +24,15 @@ struct ResponseReader: ~Copyable {
     private var absentKeys: [String] = []
     /// Whether something was looked for that optimistic layers have, or have removed.
     private var isOptimistic = false
-    private var heap = TextHeap()
+    var heap = TextHeap()
     /// The way to the value that is being read; as many entries as `depth` says.
-    private let path: UnsafeMutablePointer<PathEntry>
-    private var depth = 0
+    let path: UnsafeMutablePointer<PathEntry>
+    var depth = 0
     /// The type name that was written last, and its cell.
     private var typename: (type: FieldID, cell: ResponseCell) = (0, ResponseCell(.absent))
 
     /// What came of reading a value, before it is known whether its place may be null.
-    private enum Outcome {
+    enum Outcome {
         /// It stands in its place.
         case read
         case null
@@ -102,7 +102,7 @@ struct ResponseReader: ~Copyable {
     // MARK: Objects
 
     // The recursion is as deep as the plan.
-    private mutating func object<Snapshot: RecordSnapshot & ~Copyable>(
+    mutating func object<Snapshot: RecordSnapshot & ~Copyable>(
         _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let stored = try stored(id, &cursor, transaction) else {
@@ -198,7 +198,7 @@ struct ResponseReader: ~Copyable {
 
     /// Null propagation: what may not be null makes null what holds it; what is not known leaves unknown what holds it.
     @inline(__always)
-    private mutating func settle(_ outcome: Outcome, isNonNull: Bool, at place: Int) -> Outcome {
+    mutating func settle(_ outcome: Outcome, isNonNull: Bool, at place: Int) -> Outcome {
         switch outcome {
         case .read: return .read
         case .null, .deleted:
@@ -212,10 +212,10 @@ struct ResponseReader: ~Copyable {
         }
     }
 
-    private var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
+    var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
 
     /// What is missing below a null makes no difference to the answer.
-    private mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
+    mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
 
     private mutating func noteMissing() throws(ResponseTooLarge) -> Outcome {
         // What is missing takes memory as well: about as much for the path, and for each step of it.
@@ -334,122 +334,5 @@ struct ResponseReader: ~Copyable {
             found = record
         }
         return found
-    }
-
-    // MARK: Values
-
-    // The recursion is as deep as the field's type has lists, and then as `object`.
-    private mutating func value<Snapshot: RecordSnapshot & ~Copyable>(
-        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
-        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
-    ) throws -> Outcome {
-        guard let tag = word.tag else { throw DamagedRecord("a value has an unknown tag") }
-        if tag == .null { return try null(field, level: level) }
-        if level < Int(field.listDepth) {
-            guard tag == .list else { throw misfit(field) }
-            return try list(
-                try payload.list(word), payload, field, level: level, into: place, &cursor, transaction)
-        }
-        if field.content == .object {
-            guard tag.isRecord else { throw misfit(field) }
-            return try object(
-                try payload.record(word), selection: Int(field.selection), into: place, &cursor, transaction)
-        }
-        return try leaf(word, payload, field, into: place, transaction)
-    }
-
-    @inline(__always)
-    private mutating func leaf<Snapshot: RecordSnapshot & ~Copyable>(
-        _ word: ValueWord, _ payload: PayloadView, _ field: FieldOp, into place: Int, _ transaction: borrowing Snapshot
-    ) throws -> Outcome {
-        let cell: ResponseCell
-        guard let tag = word.tag else { throw DamagedRecord("a value has an unknown tag") }
-        if tag == .null { return try null(field, level: Int(field.listDepth)) }
-        guard field.leafTags & 1 << UInt16(tag.rawValue) != 0 else { throw misfit(field) }
-        switch tag {
-        case .string: cell = try text(.string, word, payload)
-        case .smallInt: cell = .int(word.smallInt)
-        case .int: cell = ResponseCell(.int, payload: try payload.eightBytes(word))
-        case .float: cell = ResponseCell(.float, payload: try payload.eightBytes(word))
-        case .no: cell = ResponseCell(.no)
-        case .yes: cell = ResponseCell(.yes)
-        case .number: cell = try text(.number, word, payload)
-        case .json: cell = try text(.json, word, payload)
-        case .farString:
-            cell = try text(.string, heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .farJSON: cell = try text(.json, heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
-        }
-        builder.store(cell, at: place)
-        return .read
-    }
-
-    /// A null that was stored. Where none may be, the schema was another then.
-    private func null(_ field: FieldOp, level: Int) throws -> Outcome {
-        guard !field.isNonNull(level) else { throw misfit(field) }
-        return .null
-    }
-
-    @inline(__always)
-    private mutating func text(
-        _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
-    ) throws -> ResponseCell {
-        try text(kind, payload.text(word))
-    }
-
-    @inline(__always)
-    private mutating func text(
-        _ kind: CellKind, _ text: UnsafeRawBufferPointer
-    ) throws(ResponseTooLarge) -> ResponseCell {
-        guard let start = text.baseAddress else { return ResponseCell(kind) }
-        return try builder.appendText(kind, start, count: text.count)
-    }
-
-    private mutating func list<Snapshot: RecordSnapshot & ~Copyable>(
-        _ elements: ListView, _ payload: PayloadView, _ field: FieldOp, level: Int, into place: Int,
-        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
-    ) throws -> Outcome {
-        let block = try builder.appendUnsetCells(elements.count)
-        var kept = 0
-        var isMissing = false
-        depth += 1
-        let missingBefore = missing.count
-        for index in 0..<elements.count {
-            path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
-            let spot = block + kept * ResponseCell.size
-            let outcome = try value(
-                elements[index], payload, field, level: level + 1, into: spot, &cursor, transaction)
-            // A list goes without what is no more.
-            if outcome == .deleted { continue }
-            kept += 1
-            switch settle(outcome, isNonNull: field.isNonNull(level + 1), at: spot) {
-            case .read: break
-            case .missing: isMissing = true
-            case .null, .deleted:
-                depth -= 1
-                forgetMissing(from: missingBefore)
-                return .null
-            }
-        }
-        depth -= 1
-        if isMissing { return .missing }
-        builder.store(
-            ResponseCell(.list, count: UInt32(truncatingIfNeeded: kept), payload: UInt64(block)), at: place)
-        return .read
-    }
-
-    private func misfit(_ field: FieldOp) -> RecordError {
-        RecordError(
-            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again",
-            path: layout.path(currentPath))
-    }
-}
-
-extension ValueTag {
-    var isRecord: Bool {
-        switch self {
-        case .reference, .part, .wideReference, .widePart: true
-        default: false
-        }
     }
 }

@@ -5,21 +5,6 @@ import Testing
 
 @testable import LarderOperations
 
-/// Whether a command succeeds.
-func succeeds(_ program: String, _ arguments: String...) -> Bool {
-    let child = Process()
-    child.executableURL = URL(filePath: "/usr/bin/env")
-    child.arguments = [program] + arguments
-    child.standardOutput = FileHandle.nullDevice
-    child.standardError = FileHandle.nullDevice
-    guard (try? child.run()) != nil else { return false }
-    child.waitUntilExit()
-    return child.terminationStatus == 0
-}
-
-private let canMount = succeeds(
-    "sh", "-c", "d=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs $d && umount $d; s=$?; rmdir $d; exit $s")
-
 @Suite("Others at the same file")
 struct SharingTests {
     @Test("What one has written the other sees, and is told of")

@@ -34,10 +34,7 @@ struct UserOptions: ParsableArguments {
     }
 
     func destination(_ environment: String) -> Destination {
-        let name = String(UInt64.random(in: .min ... .max), radix: 16)
-        return Destination(
-            environment: .stored(environment), user: guest ? .guest : user.map { .user($0) } ?? .last,
-            newName: String(repeating: "0", count: 16 - name.count) + name)
+        Destination(environment: .stored(environment), user: guest ? .guest : user.map { .user($0) } ?? .last)
     }
 }
 

@@ -99,19 +99,12 @@ struct MigratedStore {
         options.isReadOnly = access == .reading
         options.busyTimeout = self.options.lockDeadline
         options.schema = .asItIs
-        let database = try OperationsDatabase(folder: url, options: options)
-        do {
+        return try await OperationsDatabase.using(url, options: options) { database in
             if let pending = try database.schemaStatus().pending.first {
                 throw OperationsError(
                     .pending, "migration \(pending.label) is yet to be applied; larder-migrate up does it")
             }
-            let result = try await body(database)
-            try database.close()
-            return result
-        } catch {
-            // What failed first is what is told.
-            try? database.close()
-            throw error
+            return try await body(database)
         }
     }
 }

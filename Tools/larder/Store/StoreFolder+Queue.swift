@@ -30,16 +30,7 @@ extension StoreFolder {
         guard hasQueue else { return nil }
         var options = OperationsDatabase.Options()
         options.isReadOnly = access == .reading
-        let database = try OperationsDatabase(folder: url, options: options)
-        do {
-            let result = try await body(database)
-            try database.close()
-            return result
-        } catch {
-            // What failed first is what is told.
-            try? database.close()
-            throw error
-        }
+        return try await OperationsDatabase.using(url, options: options, body)
     }
 
     /// Sees to mutations that the server may not have, before what they belong to is removed.

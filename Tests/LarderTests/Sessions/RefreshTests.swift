@@ -1,0 +1,220 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Refreshing")
+struct RefreshTests {
+    /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
+    private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error> {
+        try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+        bench.clock.advance(by: 3600)
+        bench.provider.behaviour = .hanging
+        let refresh = Task { try await session.credentials(deadline: soon) }
+        try await eventually { bench.provider.attempts == 1 }
+        return refresh
+    }
+
+    @Test("Credentials that end within the margin are refreshed, once for all who ask, and rotation is kept")
+    func refreshed() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            for round in 1...5 {
+                bench.clock.advance(by: 3600 - 30)
+                bench.provider.behaviour = .slow(.milliseconds(20))
+                let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
+                    for _ in 0..<20 { group.addTask { try await session.credentials(deadline: soon) } }
+                    return try await group.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(given.count == 1)
+                #expect(bench.provider.refreshes == round)
+                #expect(try await bench.session().storedCredentials(deadline: soon) == given.first.map { .present($0) })
+            }
+            #expect(bench.provider.refusals == 0)
+            #expect(session.state == .signedIn)
+        }
+    }
+
+    @Test("What an answer leaves out stays as it was")
+    func completed() async throws {
+        struct Sparse: IdentityProvider {
+            func refresh(
+                _ credentials: Credentials, deadline: ContinuousClock.Instant
+            ) async throws(IdentityError) -> Credentials {
+                Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
+            }
+            func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+        }
+        try await withSessions { bench in
+            let cloud = Credentials.CloudCredentials(
+                identityID: "region:1", accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture)
+            let session = Session(
+                database: bench.database, partition: "main", identity: "x", keys: bench.keys, provider: Sparse(),
+                locksFolder: bench.locks)
+            try await session.signIn(
+                Credentials(
+                    userPool: .init(
+                        idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: .distantPast),
+                    cloud: cloud), deadline: soon)
+            let new = try await session.credentials(deadline: soon)
+            #expect(new == Credentials(
+                userPool: .init(
+                    idToken: "i2", accessToken: "a2", refreshToken: "r", deviceKey: "d", expires: .distantFuture),
+                cloud: cloud))
+        }
+    }
+
+    @Test("Token refreshes race, and none signs the user out: two that hold the same file, many times")
+    func race() async throws {
+        try await withSessions { bench in
+            let other = try OperationsDatabase(folder: bench.folder)
+            let sessions = [bench.session(), bench.session(database: other), bench.session()]
+            try await sessions[0].signIn(bench.provider.signIn("ada"), deadline: soon)
+            for round in 1...20 {
+                bench.clock.advance(by: 3600)
+                let given = try await withThrowingTaskGroup(of: Credentials.self) { group in
+                    for session in sessions { group.addTask { try await session.credentials(deadline: soon) } }
+                    return try await group.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(given.count == 1)
+                #expect(bench.provider.refreshes == round)
+            }
+            #expect(bench.provider.refusals == 0)
+            try other.close()
+        }
+    }
+
+    @Test("A refresh goes on when its caller has given up, and its result is stored and used")
+    func givenUp() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await session.credentials(deadline: .now + .seconds(2))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("the identity provider") == true)
+            let cancelled = Task { try await session.credentials(deadline: soon) }
+            cancelled.cancel()
+            await expectCode(.cancelled) { _ = try await cancelled.value }
+            bench.provider.behaviour = .ready
+            _ = try await session.credentials(deadline: soon)
+            #expect(bench.provider.refreshes == 1)
+            #expect(bench.provider.refusals == 0)
+        }
+    }
+
+    @Test("A provider that never answers keeps others from refreshing, and they are told who does")
+    func hangingElsewhere() async throws {
+        try await withSessions { bench in
+            let (one, two) = (bench.session { $0.label = "one" }, bench.session())
+            try await one.signIn(bench.provider.signIn("ada"), deadline: soon)
+            // The key is known, so that nothing but the lock is waited for.
+            _ = try await two.storedCredentials(deadline: soon)
+            bench.clock.advance(by: 3600)
+            bench.provider.behaviour = .hanging
+            await expectCode(.timedOut) { _ = try await one.credentials(deadline: .now + .milliseconds(50)) }
+            try await eventually { bench.provider.attempts == 1 }
+            let error = await #expect(throws: LarderError.self) {
+                _ = try await two.credentials(deadline: .now + .seconds(2))
+            }
+            #expect(error?.code == .timedOut)
+            let pid = ProcessInfo.processInfo.processIdentifier
+            #expect(error?.message.contains("process \(pid) (one), refreshing credentials, since ") == true)
+            bench.provider.behaviour = .ready
+            #expect(try await two.credentials(deadline: soon) == one.credentials(deadline: soon))
+            #expect(bench.provider.refreshes == 1)
+        }
+    }
+
+    @Test("A refresh whose answer comes after a sign-out brings nobody back")
+    func lateAnswer() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            let refresh = try await hangingRefresh(session, bench)
+            let answer = try await session.signOut(deadline: .now + .milliseconds(50))
+            #expect(answer.isServerTold == false)
+            bench.provider.behaviour = .ready
+            // Whichever of the two it hears first.
+            try await eventually { bench.provider.refreshes + bench.provider.refusals == 1 }
+            let released = Task {
+                while !Task.isCancelled { session.releaseWaiters(); try await Task.sleep(for: .milliseconds(5)) }
+            }
+            await expectCode(.waitReleased) { _ = try await refresh.value }
+            released.cancel()
+            #expect(session.state == .signedOut)
+            #expect(try bench.snapshot().credentials == [])
+        }
+    }
+
+    @Test("A refresh whose answer comes after another sign-in leaves the new user's credentials")
+    func lateAnswerAfterSignIn() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            let refresh = try await hangingRefresh(session, bench)
+            let new = bench.provider.signIn("bob")
+            try await session.signIn(new, deadline: soon)
+            bench.provider.behaviour = .ready
+            #expect(try await refresh.value == new)
+            #expect(try await session.storedCredentials(deadline: soon) == .present(new))
+        }
+    }
+
+    @Test("A refresh whose answer comes after its partition was forgotten brings nothing back")
+    func lateAnswerAfterForgetting() async throws {
+        try await withSessions { bench in
+            try await bench.makePartitions("a")
+            let session = bench.session("a")
+            let refresh = try await hangingRefresh(session, bench)
+            try await bench.database.environments.forget(partition: "a", losingUnsent: true)
+            bench.provider.behaviour = .ready
+            let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
+            await expectCode(unknown) { _ = try await refresh.value }
+            await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), deadline: soon) }
+            await expectCode(unknown) { _ = try await session.signOut(deadline: soon) }
+            #expect(try bench.database.environments.partitions() == [])
+        }
+    }
+
+    @Test("New credentials that cannot be stored are given to nobody, and stored when they can be")
+    func unsaved() async throws {
+        try await withSessions { bench in
+            let session = bench.session { $0.refreshTimeout = .seconds(5) }
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            bench.clock.advance(by: 3600)
+            // Nobody may write any more: the credentials can be had from the server and not be stored.
+            let blocker = try OperationsDatabase(folder: bench.folder)
+            let failing = try OperationsDatabase(folder: bench.folder, options: { var options = OperationsDatabase.Options()
+                options.busyTimeout = .milliseconds(50)
+                return options }())
+            let other = bench.session(database: failing)
+            let (held, free) = (Flag(), Flag())
+            let holding = Task.detached { try await hold(blocker, held, free) }
+            try await eventually { held.isSet }
+            await expectCode(.init(rawValue: "operations.busy")) { _ = try await other.credentials(deadline: soon) }
+            #expect(bench.provider.refreshes == 1)
+            free.set()
+            try await holding.value
+            let new = try await other.credentials(deadline: soon)
+            #expect(bench.provider.refreshes == 1)
+            #expect(bench.provider.refusals == 0)
+            #expect(try await session.credentials(deadline: soon) == new)
+            try failing.close()
+            try blocker.close()
+        }
+    }
+}
+
+/// Keeps everybody from writing until it is told otherwise.
+private func hold(_ database: OperationsDatabase, _ held: Flag, _ free: Flag) async throws {
+    _ = try await database.credentials.changeSession(of: "main") { _ in
+        held.set()
+        while !free.isSet { usleep(1000) }
+        return nil
+    }
+}
