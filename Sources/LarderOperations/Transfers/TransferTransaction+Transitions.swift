@@ -68,9 +68,7 @@ extension TransferTransaction {
             WHERE sequence = ?
             """, [etag, version, crc32c.map(Int64.init), sequence])
         try end(sequence, .done, now: now)
-        let waiting = try db.integers("SELECT sequence FROM mutation_transfer WHERE transfer = ?", [sequence])
         try db.run("DELETE FROM mutation_transfer WHERE transfer = ?", [sequence])
-        for mutation in waiting { try QueueTransaction(db: db).stall(mutation) }
     }
 
     /// To done or cancelled: its parts are of no use any more.
@@ -131,6 +129,16 @@ extension TransferTransaction {
             """, [sequence])
         if hasTraces { try set(.cancelling, of: sequence) } else { try end(sequence, .cancelled, now: now) }
         return try setWaitingAside(sequence, "the transfer it waits for was cancelled", "transfer.cancelled", now)
+    }
+
+    /// Gives up all of a partition that are not done.
+    ///
+    /// - Returns: How many.
+    func cancelAll(in partition: Int64, now: Date) throws -> Int {
+        let sequences = try db.integers(
+            "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 ORDER BY sequence", [partition])
+        for sequence in sequences { _ = try cancel(sequence, now: now) }
+        return sequences.count
     }
 
     private func setWaitingAside(
