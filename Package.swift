@@ -208,6 +208,7 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+                .product(name: "Crypto", package: "swift-crypto"),
                 // To hold, damage and look into larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

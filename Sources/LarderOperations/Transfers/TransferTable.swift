@@ -50,6 +50,11 @@ package struct TransferTable: Sendable {
         try await write { try $0.retryLater(attempt, at: at, failure, now: now) }
     }
 
+    /// Running to pending, with nothing that speaks against it: its runner has stopped.
+    package func release(_ attempt: TransferAttempt) async throws(OperationsError) {
+        try await write { try $0.set(.pending, of: $0.sequence(attempt)) }
+    }
+
     /// Running to failed. The mutations that wait for it are set aside, with the reason.
     ///
     /// - Returns: Those mutations.
@@ -67,8 +72,10 @@ package struct TransferTable: Sendable {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
             try transaction.db.run(
-                "UPDATE transfer INDEXED BY transfer_work SET state = 0, owner = NULL WHERE partition = ? AND state = 1",
-                [number])
+                """
+                UPDATE transfer INDEXED BY transfer_work SET state = 0, owner = NULL
+                WHERE partition = ? AND state IN (1, 4) AND state = 1
+                """, [number])
         }
     }
 
@@ -95,6 +102,14 @@ package struct TransferTable: Sendable {
         try await write { transaction in
             let entry = try transaction.entry(id, in: [.cancelling])
             try transaction.end(entry.sequence, .cancelled, now: now)
+        }
+    }
+
+    /// What the storage had begun of a transfer that has failed is gone.
+    package func forgetUpload(of id: UUID) async throws(OperationsError) {
+        try await write { transaction in
+            let entry = try transaction.entry(id, in: [.failed])
+            try transaction.note(.restart, of: entry.sequence)
         }
     }
 
@@ -176,6 +191,8 @@ package enum TransferNote: Sendable, Hashable {
     case upload(String)
     /// Parts have arrived.
     case parts([StoredPart])
+    /// Parts that the storage, or the partial file, does not have after all.
+    case lost([Int])
     /// All that was agreed with the storage, and all that arrived, is void: it begins anew.
     case restart
 }

@@ -42,6 +42,10 @@ extension TransferTransaction {
                     INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c) VALUES (?, ?, ?, ?, ?)
                     """, [sequence, part.number, part.size, part.etag, part.crc32c.map(Int64.init)])
             }
+        case .lost(let numbers):
+            for number in numbers {
+                try db.run("DELETE FROM transfer_part WHERE sequence = ? AND number = ?", [sequence, number])
+            }
         case .restart: try restart(sequence)
         }
     }
@@ -50,7 +54,7 @@ extension TransferTransaction {
         try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
         try db.run(
             """
-            UPDATE transfer SET part_size = NULL, upload = NULL, etag = NULL, version = NULL, crc32c = NULL,
+            UPDATE transfer SET part_size = NULL, upload = NULL, upload_asked = NULL, etag = NULL, version = NULL, crc32c = NULL,
                 size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
                 inode = iif(kind = 0, inode, NULL)
             WHERE sequence = ?
