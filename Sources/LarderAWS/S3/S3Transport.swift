@@ -30,7 +30,7 @@ public final class S3Transport: ObjectTransport {
     /// What the storage allows.
     public var limits: ObjectLimits { options.limits }
 
-    let credentials: CredentialSource
+    let credentialSource: CredentialSource
     let client: HTTPClient
     /// Kept as it came, for the first request to throw.
     private let endpointOrError: Result<S3Endpoint, ObjectError>
@@ -56,7 +56,7 @@ public final class S3Transport: ObjectTransport {
         region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
     ) {
         self.region = region
-        self.credentials = credentials
+        credentialSource = credentials
         self.options = options
         self.client = client
         do throws(ObjectError) {

@@ -5,16 +5,20 @@ import FoundationEssentials
 import Foundation
 #endif
 import Larder
-import NIOCore
+package import NIOCore
 
 /// How the bytes of an object are laid out in the body of a request.
 ///
 /// With a trailer they are `aws-chunked`: chunks of hexadecimal length and bytes, a chunk of none, and a header behind
 /// them. Amazon S3 API Reference, "Signature calculations for trailing headers (chunked uploads)".
-struct BodyFraming: Sendable {
+package struct BodyFraming: Sendable {
     let payload: PayloadHash
     let size: Int64
     let chunkSize: Int
+
+    package init(payload: PayloadHash, size: Int64, chunkSize: Int) {
+        (self.payload, self.size, self.chunkSize) = (payload, size, chunkSize)
+    }
 
     static let trailerName = "x-amz-checksum-crc32c"
     private static let signatureField = ";chunk-signature="
@@ -26,7 +30,7 @@ struct BodyFraming: Sendable {
     private var isSigned: Bool { payload == .signedTrailer }
 
     /// Bytes of the whole body.
-    var length: Int64 {
+    package var length: Int64 {
         guard hasTrailer else { return size }
         let (whole, rest) = size.quotientAndRemainder(dividingBy: Int64(chunkSize))
         var length = whole * Int64(headLength(chunkSize) + chunkSize + 2)
@@ -55,14 +59,14 @@ struct BodyFraming: Sendable {
 
 extension BodyFraming {
     /// The layout of one body, chunk by chunk.
-    struct Writer {
+    package struct Writer {
         private let framing: BodyFraming
         private let signature: SignatureV4
         private var previous: String
         private var checksum = CRC32C()
 
         /// - Parameter seed: The signature of the request, which that of the first chunk follows.
-        init(_ framing: BodyFraming, signature: SignatureV4, seed: String) {
+        package init(_ framing: BodyFraming, signature: SignatureV4, seed: String) {
             (self.framing, self.signature, previous) = (framing, signature, seed)
         }
 
@@ -70,7 +74,7 @@ extension BodyFraming {
         var crc32c: UInt32 { checksum.value }
 
         /// A chunk of so many bytes, which `fill` puts in.
-        mutating func chunk(
+        package mutating func chunk(
             _ count: Int, isLast: Bool, fill: (UnsafeMutableRawBufferPointer) throws -> Void
         ) rethrows -> ByteBuffer {
             guard framing.hasTrailer else {

@@ -41,16 +41,20 @@ extension S3Transport {
         }
     }
 
+    /// The credentials of this moment.
+    func credentials(by deadline: ContinuousClock.Instant) async throws(ObjectError) -> Credentials.CloudCredentials {
+        do {
+            return try await credentialSource(deadline)
+        } catch {
+            throw ObjectError(ofCaller: error, .notPrepared, "The credentials could not be had.")
+        }
+    }
+
     private func sign(
         _ request: S3Request, region: String, payload: PayloadHash?, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> Signed {
         let address = try endpoint.address(bucket: request.bucket, key: request.key, region: region)
-        let credentials: Credentials.CloudCredentials
-        do {
-            credentials = try await self.credentials(deadline)
-        } catch {
-            throw ObjectError(ofCaller: error, .notPrepared, "The credentials could not be had.")
-        }
+        let credentials = try await credentials(by: deadline)
         let signature = SignatureV4(credentials: credentials, time: signingTime, region: region)
         let payload = payload ?? .of(request.content)
         var headers = request.headers + [
