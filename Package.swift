@@ -13,6 +13,7 @@ let package = Package(
     products: [
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
+        .library(name: "LarderAWS", targets: ["LarderAWS"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
@@ -65,10 +66,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // CRC-32C by the processor's instructions.
+        .target(name: "CChecksums"),
         .target(
             name: "Larder",
             dependencies: [
-                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL",
+                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -97,6 +100,18 @@ let package = Package(
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LarderAWS",
+            dependencies: [
+                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
+                "Larder", "LarderHTTP",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -228,6 +243,18 @@ let package = Package(
             name: "LarderHTTPTests",
             dependencies: [
                 "LarderHTTP", "RecipeServer", "LarderTestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderAWSTests",
+            dependencies: [
+                "Larder", "LarderAWS", "LarderTestSupport",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
