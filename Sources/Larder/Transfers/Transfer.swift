@@ -85,6 +85,7 @@ public struct Transfer: Sendable, Identifiable {
         try await change { (table) throws(OperationsError) in
             try await table.retry(id.uuid, source: source, expires: expires)
         }
+        try core.layers.reload(core.intent.database().mutations)
         core.intent.bell.ring()
     }
 
