@@ -19,7 +19,7 @@ extension S3Transport {
         }
         request.content = Array(content(parts).utf8)
         return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
-            let document = try answer.document("CompleteMultipartUploadResult")
+            let document = try answer.document("CompleteMultipartUpload")
             guard let etag = document["ETag"], !etag.isEmpty else {
                 throw S3Refusal(answer.unusable("The storage did not say the object's ETag."))
             }
