@@ -214,7 +214,7 @@ struct ScriptedAnswerTests {
         (.imATeapot, "", .rejected),
     ]
 
-    @Test("What is refused is told apart by S3's names, and by the status where there is none", arguments: codes.indices)
+    @Test("What is refused is told apart by its name, and by the status where there is none", arguments: codes.indices)
     func refusals(index: Int) async throws {
         let (status, name, code) = Self.codes[index]
         let reply = name.isEmpty ? Reply(status: status) : .error(status, name)

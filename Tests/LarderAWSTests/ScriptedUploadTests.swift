@@ -122,8 +122,8 @@ struct ScriptedUploadTests {
     @Test("Waiting for leave to send is no idleness")
     func paced() async throws {
         try await ScriptedStorage.run { _ in .stored() } _: { _, transport in
-            let body = ObjectBody(Array("soup".utf8)) { _ in try await Task.sleep(for: .milliseconds(300)) }
-            _ = try await put(transport, body, idle: .milliseconds(100))
+            let body = ObjectBody(Array("soup".utf8)) { _ in try await Task.sleep(for: .seconds(3)) }
+            _ = try await put(transport, body, idle: .seconds(2))
         }
     }
 

@@ -2,8 +2,8 @@ public import AsyncHTTPClient
 import Larder
 
 extension S3Transport {
-    /// The client configuration this transport is made for: no redirects, nothing decompressed, and a storage that cannot
-    /// be reached is an error at once rather than after the connect timeout.
+    /// The client configuration this transport is made for: no redirects, nothing decompressed, and a storage that
+    /// cannot be reached is an error at once rather than after the connect timeout.
     public static var clientConfiguration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled)
         configuration.connectionPool.retryConnectionEstablishment = false

@@ -16,7 +16,8 @@ struct S3Answer: Sendable {
         }
         if node.name == "Error" { throw S3Refusal(answer: self, document: node) }
         guard node.name.hasPrefix(operation) else {
-            throw S3Refusal(unusable("The answer is <\(node.name.prefix(80))> where \(operation)'s result was expected."))
+            throw S3Refusal(
+                unusable("The answer is <\(node.name.prefix(80))> where \(operation)'s result was expected."))
         }
         return node
     }
