@@ -45,6 +45,22 @@ struct ScriptedDownloadTests {
         #expect(collected.bytes.isEmpty)
     }
 
+    @Test("Offsets go past what four bytes hold")
+    func farRange() async throws {
+        let start = Int64(6) << 30
+        try await ScriptedStorage.run { _ in
+            .bytes([1, 2, 3], Int(start)..<Int(start + 3), of: 7 << 30)
+        } _: { storage, transport in
+            let offsets = Mutex<[Int64]>([])
+            let sink = ObjectSink(write: { offset, _ in offsets.withLock { $0.append(offset) } })
+            let object = try await transport.get(
+                start..<(start + 3), of: .somewhere, etag: "\"e\"", into: sink, idle: .ample)
+            #expect(object.size == 7 << 30)
+            #expect(offsets.withLock { $0 } == [start])
+            #expect(storage.requests[0].headers.first(name: "range") == "bytes=6442450944-6442450946")
+        }
+    }
+
     @Test("The whole may come without being called a range")
     func wholeWithoutRange() async throws {
         try await ScriptedStorage.run { _ in Reply(headers: ["ETag": "\"e\""], body: Self.whole) } _: { _, transport in

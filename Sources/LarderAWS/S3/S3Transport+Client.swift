@@ -7,6 +7,10 @@ extension S3Transport {
     public static var clientConfiguration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled)
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Whoever calls counts connections. One that waited here for its turn would count as idle.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
+        // Parts that are sent side by side get connections of their own.
+        configuration.httpVersion = .http1Only
         return configuration
     }
 
