@@ -51,7 +51,7 @@ let package = Package(
             exclude: ["README.md"],
             resources: [
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
-                .embedInCode("0003-environments.sql"),
+                .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
             ],
             swiftSettings: strict
         ),
@@ -223,6 +223,7 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+                .product(name: "Crypto", package: "swift-crypto"),
                 // To hold, damage and look into larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

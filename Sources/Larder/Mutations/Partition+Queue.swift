@@ -101,6 +101,7 @@ extension Partition {
     private func draft(
         _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
+        let operation = try core.complete(operation, with: queued.files)
         let bound = try core.operations.boundOnce(operation, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")
@@ -121,7 +122,7 @@ extension Partition {
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
                 listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
                 updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),
-            dependencies: queued.dependencies.map(\.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
+            dependencies: queued.dependencies.map(\.uuid), transfers: queued.files.map(\.upload.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
             created: core.now(), expires: queued.expires)
     }
 }

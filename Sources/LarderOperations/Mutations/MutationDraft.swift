@@ -13,6 +13,8 @@ package struct MutationDraft: Sendable {
     package var content: MutationContent
     /// Mutations of the same partition that must be settled before. One that is not there any more is.
     package var dependencies: [UUID]
+    /// Transfers of the same partition that must be done before.
+    package var transfers: [UUID]
     /// Reserved by it: its answer says which ids they stand for.
     package var temporaryIDs: [TemporaryID]
     package var created: Date
@@ -24,7 +26,8 @@ package struct MutationDraft: Sendable {
     /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
-        content: MutationContent, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
+        content: MutationContent, dependencies: [UUID] = [], transfers: [UUID] = [],
+        temporaryIDs: [TemporaryID] = [],
         created: Date, expires: Date? = nil, notBefore: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
@@ -33,6 +36,7 @@ package struct MutationDraft: Sendable {
         self.idempotencyKey = idempotencyKey
         self.content = content
         self.dependencies = dependencies
+        self.transfers = transfers
         self.temporaryIDs = temporaryIDs
         self.created = created
         self.expires = expires

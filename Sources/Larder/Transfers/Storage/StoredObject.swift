@@ -2,6 +2,9 @@
 public struct StoredObject: Sendable, Hashable {
     /// Names these bytes under this key: other bytes have another one. With its quotation marks, as the server sends it.
     public var etag: String
+    /// Whether the ETag is made of the bytes' MD5 as S3 makes it; those of objects that are encrypted with a key of the
+    /// user's look alike and tell nothing.
+    public var etagIsDigest: Bool
     /// In bytes; nil where the server does not say.
     public var size: Int64?
     /// The version's id, in buckets that keep versions.
@@ -14,10 +17,11 @@ public struct StoredObject: Sendable, Hashable {
 
     /// An object of this ETag.
     public init(
-        etag: String, size: Int64? = nil, version: String? = nil, crc32c: UInt32? = nil,
+        etag: String, etagIsDigest: Bool = true, size: Int64? = nil, version: String? = nil, crc32c: UInt32? = nil,
         attributes: ObjectAttributes = ObjectAttributes()
     ) {
         self.etag = etag
+        self.etagIsDigest = etagIsDigest
         self.size = size
         self.version = version
         self.crc32c = crc32c
