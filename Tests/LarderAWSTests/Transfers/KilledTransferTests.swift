@@ -24,31 +24,37 @@ struct KilledTransferTests {
 
     private func round(_ round: Int, seed: UInt64) async throws {
         let note: Comment = "round \(round), seed \(seed)"
-        try await withStorage { server, storage in
+        try await withStorage { (server, storage) in
             try await withTemporaryFolder { folder in
-                var random = SeededNumbers(seed: seed)
-                let load = try await TransferLoad(folder, server, storage, &random)
-                // Half of the rounds over a wire that is as bad as it may be.
-                let wireSeed = random.next()
-                try await FaultyWire.run(to: server.url.port ?? 0, plan: round % 2 == 0 ? Faults.plans(wireSeed) : { nil }) {
-                    wire in
-                    for _ in 0..<Int.random(in: 1...4, using: &random) {
-                        try await Self.kill(folder, server, wire.url, &random)
-                    }
-                }
-                let last = try TransferProgram.start(folder, server)
-                await last.ended()
-                try #require(last.terminationReason == .exit && last.terminationStatus == 0, note)
-                try await load.expectWhole(note)
-                try Self.expectNothingTwice(folder.appending(path: "ledger"), note)
+                try await Self.round(round, folder, server, storage, SeededNumbers(seed: seed), note)
             }
         }
     }
 
+    private static func round(
+        _ round: Int, _ folder: URL, _ server: StorageServer, _ storage: S3Transport, _ seeded: SeededNumbers,
+        _ note: Comment
+    ) async throws {
+        var random = seeded
+        let load = try await TransferLoad(folder, server, storage, &random)
+        // Half of the rounds over a wire that is as bad as it may be.
+        let faults = round % 2 == 0 ? Faults.plans(random.next()) : { @Sendable in nil }
+        let kills = (0..<Int.random(in: 1...4, using: &random)).map { _ in random.next() }
+        try await FaultyWire.run(to: server.url.port ?? 0, plan: faults) { wire in
+            for kill in kills { try await Self.kill(folder, server, wire.url, SeededNumbers(seed: kill)) }
+        }
+        let last = try TransferProgram.start(folder, server)
+        await last.ended()
+        try #require(last.terminationReason == .exit && last.terminationStatus == 0, note)
+        try await load.expectWhole(note)
+        try expectNothingTwice(folder.appending(path: "ledger"), note)
+    }
+
     /// Lets the program run until it has killed itself after a step, or is killed.
     private static func kill(
-        _ folder: URL, _ server: StorageServer, _ endpoint: String, _ random: inout SeededNumbers
+        _ folder: URL, _ server: StorageServer, _ endpoint: String, _ seeded: SeededNumbers
     ) async throws {
+        var random = seeded
         let step = Bool.random(using: &random) ? TransferStep.allCases.randomElement(using: &random) : nil
         let child = try TransferProgram.start(
             folder, server, endpoint: endpoint,
