@@ -18,7 +18,7 @@ extension HTTPHeaders {
         }
         let isOfParts = first(name: "x-amz-checksum-type")?.uppercased() == "COMPOSITE"
         return StoredObject(
-            etag: etag, size: size, version: version,
+            etag: etag, etagIsDigest: !isEncryptedByKey, size: size, version: version,
             crc32c: isOfParts ? nil : Checksums.crc32c(first(name: BodyFraming.trailerName)),
             attributes: ObjectAttributes(contentType: first(name: "Content-Type"), metadata: metadata))
     }
