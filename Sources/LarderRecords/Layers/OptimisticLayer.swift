@@ -39,18 +39,28 @@ package final class OptimisticLayer: Sendable {
 
     /// The mutation's. As soon as a snapshot knows of it, the layer is not seen in that snapshot.
     package let key: AppliedKey
+    /// What it can have to do with. Nil where that is not known: it is laid over whatever is read.
+    package let touched: TouchedKeys?
     private let reading: Mutex<Reading>
 
     package init(
-        key: AppliedKey, response: Answer? = nil, removals: [String] = [], edits: [ListEdit] = []
+        key: AppliedKey, touching touched: TouchedKeys? = nil, response: Answer? = nil, removals: [String] = [],
+        edits: [ListEdit] = []
     ) {
         self.key = key
+        self.touched = touched
         reading = Mutex(.read(.success(Content(response: response, removals: removals, edits: edits))))
     }
 
-    /// - Parameter content: Called once, when it is needed first. If it throws, the layer is left out.
-    package init(key: AppliedKey, content: @escaping @Sendable () throws(RecordError) -> Content) {
+    /// - Parameters:
+    ///   - touched: All that the content touches, or nil.
+    ///   - content: Called once, when it is needed first. If it throws, the layer is left out.
+    package init(
+        key: AppliedKey, touching touched: TouchedKeys? = nil,
+        content: @escaping @Sendable () throws(RecordError) -> Content
+    ) {
         self.key = key
+        self.touched = touched
         reading = Mutex(.unread(content))
     }
 
