@@ -50,7 +50,7 @@ let package = Package(
             exclude: ["README.md"],
             resources: [
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
-                .embedInCode("0003-environments.sql"),
+                .embedInCode("0003-environments.sql"), .embedInCode("0004-touched-keys.sql"),
             ],
             swiftSettings: strict
         ),

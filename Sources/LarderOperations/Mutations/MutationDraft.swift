@@ -11,6 +11,8 @@ package struct MutationDraft: Sendable {
     /// By which the server tells a repeat; the id's canonical text (in small letters) where there is no other.
     package var idempotencyKey: String?
     package var content: MutationContent
+    /// What its optimistic layer can have to do with, as whoever lays it wrote that down; nil where it is not known.
+    package var touched: [UInt8]?
     /// Mutations of the same partition that must be settled before. One that is not there any more is.
     package var dependencies: [UUID]
     /// Reserved by it: its answer says which ids they stand for.
@@ -24,7 +26,7 @@ package struct MutationDraft: Sendable {
     /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
-        content: MutationContent, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
+        content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
         created: Date, expires: Date? = nil, notBefore: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
@@ -32,6 +34,7 @@ package struct MutationDraft: Sendable {
         self.lane = lane
         self.idempotencyKey = idempotencyKey
         self.content = content
+        self.touched = touched
         self.dependencies = dependencies
         self.temporaryIDs = temporaryIDs
         self.created = created

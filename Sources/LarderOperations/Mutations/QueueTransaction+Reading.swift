@@ -8,7 +8,7 @@ extension QueueTransaction {
             c.list_edits, c.updater, c.resolver, c.check_query, a.answer, f.class, f.code, f.message, f.details, f.time,
             (SELECT group_concat(hex(x.id)) FROM mutation_dependency d JOIN mutation x ON x.sequence = d.dependency
                 WHERE d.sequence = m.sequence),
-            (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence)
+            (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence), m.touched
         FROM mutation m
         JOIN partition p ON p.id = m.partition
         LEFT JOIN mutation_content c ON c.sequence = m.sequence
@@ -63,18 +63,62 @@ extension QueueTransaction {
         return try db.rows(sql, bindings) { try Mutation($0) }
     }
 
+    /// In their sequence. What they show is read where it is not known what that touches.
     func expectations(in partition: Int64) throws -> [Expectation] {
+        var isKnown = true
+        var found = try db.rows(
+            """
+            SELECT sequence, id, idempotency_key, touched FROM mutation
+            WHERE partition = ? AND state < 3 AND (touched IS NULL OR touched <> x'') ORDER BY sequence
+            """, [partition]
+        ) { row in
+            let id = try row.uuid(1)
+            let touched = try row.optional(3, row.bytes)
+            if touched == nil { isKnown = false }
+            return Expectation(
+                sequence: try row.integer(0), id: id,
+                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText, touched: touched, content: nil)
+        }
+        guard !isKnown else { return found }
+        let contents = try shownContents(
+            """
+            WHERE m.partition = ? AND m.state < 3 AND m.touched IS NULL
+                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL)
+            """, [partition])
+        for index in found.indices where found[index].touched == nil {
+            found[index].content = contents[found[index].sequence]?.content
+        }
+        found.removeAll { $0.touched == nil && $0.content == nil }
+        return found
+    }
+
+    /// What mutations show now, by their sequences; those that are settled or set aside are left out.
+    func expectations(of sequences: [Int64]) throws -> [Int64: Expectation] {
+        guard let first = sequences.first, sequences.count > 1 else {
+            return try sequences.first.map { try shownContents("WHERE m.state < 3 AND m.sequence = ?", [$0]) } ?? [:]
+        }
+        let numbers = Set(sequences)
+        let last = sequences.max() ?? first
+        // One by one they are found quickly where they are few, and all of a range where they are many.
+        guard Int64(numbers.count) * 8 < last - (sequences.min() ?? first) else {
+            return try shownContents(
+                "WHERE m.state < 3 AND m.sequence BETWEEN ? AND ?", [sequences.min() ?? first, last]
+            ).filter { numbers.contains($0.key) }
+        }
+        return try numbers.reduce(into: [:]) { found, sequence in
+            found[sequence] = try shownContents("WHERE m.state < 3 AND m.sequence = ?", [sequence])[sequence]
+        }
+    }
+
+    private func shownContents(_ condition: String, _ bindings: Bindings) throws -> [Int64: Expectation] {
         // Most share their documents.
         var documents: [String: String] = [:]
-        return try db.rows(
+        let found = try db.rows(
             """
             SELECT m.sequence, m.id, m.idempotency_key, c.document, c.operation_name, c.variables,
-                c.optimistic_response, c.list_edits, c.updater
-            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
-            WHERE m.partition = ? AND m.state < 3
-                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL)
-            ORDER BY m.sequence
-            """, [partition]
+                c.optimistic_response, c.list_edits, c.updater, m.touched
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence \(condition)
+            """, bindings
         ) { row in
             let id = try row.uuid(1)
             let text = try row.text(3)
@@ -82,12 +126,14 @@ extension QueueTransaction {
             documents[document] = document
             return Expectation(
                 sequence: try row.integer(0), id: id,
-                idempotencyKey: try row.optional(2, row.text) ?? id.uuidString.lowercased(),
+                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText,
+                touched: try row.optional(9, row.bytes),
                 content: MutationContent(
                     document: document, operationName: try row.optional(4, row.text), variables: try row.bytes(5),
                     optimisticResponse: try row.optional(6, row.bytes), listEdits: try row.optional(7, row.bytes),
                     updater: try row.optional(8, row.text)))
         }
+        return Dictionary(found.map { ($0.sequence, $0) }) { $1 }
     }
 
     func hasUnsent(in partition: Int64) throws -> Bool {
@@ -122,7 +168,7 @@ extension Mutation {
         lane = try row.text(3)
         state = try MutationState(stored: row.integer(4))
         isStalled = try row.integer(5) == 1
-        idempotencyKey = try row.optional(6, row.text) ?? id.uuidString.lowercased()
+        idempotencyKey = try row.optional(6, row.text) ?? id.canonicalText
         created = try row.date(7)
         expires = try row.optional(8, row.date)
         notBefore = try row.optional(9, row.date)
@@ -141,6 +187,7 @@ extension Mutation {
         let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
         temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
+        touched = try row.optional(28, row.bytes)
     }
 }
 
@@ -159,6 +206,26 @@ extension Outcome {
 }
 
 extension UUID {
+    /// In small letters: the key by which a server tells a repeat, unless there is another.
+    var canonicalText: String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            withUnsafeBytes(of: uuid) { bytes in
+                for (index, byte) in bytes.enumerated() {
+                    if [4, 6, 8, 10].contains(index) {
+                        text[place] = UInt8(ascii: "-")
+                        place += 1
+                    }
+                    for digit in [byte >> 4, byte & 15] {
+                        text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                        place += 1
+                    }
+                }
+            }
+            return place
+        }
+    }
+
     fileprivate init(hexadecimal text: Substring) throws(OperationsError) {
         let digits = Array(text.utf8)
         let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {

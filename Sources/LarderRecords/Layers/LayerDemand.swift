@@ -45,4 +45,6 @@ struct UnmetDemand {
     /// Indices in the set of layers; the same may be in it several times.
     var layers: [Int] = []
     var isEverything = false
+
+    static let everything = UnmetDemand(isEverything: true)
 }

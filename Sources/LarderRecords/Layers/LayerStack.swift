@@ -5,6 +5,8 @@ internal import Synchronization
 /// The layers of a cache as they were set at one time, the first mutation's first.
 final class LayerSet: Sendable {
     let layers: [OptimisticLayer]
+    /// Whether a layer was found to be another than was known of it: from then on all are laid, until there are others.
+    private let isOutdated = Atomic<Bool>(false)
 
     init(_ layers: [OptimisticLayer]) { self.layers = layers }
 
@@ -20,6 +22,20 @@ final class LayerSet: Sendable {
         let indices = wanted.indices
         if indices.allSatisfy({ $0 > last || laid.contains($0) }) { return true }
         return indices.allSatisfy { layers[$0].touched?.isWhole ?? false }
+    }
+
+    /// Gets what these do from where it is kept.
+    ///
+    /// - Throws: `OutdatedLayers` if that is something else than was known.
+    func fetch(_ wanted: LaidLayers) throws {
+        guard try !OptimisticLayer.fetch(wanted.indices.map { layers[$0] }) else { return }
+        isOutdated.store(true, ordering: .releasing)
+        throw OutdatedLayers()
+    }
+
+    /// What has to be laid where this is demanded.
+    func whole(_ demand: UnmetDemand) -> UnmetDemand {
+        isOutdated.load(ordering: .acquiring) ? .everything : demand
     }
 
     /// Where is noted what a read needs of the layers that are not laid; nil if all are.
@@ -104,6 +120,7 @@ final class LayerStack: Sendable {
     ) throws -> LayeredSnapshot {
         let id = transaction.id
         let index = index(of: set)
+        let demand = set.whole(demand)
         var wanted = LaidLayers()
         for layer in index.always { wanted.insert(layer) }
         var (earlier, repetitions): (Overlay?, Int) = (nil, 0)
@@ -196,39 +213,42 @@ final class LayerStack: Sendable {
             // Loaded before the snapshot, as for a read.
             let set = current
             if case .overlay(nil) = told, set == nil { return nil }
-            do {
-                return try cache.takingSnapshot { generation, transaction in
-                    let position = try GenerationState.stored(transaction, generation.tables).position
-                    var new: Overlay?
-                    if let set {
-                        let everything = UnmetDemand(isEverything: true)
-                        new = try layered(transaction, under: set, generation, laying: everything).layers
-                    }
-                    defer {
-                        told = .overlay(new)
-                        tellsDifferences.store(true, ordering: .releasing)
-                    }
-                    guard case .overlay(let old) = told else {
-                        return Commit(
-                            generation: generation.identity, changes: .everything, position: position, isOfLayers: true)
-                    }
-                    if old === new { return nil }
-                    // In another generation's numbers nobody knows what was told.
-                    let isSame = old?.generation.identity == generation.identity
-                    let changes = Overlay.difference(isSame ? old : nil, new)
-                    if changes.isEmpty { return nil }
+            while true {
+                do { return try untold(of: cache, under: set, &told) } catch is OutdatedLayers {
+                    // By then all of them are known.
+                    continue
+                } catch let error as RecordError where error.code == .closed {
+                    return nil
+                } catch {
+                    // They may do anything else. Whoever reads now finds out what keeps from reading.
                     return Commit(
-                        generation: generation.identity, changes: changes, position: position, isOfLayers: true)
+                        generation: cache.generation.identity, changes: .everything,
+                        position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
                 }
-            } catch let error as RecordError where error.code == .closed {
-                return nil
-            } catch {
-                // They may do anything else. Whoever reads now finds out what keeps from reading.
-                return Commit(
-                    generation: cache.generation.identity, changes: .everything,
-                    position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
             }
         }
+    }
+
+    private func untold(of cache: RecordCache, under set: LayerSet?, _ told: inout Told) throws -> Commit? {
+        let (new, generation, position) = try cache.takingSnapshot { generation, transaction in
+            let position = try GenerationState.stored(transaction, generation.tables).position
+            guard let set else { return (Overlay?.none, generation.identity, position) }
+            let new = try layered(transaction, under: set, generation, laying: .everything).layers
+            return (new, generation.identity, position)
+        }
+        defer {
+            told = .overlay(new)
+            tellsDifferences.store(true, ordering: .releasing)
+        }
+        guard case .overlay(let old) = told else {
+            return Commit(generation: generation, changes: .everything, position: position, isOfLayers: true)
+        }
+        if old === new { return nil }
+        // In another generation's numbers nobody knows what was told.
+        let isSame = old?.generation.identity == generation
+        let changes = Overlay.difference(isSame ? old : nil, new)
+        if changes.isEmpty { return nil }
+        return Commit(generation: generation, changes: changes, position: position, isOfLayers: true)
     }
 }
 
@@ -250,19 +270,17 @@ extension RecordCache {
         _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
     ) throws -> Result {
         var demand = demand ?? layers.firstDemand
-        // Each round goes a step further, from object to object: soon it is better to lay all.
-        for _ in 0..<3 {
+        var rounds = 0
+        while true {
             switch try trial(set, laying: demand, body) {
             case .done(let result): return result
             case .unmet(let more):
                 // All that was: others may lay something else meanwhile, and what they laid may be what is kept.
                 demand.layers += more.layers
-                demand.isEverything = demand.isEverything || more.isEverything
+                rounds += 1
+                // Each round goes a step further, from object to object: soon it is better to lay all.
+                demand.isEverything = demand.isEverything || more.isEverything || rounds > 2
             }
-        }
-        return try takingSnapshot { generation, transaction in
-            let everything = UnmetDemand(isEverything: true)
-            return try body(generation, try layers.layered(transaction, under: set, generation, laying: everything))
         }
     }
 
@@ -270,7 +288,9 @@ extension RecordCache {
         _ set: LayerSet, laying demand: UnmetDemand, _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
     ) throws -> Trial<Result> {
         try takingSnapshot { generation, transaction in
-            let snapshot = try layers.layered(transaction, under: set, generation, laying: demand)
+            let snapshot: LayeredSnapshot
+            do { snapshot = try layers.layered(transaction, under: set, generation, laying: demand) } catch
+                is OutdatedLayers { return .unmet(.everything) }
             do {
                 let result = try body(generation, snapshot)
                 return snapshot.demand?.unmetDemand.map { .unmet($0) } ?? .done(result)
@@ -302,8 +322,7 @@ extension RecordCache {
     package func layerFailures() throws(RecordError) -> [LayerFailure] {
         guard let set = layers.current else { return [] }
         return try translated {
-            let everything = UnmetDemand(isEverything: true)
-            return try withLayers(set, laying: everything) { _, snapshot in
+            try withLayers(set, laying: .everything) { _, snapshot in
                 snapshot.layers.failures.sorted { $0.key < $1.key }.map(\.value)
             }
         }

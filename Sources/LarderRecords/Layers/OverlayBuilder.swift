@@ -11,7 +11,7 @@ struct OverlayBuilder {
     ///     are laid too.
     ///   - earlier: What some of them come to over the same snapshot, where that is known, and where the others can be
     ///     laid over those.
-    /// - Throws: What keeps the snapshot from being read. A layer that cannot be worked out is left out, and is among
+    /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be worked out is left out, and is among
     ///   the overlay's failures.
     /// - Complexity: O(n) in what the layers hold.
     func layered(
@@ -28,6 +28,7 @@ struct OverlayBuilder {
         var (wanted, failed) = (wanted, [Int: LayerFailure]())
         var widenings = 0
         while true {
+            try set.fetch(wanted)
             snapshot.demand = set.demand(beyond: wanted, index)
             let failure = try lay(wanted, of: set.layers, &failed, snapshot)
             if let unmet = snapshot.demand?.unmetDemand {
