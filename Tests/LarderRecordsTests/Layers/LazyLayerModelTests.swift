@@ -101,7 +101,7 @@ struct LazyLayerModelTests {
 
     private func expectSame(_ answers: [CacheAnswer], _ comment: Comment) throws {
         let texts = answers.map { answer in
-            let missing = answer.response.missing.map(\.description)
+            let missing = answer.response.missing.map(\.description).sorted()
             return String(decoding: answer.response.json, as: UTF8.self)
                 + " \(missing) \(answer.isDeleted) \(answer.isOptimistic)"
         }
