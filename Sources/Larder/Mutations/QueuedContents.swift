@@ -12,12 +12,13 @@ final class QueuedContents: LayerSource {
     }
 
     func contents(of layers: [OptimisticLayer]) throws(RecordError) -> [LayerFinding] {
-        let found: [Int64: Expectation]
-        do throws(OperationsError) { found = try queue.expectations(of: layers.map(\.number)) } catch {
+        let expectations: [Expectation]
+        do throws(OperationsError) { expectations = try queue.expectations(of: layers.map(\.number)) } catch {
             throw RecordError(
                 error.code == .closed ? .closed : .storage,
                 "what is queued cannot be read, and so not be shown: \(error.message)", cause: error)
         }
+        let found = Dictionary(expectations.map { ($0.sequence, $0) }) { $1 }
         return layers.map { layer in
             guard let expectation = found[layer.number], let content = expectation.content, content.isShown else {
                 return .gone

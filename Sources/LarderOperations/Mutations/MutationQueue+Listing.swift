@@ -45,9 +45,9 @@ extension MutationQueue {
         }
     }
 
-    /// What mutations are expected to do now, by their sequences, all at one moment. Those that are settled or set aside
+    /// What mutations are expected to do now, all at one moment, in their sequence. Those that are settled or set aside
     /// by now are left out.
-    package func expectations(of sequences: [Int64]) throws(OperationsError) -> [Int64: Expectation] {
+    package func expectations(of sequences: [Int64]) throws(OperationsError) -> [Expectation] {
         try read { try $0.expectations(of: sequences) }
     }
 

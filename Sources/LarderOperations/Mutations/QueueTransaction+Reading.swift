@@ -65,59 +65,47 @@ extension QueueTransaction {
 
     /// In their sequence. What they show is read where it is not known what that touches.
     func expectations(in partition: Int64) throws -> [Expectation] {
-        var isKnown = true
-        var found = try db.rows(
+        let known = try db.rows(
             """
             SELECT sequence, id, idempotency_key, touched FROM mutation
-            WHERE partition = ? AND state < 3 AND (touched IS NULL OR touched <> x'') ORDER BY sequence
+            WHERE partition = ? AND state < 3 AND touched <> x'' ORDER BY sequence
             """, [partition]
         ) { row in
             let id = try row.uuid(1)
-            let touched = try row.optional(3, row.bytes)
-            if touched == nil { isKnown = false }
             return Expectation(
                 sequence: try row.integer(0), id: id,
-                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText, touched: touched, content: nil)
+                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText, touched: try row.bytes(3),
+                content: nil)
         }
-        guard !isKnown else { return found }
-        let contents = try shownContents(
+        let others = try expectations(
             """
-            WHERE m.partition = ? AND m.state < 3 AND m.touched IS NULL
-                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL)
+            m.partition = ? AND m.state < 3 AND m.touched IS NULL
+                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL) ORDER BY m.sequence
             """, [partition])
-        for index in found.indices where found[index].touched == nil {
-            found[index].content = contents[found[index].sequence]?.content
-        }
-        found.removeAll { $0.touched == nil && $0.content == nil }
-        return found
+        if known.isEmpty { return others }
+        return others.isEmpty ? known : (known + others).sorted { $0.sequence < $1.sequence }
     }
 
-    /// What mutations show now, by their sequences; those that are settled or set aside are left out.
-    func expectations(of sequences: [Int64]) throws -> [Int64: Expectation] {
-        guard let first = sequences.first, sequences.count > 1 else {
-            return try sequences.first.map { try shownContents("WHERE m.state < 3 AND m.sequence = ?", [$0]) } ?? [:]
-        }
+    /// What mutations show now, in their sequence; those that are settled or set aside are left out.
+    func expectations(of sequences: [Int64]) throws -> [Expectation] {
         let numbers = Set(sequences)
-        let last = sequences.max() ?? first
-        // One by one they are found quickly where they are few, and all of a range where they are many.
-        guard Int64(numbers.count) * 8 < last - (sequences.min() ?? first) else {
-            return try shownContents(
-                "WHERE m.state < 3 AND m.sequence BETWEEN ? AND ?", [sequences.min() ?? first, last]
-            ).filter { numbers.contains($0.key) }
+        guard let first = numbers.min(), let last = numbers.max() else { return [] }
+        // Where they are many, a look at all that lie between is quicker than at each by itself.
+        if last - first < Int64(numbers.count) * 8 {
+            return try expectations("m.state < 3 AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence", [first, last])
+                .filter { numbers.contains($0.sequence) }
         }
-        return try numbers.reduce(into: [:]) { found, sequence in
-            found[sequence] = try shownContents("WHERE m.state < 3 AND m.sequence = ?", [sequence])[sequence]
-        }
+        return try numbers.sorted().flatMap { try expectations("m.state < 3 AND m.sequence = ?", [$0]) }
     }
 
-    private func shownContents(_ condition: String, _ bindings: Bindings) throws -> [Int64: Expectation] {
+    private func expectations(_ condition: String, _ bindings: Bindings) throws -> [Expectation] {
         // Most share their documents.
         var documents: [String: String] = [:]
-        let found = try db.rows(
+        return try db.rows(
             """
             SELECT m.sequence, m.id, m.idempotency_key, c.document, c.operation_name, c.variables,
                 c.optimistic_response, c.list_edits, c.updater, m.touched
-            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence \(condition)
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence WHERE \(condition)
             """, bindings
         ) { row in
             let id = try row.uuid(1)
@@ -133,7 +121,6 @@ extension QueueTransaction {
                     optimisticResponse: try row.optional(6, row.bytes), listEdits: try row.optional(7, row.bytes),
                     updater: try row.optional(8, row.text)))
         }
-        return Dictionary(found.map { ($0.sequence, $0) }) { $1 }
     }
 
     func hasUnsent(in partition: Int64) throws -> Bool {
