@@ -70,15 +70,8 @@ package final class OperationsDatabase: Sendable {
         guard !wasClosed else { return }
         writer.close()
         // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
-        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for nobody: where
-        // others look at the log, it stays. One that stayed though nobody does is read again by whoever opens the
-        // database next, and copied again with his first write.
-        if !options.isReadOnly {
-            try? pool.writeWithoutTransaction { db in
-                try db.execute(sql: "PRAGMA busy_timeout = 0")
-                _ = try db.checkpoint(.truncate)
-            }
-        }
+        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for nobody.
+        if !options.isReadOnly { try? pool.writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
         try translated { try pool.close() }
     }
 

@@ -41,8 +41,9 @@ struct ItemShop {
         let operation = GraphQLOperation(
             "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }",
             name: "Rename", variables: ["id": id, "title": title])
-        let expected: Value = ["rename": ["__typename": "Item", "id": id, "title": title]]
-        try await app.mutate(operation, queued: QueuedMutation(optimisticResponse: isShown ? expected : nil))
+        var queued = QueuedMutation()
+        if isShown { queued.optimisticResponse = ["rename": ["__typename": "Item", "id": id, "title": title]] }
+        try await app.mutate(operation, queued: queued)
     }
 
     static func key(_ number: Int) -> String { "Item:\(number)" }
