@@ -13,6 +13,7 @@ let package = Package(
     products: [
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
+        .library(name: "LarderAWS", targets: ["LarderAWS"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
@@ -50,7 +51,8 @@ let package = Package(
             exclude: ["README.md"],
             resources: [
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
-                .embedInCode("0003-environments.sql"), .embedInCode("0004-touched-keys.sql"),
+                .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
+                .embedInCode("0005-touched-keys.sql"),
             ],
             swiftSettings: strict
         ),
@@ -65,10 +67,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // CRC-32C by the processor's instructions.
+        .target(name: "CChecksums"),
         .target(
             name: "Larder",
             dependencies: [
-                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL",
+                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -97,6 +101,18 @@ let package = Package(
                 .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LarderAWS",
+            dependencies: [
+                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
+                "Larder", "LarderHTTP",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -208,6 +224,7 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+                .product(name: "Crypto", package: "swift-crypto"),
                 // To hold, damage and look into larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -227,6 +244,18 @@ let package = Package(
             name: "LarderHTTPTests",
             dependencies: [
                 "LarderHTTP", "RecipeServer", "LarderTestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LarderAWSTests",
+            dependencies: [
+                "Larder", "LarderAWS", "LarderTestSupport",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -23,8 +23,8 @@ struct ErrorCodesTests {
     private func codes(in text: String, declaredAs start: String) -> [String] {
         text.components(separatedBy: start).dropFirst().compactMap { rest in
             let code = String(rest.prefix { $0.isASCII && $0.isLetter || $0 == "." })
-            return ["larder.", "identity.", "keys.", "operations.", "records.", "transport."].contains(where: code.hasPrefix)
-                ? code : nil
+            let layers = ["larder.", "identity.", "keys.", "object.", "operations.", "records.", "transport."]
+            return layers.contains(where: code.hasPrefix) ? code : nil
         }
     }
 

@@ -2,7 +2,7 @@ internal import LarderOperations
 
 /// What a switch did, and where the program works now.
 public struct EnvironmentSwitch: Sendable {
-    /// How many mutations a partition has.
+    /// How many mutations and transfers a partition has.
     public struct Work: Sendable, Hashable {
         /// Those that wait for their turn.
         public let pending: Int
@@ -12,9 +12,13 @@ public struct EnvironmentSwitch: Sendable {
         public let answered: Int
         /// Those that were set aside.
         public let setAside: Int
+        /// Transfers that are yet to be done, paused ones included.
+        public let transfers: Int
+        /// Transfers that have failed.
+        public let failedTransfers: Int
     }
 
-    /// A partition's mutations, before and after.
+    /// A partition's work, before and after.
     public struct Side: Sendable, Hashable {
         /// Whose they are.
         public let partition: PartitionIdentity
@@ -34,6 +38,10 @@ public struct EnvironmentSwitch: Sendable {
     public let carried: Int
     /// How many were given up.
     public let discarded: Int
+    /// How many transfers went along.
+    public let carriedTransfers: Int
+    /// How many transfers were given up.
+    public let discardedTransfers: Int
 }
 
 extension EnvironmentSwitch.Side {
@@ -50,5 +58,7 @@ extension EnvironmentSwitch.Work {
         inFlight = work.inFlight
         answered = work.acknowledged
         setAside = work.deadLetters
+        transfers = work.transfers
+        failedTransfers = work.failedTransfers
     }
 }

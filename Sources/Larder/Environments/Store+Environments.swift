@@ -98,7 +98,8 @@ extension Store {
         let partition = try current(entered.partition, transport)
         return EnvironmentSwitch(
             partition: partition, left: report.isSwitch ? report.from.map(EnvironmentSwitch.Side.init) : nil,
-            entered: .init(entered), carried: report.carried, discarded: report.discarded)
+            entered: .init(entered), carried: report.carried, discarded: report.discarded,
+            carriedTransfers: report.carriedTransfers, discardedTransfers: report.discardedTransfers)
     }
 
     private func enter(

@@ -101,6 +101,7 @@ extension Partition {
     private func draft(
         _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
+        let operation = try core.complete(operation, with: queued.files)
         let bound = try core.operations.boundOnce(operation, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")
@@ -127,7 +128,8 @@ extension Partition {
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
                 listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
                 updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),
-            touched: touched, dependencies: queued.dependencies.map(\.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
+            touched: touched, dependencies: queued.dependencies.map(\.uuid),
+            transfers: queued.files.map(\.upload.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
             created: core.now(), expires: queued.expires)
     }
 }

@@ -9,6 +9,9 @@ public struct QueuedMutation: Sendable {
     public var lane: MutationLane
     /// Mutations that must have taken effect before.
     public var dependencies: [MutationID]
+    /// Files that go with it: it is sent when they are uploaded. The first of its lane holds up the others meanwhile; give
+    /// it a lane of its own where that is not meant. Where an upload fails or is cancelled, it is set aside.
+    public var files: [MutationFile]
     /// What the server is expected to answer: the data, complete as for `Partition.write`. Shown until it answers.
     public var optimisticResponse: Value?
     /// What it does to lists.
@@ -30,13 +33,14 @@ public struct QueuedMutation: Sendable {
     /// In the one lane, without optimistic response, for ever.
     public init(
         id: MutationID? = nil, lane: MutationLane = .main, dependencies: [MutationID] = [],
-        optimisticResponse: Value? = nil, listChanges: [ListChange] = [], updater: String? = nil,
+        files: [MutationFile] = [], optimisticResponse: Value? = nil, listChanges: [ListChange] = [], updater: String? = nil,
         temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
         resolver: String? = nil, check: String? = nil
     ) {
         self.id = id
         self.lane = lane
         self.dependencies = dependencies
+        self.files = files
         self.optimisticResponse = optimisticResponse
         self.listChanges = listChanges
         self.updater = updater

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LarderLMDB
 
-/// The right to send a partition's mutations: a lock of the kernel's, which is free at once when its process dies and
+/// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at once when its process dies and
 /// stays with one that is only stopped.
 final class RunnerLock: Sendable {
     static let suffix = ".runner"
@@ -10,14 +10,15 @@ final class RunnerLock: Sendable {
     /// Unlike any other runner's: what stands beside a mutation that is under way.
     let owner: String
 
-    init(folder: URL, partition: String) throws(LarderError) {
+    /// - Parameter suffix: Of the lock's file, by which it is told what the right is to.
+    init(folder: URL, partition: String, suffix: String = RunnerLock.suffix) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
         do {
             try FileManager.default.createDirectory(at: locks, withIntermediateDirectories: true)
-            file = try LockFile(path: locks.appending(path: partition + Self.suffix).path, mustWrite: true)
+            file = try LockFile(path: locks.appending(path: partition + suffix).path, mustWrite: true)
         } catch {
-            throw LarderError(.notRunnable, "the lock of the mutations' runner cannot be made: \(error)", cause: error)
+            throw LarderError(.notRunnable, "the runner's lock cannot be made: \(error)", cause: error)
         }
     }
 
@@ -25,7 +26,7 @@ final class RunnerLock: Sendable {
     func tryAcquire() throws(LarderError) -> Bool {
         do throws(LMDBError) {
             guard try file.tryLock(.exclusive) else { return false }
-        } catch { throw LarderError(.notRunnable, "the lock of the mutations' runner cannot be taken", cause: error) }
+        } catch { throw LarderError(.notRunnable, "the runner's lock cannot be taken", cause: error) }
         file.setNote(owner)
         return true
     }

@@ -46,6 +46,7 @@ final class PartitionCore: Sendable {
     let operations: OperationCache
     let layers: LayerBook
     let watchers: WatcherIndex
+    let transfers = TransferBook()
     /// Looks for what other processes have queued and switched, from now on, if nobody does yet.
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)
@@ -93,6 +94,7 @@ final class PartitionCore: Sendable {
         watchers.close()
         session.park()
         intent.bell.ring()
+        transfers.bell.ring()
     }
 
     /// Goes on where it was left. Streams that have ended are to be asked for anew.

@@ -1,7 +1,7 @@
 /// A date as HTTP writes it (RFC 9110, section 5.6.7), in all three forms that a recipient must read.
-enum HTTPDate {
+package enum HTTPDate {
     /// Seconds since 1970-01-01 00:00:00 UTC; nil where the text is not such a date.
-    static func secondsSince1970(_ text: String) -> Int? {
+    package static func secondsSince1970(_ text: String) -> Int? {
         let words = text.split { $0 == " " || $0 == "," || $0 == "-" }.map(String.init)
         switch words.count {
         case 6:

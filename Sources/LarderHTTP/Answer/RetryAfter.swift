@@ -1,15 +1,15 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date.
-enum RetryAfter {
+package enum RetryAfter {
     /// How long to wait; nil where the field is neither. A date that has passed is no wait at all.
     ///
     /// A date is held against the server's own `Date` where it sent one, so that a wrong clock here does not matter.
-    static func duration(_ field: String, serverDate: String?, wallClock: () -> Date) -> Duration? {
+    package static func duration(_ field: String, serverDate: String?, wallClock: () -> Date) -> Duration? {
         let text = field.filter { $0 != " " && $0 != "\t" }
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // More than a century is as good as never; the bound keeps later arithmetic from overflowing.

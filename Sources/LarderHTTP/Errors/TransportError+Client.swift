@@ -6,7 +6,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
-import Larder
+package import Larder
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
@@ -16,7 +16,7 @@ import NIOSSL
 // The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
 
 extension TransportError {
-    init(ofClient error: any Error) {
+    package init(ofClient error: any Error) {
         let (code, message) = Self.meaning(of: error)
         self.init(code, message, cause: error)
     }

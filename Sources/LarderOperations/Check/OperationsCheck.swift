@@ -20,6 +20,7 @@ package struct OperationsCheck: Sendable, Hashable {
     package var problems: [Problem] = []
     /// How many rows were looked at.
     package var mutations = 0
+    package var transfers = 0
     package var outcomes = 0
     package var watchers = 0
 

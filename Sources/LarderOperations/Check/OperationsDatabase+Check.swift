@@ -55,6 +55,7 @@ extension OperationsDatabase {
             report.problems += broken.map { .init(kind: .rule, what: "\(rule.name): \($0)") }
         }
         report.mutations = try Int.fetchOne(db, sql: "SELECT count(*) FROM mutation") ?? 0
+        report.transfers = try Int.fetchOne(db, sql: "SELECT count(*) FROM transfer") ?? 0
         report.outcomes = try Int.fetchOne(db, sql: "SELECT count(*) FROM outcome") ?? 0
         report.watchers = try Int.fetchOne(db, sql: "SELECT count(*) FROM watcher") ?? 0
         return report
@@ -114,6 +115,21 @@ struct Rule: Sendable {
             """),
         Rule(name: "a mutation is there or settled, not both", exceptions: """
             SELECT m.id FROM mutation m JOIN outcome o ON o.id = m.id
+            """),
+        Rule(name: "who was sent waits for no transfer", exceptions: """
+            SELECT id FROM mutation m
+            WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
+            """),
+        Rule(name: "nobody waits for a transfer that is done, or for another partition's", exceptions: """
+            SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
+            JOIN transfer t ON t.sequence = w.transfer WHERE t.state = 5 OR t.partition <> m.partition
+            """),
+        Rule(name: "a transfer that has failed has a reason", exceptions: """
+            SELECT id FROM transfer WHERE state = 3 AND failure_code IS NULL
+            """),
+        Rule(name: "a transfer that has ended has no parts", exceptions: """
+            SELECT t.id FROM transfer t
+            WHERE t.state >= 5 AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
             """),
         Rule(name: "a sequence is used once", exceptions: """
             SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence

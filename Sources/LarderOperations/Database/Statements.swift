@@ -51,6 +51,15 @@ extension Database {
         }
     }
 
+    /// Looks at rows for as long as the body says.
+    func scan(_ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Bool) throws {
+        try stepping(sql, bindings) { statement in
+            while try step(statement, sql) {
+                guard try body(Columns(statement: statement)) else { return }
+            }
+        }
+    }
+
     private func stepping<Result>(
         _ sql: String, _ bindings: Bindings, _ body: (SQLiteStatement) throws -> Result
     ) throws -> Result {

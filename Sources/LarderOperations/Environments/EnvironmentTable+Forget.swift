@@ -56,9 +56,14 @@ extension EnvironmentTransaction {
             """
             SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
             """, [name]) ?? 0
-        guard count == 0 else {
+        let uploads = try db.integer(
+            """
+            SELECT count(*) FROM transfer WHERE partition = (SELECT id FROM partition WHERE name = ?)
+                AND kind = 0 AND state < 4
+            """, [name]) ?? 0
+        guard count + uploads == 0 else {
             throw OperationsError(
-                .unsentWork, "\(count) mutations of \(partition.label) have not reached the server; send them, or say "
+                .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the server; send them, or say "
                     + "that they may be lost")
         }
     }
@@ -67,7 +72,7 @@ extension EnvironmentTransaction {
         guard let owner = try db.partition(name) else { return }
         // What refers to others goes before them.
         for table in [
-            "mutation", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential", "session",
+            "mutation", "transfer", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential", "session",
             "partition_key",
         ] {
             try db.run("DELETE FROM \(table) WHERE partition = ?", [owner])

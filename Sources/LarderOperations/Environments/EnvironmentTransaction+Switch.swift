@@ -66,10 +66,11 @@ extension EnvironmentTransaction {
         let before = (try old.map(self.work(of:)), try new.map(self.work(of:)))
         if let old {
             switch (work, new) {
-            case (.carry, let new?): report.carried = try carry(from: old.name, to: new.name)
-            case (.discard, _): report.discarded = try db.partition(old.name).map { partition in
-                    try QueueTransaction(db: db).discardUnsent(in: partition, now: now)
-                } ?? 0
+            case (.carry, let new?): try carry(from: old.name, to: new.name, &report)
+            case (.discard, _):
+                guard let partition = try db.partition(old.name) else { break }
+                report.discarded = try QueueTransaction(db: db).discardUnsent(in: partition, now: now)
+                report.discardedTransfers = try TransferTransaction(db: db).cancelAll(in: partition, now: now)
             case (.park, _), (.carry, nil): break
             }
         }
@@ -101,15 +102,19 @@ extension EnvironmentTransaction {
     }
 
     private func work(of partition: StoredPartition) throws -> SwitchReport.Work {
-        SwitchReport.Work(try QueueTransaction(db: db).counts(in: partition.name))
+        SwitchReport.Work(
+            try QueueTransaction(db: db).counts(in: partition.name),
+            transfers: try TransferTransaction(db: db).counts(in: partition.name))
     }
 
     // MARK: Pending work
 
     /// Moves the pending mutations of one partition to another, but for those that wait, through however many others,
-    /// for one that stays.
-    private func carry(from old: String, to new: String) throws -> Int {
-        guard let source = try db.partition(old), let target = try db.partition(new) else { return 0 }
+    /// for one that stays, or for a transfer that does; and the transfers that were never begun, but for those that one
+    /// waits for which stays.
+    private func carry(from old: String, to new: String, _ report: inout SwitchReport) throws {
+        guard let source = try db.partition(old), let target = try db.partition(new) else { return }
+        let isFresh = "t.state IN (0, 2) AND t.attempts = 0"
         // What has not left stays where another took effect, or is to, under its idempotency key.
         let staying = """
             WITH RECURSIVE staying (sequence) AS (
@@ -121,7 +126,13 @@ extension EnvironmentTransaction {
                     OR EXISTS (SELECT 1 FROM outcome o
                         WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key AND o.kind = 0))
                 UNION
+                SELECT w.sequence FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
+                WHERE t.partition = ?1 AND NOT (\(isFresh))
+                UNION
                 SELECT d.sequence FROM mutation_dependency d JOIN staying s ON s.sequence = d.dependency
+                UNION
+                SELECT other.sequence FROM mutation_transfer other JOIN mutation_transfer w ON w.transfer = other.transfer
+                JOIN staying s ON s.sequence = w.sequence
             )
             """
         let moving = try db.integers(
@@ -129,11 +140,20 @@ extension EnvironmentTransaction {
             \(staying) SELECT sequence FROM mutation
             WHERE partition = ?1 AND sequence NOT IN (SELECT sequence FROM staying) ORDER BY sequence
             """, [source, target])
+        let transfers = try db.integers(
+            """
+            \(staying) SELECT t.sequence FROM transfer t WHERE t.partition = ?1 AND \(isFresh) AND t.sequence NOT IN (
+                SELECT w.transfer FROM mutation_transfer w JOIN staying s ON s.sequence = w.sequence)
+            """, [source, target])
+        for sequence in transfers {
+            try db.run("UPDATE transfer SET partition = ? WHERE sequence = ?", [target, sequence])
+        }
         for sequence in moving {
             try db.run("UPDATE temporary_id SET partition = ? WHERE sequence = ?", [target, sequence])
             try db.run("UPDATE mutation SET partition = ? WHERE sequence = ?", [target, sequence])
         }
-        return moving.count
+        report.carried = moving.count
+        report.carriedTransfers = transfers.count
     }
 }
 

@@ -15,6 +15,8 @@ package struct MutationDraft: Sendable {
     package var touched: [UInt8]?
     /// Mutations of the same partition that must be settled before. One that is not there any more is.
     package var dependencies: [UUID]
+    /// Transfers of the same partition that must be done before.
+    package var transfers: [UUID]
     /// Reserved by it: its answer says which ids they stand for.
     package var temporaryIDs: [TemporaryID]
     package var created: Date
@@ -26,7 +28,8 @@ package struct MutationDraft: Sendable {
     /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
-        content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
+        content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], transfers: [UUID] = [],
+        temporaryIDs: [TemporaryID] = [],
         created: Date, expires: Date? = nil, notBefore: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
@@ -36,6 +39,7 @@ package struct MutationDraft: Sendable {
         self.content = content
         self.touched = touched
         self.dependencies = dependencies
+        self.transfers = transfers
         self.temporaryIDs = temporaryIDs
         self.created = created
         self.expires = expires

@@ -19,6 +19,8 @@ package struct MutationFailure: Sendable, Hashable {
         package static let expired = Class(rawValue: "expired")
         /// What it depended on was discarded.
         package static let dependencyDiscarded = Class(rawValue: "dependencyDiscarded")
+        /// A transfer that it waits for has failed, or was cancelled.
+        package static let transferFailed = Class(rawValue: "transferFailed")
         /// It holds a temporary id for which there will be no real one.
         package static let temporaryIDLost = Class(rawValue: "temporaryIDLost")
 

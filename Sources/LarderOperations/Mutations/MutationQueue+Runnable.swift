@@ -105,6 +105,7 @@ extension QueueTransaction {
         SELECT m.sequence, m.id, m.lane, m.expires, m.not_before, m.not_before_set,
             m.state = 0
             AND NOT EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
+            AND NOT EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
             AND NOT EXISTS (SELECT 1 FROM mutation f INDEXED BY mutation_in_flight
                 WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = 1)
         FROM mutation m INDEXED BY mutation_lane

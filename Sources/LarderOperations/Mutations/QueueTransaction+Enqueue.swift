@@ -17,6 +17,7 @@ extension QueueTransaction {
         let touched = found.content.touched(draft)
         let sequence = try insert(draft, found, touched, partition, isStalled)
         for dependency in found.dependencies.keys { try addDependency(of: sequence, on: dependency) }
+        let transfers = try wait(draft, sequence, partition)
         for id in draft.temporaryIDs { try reserve(id, for: sequence, partition) }
         for id in found.uses { try addUse(of: id, by: sequence) }
         return Mutation(
@@ -24,7 +25,7 @@ extension QueueTransaction {
             isStalled: isStalled, idempotencyKey: draft.idempotencyKey ?? draft.id.canonicalText,
             content: found.content, touched: touched,
             dependencies: found.dependencies.sorted { $0.key < $1.key }.map(\.value.id),
-            temporaryIDs: draft.temporaryIDs.sorted { $0.text < $1.text },
+            transfers: transfers, temporaryIDs: draft.temporaryIDs.sorted { $0.text < $1.text },
             created: draft.created.stored, expires: draft.expires?.stored, notBefore: draft.notBefore?.stored,
             attempts: 0)
     }
@@ -73,6 +74,26 @@ extension QueueTransaction {
             WHERE partition = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL AND kind = 0
             """, [partition, key])
         if isKnown { throw OperationsError.duplicate(id) }
+    }
+
+    /// Has a mutation wait for its transfers.
+    ///
+    /// - Returns: Those that are not done.
+    /// - Throws: `.notFound`; `.wrongState` where one has failed or was cancelled; `.invalid` where one is another
+    ///   partition's.
+    private func wait(_ draft: MutationDraft, _ sequence: Int64, _ partition: Int64) throws -> [UUID] {
+        let transfers = TransferTransaction(db: db)
+        return try draft.transfers.filter { id in
+            let entry = try transfers.entry(id, in: [.pending, .running, .paused, .done])
+            guard entry.partition == partition else {
+                throw OperationsError(
+                    .invalid, "a mutation can wait for transfers of its own partition alone", mutation: draft.id)
+            }
+            guard entry.state != .done else { return false }
+            try db.run(
+                "INSERT OR IGNORE INTO mutation_transfer (sequence, transfer) VALUES (?, ?)", [sequence, entry.sequence])
+            return true
+        }
     }
 
     /// Nil if it is settled.

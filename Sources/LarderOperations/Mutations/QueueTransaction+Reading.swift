@@ -8,7 +8,10 @@ extension QueueTransaction {
             c.list_edits, c.updater, c.resolver, c.check_query, a.answer, f.class, f.code, f.message, f.details, f.time,
             (SELECT group_concat(hex(x.id)) FROM mutation_dependency d JOIN mutation x ON x.sequence = d.dependency
                 WHERE d.sequence = m.sequence),
-            (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence), m.touched
+            (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence),
+            (SELECT group_concat(hex(x.id)) FROM mutation_transfer w JOIN transfer x ON x.sequence = w.transfer
+                WHERE w.sequence = m.sequence),
+            m.touched
         FROM mutation m
         JOIN partition p ON p.id = m.partition
         LEFT JOIN mutation_content c ON c.sequence = m.sequence
@@ -171,10 +174,11 @@ extension Mutation {
             .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
             details: row.optional(24, row.bytes), time: row.date(25))
         dependencies = try row.optional(26, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
+        transfers = try row.optional(28, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
         let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
         temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
-        touched = try row.optional(28, row.bytes)
+        touched = try row.optional(29, row.bytes)
     }
 }
 

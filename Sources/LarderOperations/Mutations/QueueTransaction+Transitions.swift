@@ -30,6 +30,9 @@ extension QueueTransaction {
         guard mutation.dependencies.isEmpty else {
             throw OperationsError(.notItsTurn, "it waits for a mutation that is not settled", mutation: id)
         }
+        guard mutation.transfers.isEmpty else {
+            throw OperationsError(.notItsTurn, "it waits for a transfer that is not done", mutation: id)
+        }
         guard try !isWaiting(mutation, now) else {
             throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
         }

@@ -130,15 +130,21 @@ struct Salvage {
     /// Numbers that were given are not given again, also those of rows that were lost.
     private func restoreNumbers() throws {
         let gap = Int64.random(in: 1 << 20 ... 1 << 40)
-        try db.run("""
-            INSERT INTO sqlite_sequence (name, seq) SELECT 'mutation', 0
-            WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mutation')
-            """)
-        try db.run(
-            """
-            UPDATE sqlite_sequence SET seq = ? + max(seq, ifnull((SELECT max(sequence) FROM mutation), 0),
-                ifnull((SELECT max(sequence) FROM outcome), 0)) WHERE name = 'mutation'
-            """, [gap])
+        for (table, others) in [("mutation", ["outcome"]), ("transfer", [])] {
+            try db.run(
+                """
+                INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0
+                WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+                """, [table])
+            for source in [table] + others {
+                try db.run(
+                    """
+                    UPDATE sqlite_sequence SET seq = max(seq, ifnull((SELECT max(sequence) FROM \(source)), 0))
+                    WHERE name = ?
+                    """, [table])
+            }
+            try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = ?", [gap, table])
+        }
     }
 
     // MARK: What belongs together
@@ -178,6 +184,12 @@ struct Salvage {
         try setAside(
             "state = 3 AND sequence NOT IN (SELECT sequence FROM mutation_failure)",
             .init(rawValue: "unknown"), "why it was set aside was lost with a damaged file", queue)
+        try setAside(
+            """
+            state = 0 AND sequence IN (SELECT sequence FROM mutation_transfer
+                WHERE transfer NOT IN (SELECT sequence FROM transfer))
+            """, .transferFailed, "the transfer it waits for was lost with a damaged file", queue)
+        try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
         try removeOrphans()
         try db.run("""
             DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL

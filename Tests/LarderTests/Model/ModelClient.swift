@@ -28,6 +28,8 @@ struct ModelClient {
     struct Runner {
         var isRunning = false
         var isSignedOut = false
+        /// How often somebody has signed in since it began.
+        var signIns = 0
         var isConnected = true
         /// As many as `MutationRunner.Options.maximumFaults`.
         static let maximumFaults = 4
@@ -76,9 +78,11 @@ struct ModelClient {
     }
 
     private mutating func begin(_ item: ModelMutation) {
+        let signIns = runner.signIns
         change(item.id) {
             ($0.state, $0.notBefore, $0.notBeforeSet) = (.inFlight, nil, nil)
             $0.attempts += 1
+            $0.signIns = signIns
         }
     }
 
@@ -105,6 +109,12 @@ struct ModelClient {
         for item in sorted where item.state == .acknowledged { settle(item.id) }
         for item in inFlight { end(item.id, .unknown("outcomeUnknown", after: 0), truth(item)) }
         run()
+    }
+
+    /// Somebody signs in.
+    mutating func resume() {
+        runner.isSignedOut = false
+        runner.signIns += 1
     }
 
     // MARK: How an attempt ends
@@ -138,7 +148,8 @@ struct ModelClient {
                 ask(item, truth)
             }
         case .notSignedIn:
-            runner.isSignedOut = true
+            // One that was sent before somebody signed in says nothing of who is signed in now.
+            if item.signIns == runner.signIns { runner.isSignedOut = true }
             retry(id, "notSignedIn", after: 0)
         case .rejected: setAside(id, "rejected")
         case .conflict: resolve(item)

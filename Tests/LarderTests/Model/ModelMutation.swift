@@ -71,6 +71,8 @@ struct ModelMutation {
     var notBefore: Date?
     /// When `notBefore` was worked out.
     var notBeforeSet: Date?
+    /// How often somebody had signed in when it was last begun.
+    var signIns = 0
     var attempts = 0
     var failure: String?
     /// What the server answered, where that is noted and the mutation is not settled; nil in it where nothing is known.

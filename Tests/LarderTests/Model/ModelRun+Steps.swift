@@ -36,7 +36,7 @@ extension ModelRun {
                 return "a runner begins"
             }
             if model.runner.isSignedOut {
-                model.runner.isSignedOut = false
+                model.resume()
                 runner.resume()
                 return "somebody signs in"
             }

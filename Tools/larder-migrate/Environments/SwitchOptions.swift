@@ -51,6 +51,8 @@ extension SwitchReport {
         var lines = ["from \(from?.text ?? "none")", "to   \(to?.text ?? "none")"]
         if carried > 0 { lines.append("\(carried) mutations go along") }
         if discarded > 0 { lines.append("\(discarded) mutations are given up") }
+        if carriedTransfers > 0 { lines.append("\(carriedTransfers) transfers go along") }
+        if discardedTransfers > 0 { lines.append("\(discardedTransfers) transfers are given up") }
         return lines.joined(separator: "\n")
     }
 }
@@ -67,7 +69,9 @@ extension SwitchReport.Side {
     fileprivate var text: String {
         Output.oneLine(
             "\(partition.label): \(after.pending) pending, \(after.inFlight) in flight, "
-                + "\(after.acknowledged) answered, \(after.deadLetters) set aside")
+                + "\(after.acknowledged) answered, \(after.deadLetters) set aside"
+                + (after.transfers + after.failedTransfers == 0
+                    ? "" : "; \(after.transfers) transfers to do, \(after.failedTransfers) failed"))
     }
 }
 
@@ -75,7 +79,7 @@ extension SwitchReport.Work {
     fileprivate var json: JSONText {
         .object([
             ("pending", .int(pending)), ("inFlight", .int(inFlight)), ("answered", .int(acknowledged)),
-            ("setAside", .int(deadLetters)),
+            ("setAside", .int(deadLetters)), ("transfers", .int(transfers)), ("failedTransfers", .int(failedTransfers)),
         ])
     }
 }

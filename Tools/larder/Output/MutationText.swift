@@ -21,6 +21,7 @@ extension Mutation {
         .object(members + [
             ("idempotencyKey", .string(idempotencyKey)), ("document", .string(content.document)),
             ("variables", .raw(content.variables)), ("dependencies", .strings(dependencies.map(\.text))),
+            ("transfers", .strings(transfers.map(\.text))),
             ("optimisticResponse", content.optimisticResponse.map(JSONText.raw) ?? .null),
             ("expires", expires.map { .string($0.text) } ?? .null),
         ])

@@ -1,0 +1,117 @@
+internal import Foundation
+internal import LarderOperations
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Where a download is to go.
+struct DestinationFile {
+    let file: URL
+    let replaces: Bool
+
+    private var folder: URL { file.deletingLastPathComponent() }
+
+    /// - Throws: `.destinationExists`, `.destinationUnusable`.
+    func check() throws(LarderError) {
+        var status = stat()
+        if lstat(file.path, &status) == 0 {
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                throw LarderError(.destinationUnusable, "\(file.path) is a folder; name a file in it")
+            }
+            guard replaces else { throw exists }
+        }
+        guard stat(folder.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw LarderError(.destinationUnusable, "there is no folder \(folder.path); make it first")
+        }
+        guard access(folder.path, W_OK) == 0 else {
+            throw LarderError(.destinationUnusable, "no file can be made in \(folder.path): \(FileFailure(errno))")
+        }
+    }
+
+    /// Whether the file that is there is this one.
+    func has(inode: Int64, device: Int64, size: Int64) -> Bool {
+        var status = stat()
+        guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+        let found = FileIdentity(status)
+        return found.inode == inode && found.device == device && found.size == size
+    }
+
+    /// Whether a file is there with just these bytes: that of another volume, copied before a crash.
+    func isSame(as partial: PartialFile) throws(LarderError) -> Bool {
+        let size = try partial.identity().size
+        guard let identity = try? SourceFile.identity(of: file), identity.size == size,
+            let source = try? SourceFile(path: file.path, identity: identity)
+        else { return false }
+        let whole: Range<Int64> = 0..<size
+        return try source.digests(whole) == partial.digests(whole)
+    }
+
+    /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file.
+    func take(_ partial: PartialFile) throws(LarderError) {
+        try check()
+        do throws(LarderError) { try move(partial.path) } catch {
+            guard error.code == Self.otherVolume else { throw error }
+            // Beside the destination first, where a rename can reach.
+            let copy = folder.appending(path: ".\(file.lastPathComponent.prefix(100)).\(partial.name)").path
+            do throws(LarderError) {
+                try partial.copy(to: copy)
+                try move(copy)
+            } catch {
+                unlink(copy)
+                throw error
+            }
+            unlink(partial.path)
+        }
+        try synchronizeFolder()
+    }
+
+    private static let otherVolume = LarderError.Code(rawValue: "transfer.otherVolume")
+
+    private func move(_ path: String) throws(LarderError) {
+        if replaces {
+            guard rename(path, file.path) != 0 else { return }
+        } else {
+            // Unlike a rename, it never replaces what somebody else has put there meanwhile.
+            guard link(path, file.path) != 0 else {
+                unlink(path)
+                return
+            }
+        }
+        let status = errno
+        switch status {
+        case EXDEV: throw LarderError(Self.otherVolume, "\(file.path) is on another volume")
+        case EEXIST: throw exists
+        case EPERM where !replaces, ENOTSUP where !replaces:
+            // No links here. Somebody else's file of this name might be replaced, had it come since `check`.
+            guard rename(path, file.path) != 0 else { return }
+            throw unusable(errno)
+        default: throw unusable(status)
+        }
+    }
+
+    private func synchronizeFolder() throws(LarderError) {
+        let descriptor = systemOpen(folder.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        // Some file systems have no sync of folders, and say so.
+        guard fsync(descriptor) != 0, errno != EINVAL, errno != EROFS else { return }
+        throw unusable(errno)
+    }
+
+    private var exists: LarderError {
+        LarderError(
+            .destinationExists, "\(file.path) is there; name another file, or say that it may be replaced")
+    }
+
+    private func unusable(_ status: Int32) -> LarderError {
+        if status == ENOSPC || status == EDQUOT {
+            return LarderError(.diskFull, "the disk of \(file.path) is full; nothing was changed there")
+        }
+        return LarderError(.destinationUnusable, "\(file.path) cannot be made: \(FileFailure(status))")
+    }
+}

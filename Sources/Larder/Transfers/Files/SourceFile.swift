@@ -1,0 +1,112 @@
+internal import Foundation
+internal import LarderOperations
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A file that is uploaded, open for reading, and known to be the one that was queued.
+final class SourceFile: Sendable {
+    private let path: String
+    private let descriptor: Int32
+    private let identity: FileIdentity
+
+    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file that
+    ///   was queued, or was written to since.
+    init(path: String, identity: FileIdentity) throws(LarderError) {
+        self.path = path
+        self.identity = identity
+        descriptor = try Self.open(path)
+        do throws(LarderError) { try check() } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    static func identity(of file: URL) throws(LarderError) -> FileIdentity {
+        let descriptor = try open(file.path)
+        defer { close(descriptor) }
+        return try identity(descriptor, file.path)
+    }
+
+    /// - Throws: `.sourceChanged` where the file is not as it was queued any more.
+    func check() throws(LarderError) {
+        let found = try Self.identity(descriptor, path)
+        guard found == identity else {
+            throw LarderError(
+                .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to "
+                    + "send it as it is now")
+        }
+    }
+
+    /// Fills a buffer with the bytes from an offset on.
+    func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
+        guard let start = buffer.baseAddress else { return }
+        var count = 0
+        while count < buffer.count {
+            let got = pread(descriptor, start + count, buffer.count - count, off_t(offset) + off_t(count))
+            switch got {
+            case 0:
+                throw LarderError(.sourceChanged, "\(path) ends at \(offset + Int64(count)) bytes, it had more when queued")
+            case ..<0:
+                let status = errno
+                if status == EINTR { continue }
+                throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(FileFailure(status))")
+            default: count += got
+            }
+        }
+    }
+
+    private static func open(_ path: String) throws(LarderError) -> Int32 {
+        // A pipe that nobody writes to would be waited for.
+        let descriptor = systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor < 0 else { return descriptor }
+        let status = errno
+        switch status {
+        case ENOENT, ENOTDIR: throw LarderError(.sourceMissing, "there is no \(path)")
+        default: throw LarderError(.sourceUnreadable, "\(path) cannot be opened: \(FileFailure(status))")
+        }
+    }
+
+    private static func identity(_ descriptor: Int32, _ path: String) throws(LarderError) -> FileIdentity {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw LarderError(.sourceUnreadable, "\(path) cannot be looked at: \(FileFailure(errno))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw LarderError(.sourceNotFile, "\(path) is no regular file") }
+        return FileIdentity(status)
+    }
+}
+
+extension FileIdentity {
+    init(_ status: stat) {
+        #if canImport(Darwin)
+        // Not compiled here.
+        let modified = status.st_mtimespec
+        #else
+        let modified = status.st_mtim
+        #endif
+        self.init(
+            device: Int64(truncatingIfNeeded: status.st_dev), inode: Int64(truncatingIfNeeded: status.st_ino),
+            size: Int64(status.st_size),
+            modified: Int64(modified.tv_sec) &* 1_000_000_000 &+ Int64(modified.tv_nsec))
+    }
+}
+
+/// What the system says of a call that failed.
+struct FileFailure: CustomStringConvertible {
+    let status: Int32
+
+    init(_ status: Int32) { self.status = status }
+
+    var description: String { "\(String(cString: strerror(status))) (errno \(status))" }
+}
+
+/// `open`, whose name a method has.
+func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 { open(path, flags, mode) }

@@ -1,0 +1,28 @@
+extension LarderError.Code {
+    /// There is no file to be uploaded.
+    public static let sourceMissing = Self(rawValue: "transfer.sourceMissing")
+    /// The file that is to be uploaded may not be read, or the disk failed.
+    public static let sourceUnreadable = Self(rawValue: "transfer.sourceUnreadable")
+    /// What is to be uploaded is a folder, or no file with an end.
+    public static let sourceNotFile = Self(rawValue: "transfer.sourceNotFile")
+    /// The file is another, or was written to, since the upload was queued.
+    public static let sourceChanged = Self(rawValue: "transfer.sourceChanged")
+    /// Something is where the download is to go, and may not be replaced.
+    public static let destinationExists = Self(rawValue: "transfer.destinationExists")
+    /// No file can be made where the download is to go: there is no folder, it may not be written, or a folder is there.
+    public static let destinationUnusable = Self(rawValue: "transfer.destinationUnusable")
+    /// The disk has no room for the download.
+    public static let diskFull = Self(rawValue: "transfer.diskFull")
+    /// What arrived is not what the storage says that the object is.
+    public static let damagedDownload = Self(rawValue: "transfer.damaged")
+    /// The object or the options cannot be: an empty key, one of more than 1,024 bytes.
+    public static let invalidTransfer = Self(rawValue: "transfer.invalid")
+    /// No transfer of this id is known.
+    public static let unknownTransfer = Self(rawValue: "transfer.unknown")
+    /// The transfer has not ended in time; it goes on.
+    public static let unfinishedTransfer = Self(rawValue: "transfer.unfinished")
+    /// The transfer was given up.
+    public static let cancelledTransfer = Self(rawValue: "transfer.cancelled")
+    /// The transfer's time was over before it was done.
+    public static let expiredTransfer = Self(rawValue: "transfer.expired")
+}

@@ -1,0 +1,171 @@
+internal import Foundation
+internal import LarderOperations
+internal import Synchronization
+
+/// One try to receive an object.
+struct DownloadAttempt: Sendable {
+    let carrier: TransferCarrier
+    let transfer: StoredTransfer
+    let meter: TransferMeter
+
+    private var storage: any ObjectTransport { carrier.storage }
+    private var options: TransferRunner.Options { carrier.options }
+    private var location: ObjectLocation { transfer.location }
+    private var destination: DestinationFile {
+        DestinationFile(file: URL(filePath: transfer.path), replaces: transfer.replaces)
+    }
+
+    /// What is received, as it was noted.
+    private struct Plan: Sendable {
+        var etag: String
+        var crc32c: UInt32?
+        var parts: PartPlan
+        /// Those that were noted before this attempt.
+        var arrived: [Int: StoredPart]
+    }
+
+    /// - Returns: The object whose bytes are in their place.
+    func run() async throws -> StoredObject {
+        if let object = try movedObject() { return object }
+        let file = try PartialFile(of: transfer.id, in: carrier.core.folder)
+        let plan: Plan
+        if let known = try known(file) { plan = known } else { plan = try await begin(file) }
+        let count = plan.parts.count
+        let missing = count == 0 ? [] : (1...count).filter { plan.arrived[$0] == nil }
+        try await receive(missing, plan, file)
+        // What is in the file from before may have been lost with the power, while its note was kept.
+        var lost: [Int] = []
+        for part in plan.arrived.values {
+            let found = try file.checksum(plan.parts.range(of: part.number))
+            if found != part.crc32c { lost.append(part.number) }
+        }
+        if !lost.isEmpty {
+            try await carrier.table.note(transfer.attempt, [.lost(lost)])
+            try await receive(lost, plan, file)
+        }
+        try file.synchronize()
+        let crc = try await verify(plan, file)
+        let isThere = missing.isEmpty ? try destination.isSame(as: file) : false
+        if !isThere { try destination.take(file) }
+        options.afterStep(.fileMoved)
+        return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
+    }
+
+    // MARK: Beginning
+
+    /// What an attempt before this one has begun, if the partial file is still its own.
+    private func known(_ file: PartialFile) throws -> Plan? {
+        guard let etag = transfer.etag, let size = transfer.size, let partSize = transfer.partSize,
+            let noted = transfer.file
+        else { return nil }
+        let found = try file.identity()
+        guard found.device == noted.device, found.inode == noted.inode, found.size == size else { return nil }
+        let arrived = try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }
+        return Plan(
+            etag: etag, crc32c: transfer.crc32c, parts: PartPlan(size: size, partSize: partSize),
+            arrived: Dictionary(arrived) { $1 })
+    }
+
+    private func begin(_ file: PartialFile) async throws -> Plan {
+        try destination.check()
+        let object = try await storage.object(at: location, deadline: carrier.deadline)
+        guard let size = object.size, size >= 0 else {
+            throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
+        }
+        let count = Int64(10_000)
+        let parts = PartPlan(size: size, partSize: max(options.partSize, size / count + 1, 1))
+        let room = try file.room()
+        guard size <= room else {
+            throw LarderError(
+                .diskFull, "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
+        }
+        try file.reserve(size)
+        try await carrier.table.note(transfer.attempt, [
+            .restart, .object(etag: object.etag, size: size, crc32c: object.crc32c), .partSize(parts.partSize),
+            .file(try file.identity()),
+        ])
+        meter.restart(arrived: 0)
+        return Plan(etag: object.etag, crc32c: object.crc32c, parts: parts, arrived: [:])
+    }
+
+    /// The object, where the partial file was put in its place and that was not noted any more.
+    private func movedObject() throws -> StoredObject? {
+        guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
+            destination.has(inode: noted.inode, device: noted.device, size: size)
+        else { return nil }
+        return StoredObject(etag: etag, size: size, crc32c: transfer.crc32c)
+    }
+
+    // MARK: Receiving
+
+    private func receive(_ numbers: [Int], _ plan: Plan, _ file: PartialFile) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var left = numbers.makeIterator()
+            for _ in 0..<max(1, options.connectionsPerHost) {
+                guard let number = left.next() else { break }
+                group.addTask { try await receive(number, plan, file) }
+            }
+            while try await group.next() != nil {
+                if let number = left.next() { group.addTask { try await receive(number, plan, file) } }
+            }
+        }
+    }
+
+    private func receive(_ number: Int, _ plan: Plan, _ file: PartialFile) async throws {
+        try await carrier.connections.with(storage.host(of: location)) {
+            let crc = Mutex(CRC32C())
+            let sink = ObjectSink { offset, bytes in
+                try file.write(offset, bytes)
+                crc.withLock { $0.update(bytes) }
+            } pace: { count in
+                try await carrier.pacer.wait(for: count)
+                meter.move(count, of: number)
+            }
+            do {
+                _ = try await storage.get(
+                    plan.parts.range(of: number), of: location, etag: plan.etag, into: sink, idle: options.idle)
+                options.afterStep(.partSent)
+                try await carrier.table.note(transfer.attempt, [.parts([
+                    StoredPart(
+                        number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
+                ])])
+                options.afterStep(.partNoted)
+            } catch {
+                meter.end(number, arrived: nil)
+                throw error
+            }
+            meter.end(number, arrived: plan.parts.size(of: number))
+            carrier.runner.noteArrival(of: transfer.id)
+        }
+    }
+
+    // MARK: Verifying
+
+    /// Compares what arrived with what the storage says of the object: its checksum, or its ETag where that is an MD5.
+    ///
+    /// - Returns: CRC-32C of the whole.
+    private func verify(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
+        let parts = try carrier.table.parts(of: transfer.id)
+        guard parts.count == plan.parts.count else {
+            throw LarderError(.damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
+        }
+        var crc = CRC32C().value
+        for part in parts { crc = CRC32C.combine(crc, part.crc32c ?? 0, length: part.size) }
+        if let said = plan.crc32c {
+            guard said == crc else { throw damaged }
+            return crc
+        }
+        let tag = EntityTag(plan.etag)
+        if tag.parts == nil, let md5 = tag.md5,
+            try await storage.object(at: location, deadline: carrier.deadline).etagIsDigest
+        {
+            guard try file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }
+        }
+        return crc
+    }
+
+    private var damaged: LarderError {
+        LarderError(
+            .damagedDownload, "what arrived of \(location) is not what the storage says that it is; retry the transfer")
+    }
+}

@@ -1,0 +1,216 @@
+internal import Foundation
+internal import LarderOperations
+internal import Logging
+
+/// Takes single transfers through their steps. What is on disk after each, and what a crash there leads to:
+///
+/// | step | on disk | after a crash |
+/// | --- | --- | --- |
+/// | begin | running, with its owner | pending again: `TransferTable.recover` |
+/// | ask for an upload in parts | when it was asked for | what the storage has begun of this key since then is aborted |
+/// | the upload has begun | its name | its parts are listed, and those that are as they should be count |
+/// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
+/// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
+/// | the file is in its place | - | it is the partial file, by its inode or its bytes: it is done |
+/// | finish | done | nothing left to do |
+struct TransferCarrier: Sendable {
+    let runner: TransferRunner
+    let table: TransferTable
+    let owner: String
+    let connections: Connections
+    let pacer: Pacer
+
+    init(runner: TransferRunner, table: TransferTable, owner: String) {
+        self.runner = runner
+        self.table = table
+        self.owner = owner
+        connections = Connections(limit: runner.options.connectionsPerHost)
+        pacer = Pacer(bandwidth: runner.options.bandwidth)
+    }
+
+    var core: PartitionCore { runner.core }
+    var storage: any ObjectTransport { runner.storage }
+    var options: TransferRunner.Options { runner.options }
+    var deadline: ContinuousClock.Instant { .now + options.timeout }
+
+    /// Takes up a transfer that is pending, or clears away what one has left that was cancelled.
+    func carry(_ id: UUID) async throws {
+        guard let transfer = try await table.begin(id, owner: owner, now: core.now()) else {
+            guard let found = try table.find(id), found.state == .cancelling else { return }
+            return try await clear(found)
+        }
+        runner.noteBegun(id)
+        options.afterStep(.begun)
+        core.transfers.noteChanges(of: [id])
+        let meter = core.transfers.meter(of: id, total: transfer.size, arrived: transfer.arrived)
+        defer { core.transfers.forgetMeter(of: id) }
+        do {
+            let object = switch transfer.kind {
+            case .upload: try await UploadAttempt(carrier: self, transfer: transfer, meter: meter).run()
+            case .download: try await DownloadAttempt(carrier: self, transfer: transfer, meter: meter).run()
+            }
+            runner.noteArrival(of: id)
+            try await table.finish(
+                transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
+            options.afterStep(.finished)
+            core.intent.bell.ring()
+            if transfer.kind == .download { try PartialFile.remove(id, in: core.folder) }
+        } catch {
+            try await end(transfer, error)
+        }
+    }
+
+    // MARK: Failures
+
+    private enum Consequence {
+        /// Somebody has stopped it, or the runner.
+        case none
+        /// Tried again after a pause.
+        case retry(isFault: Bool, after: Duration?)
+        case refused
+        case fail
+    }
+
+    /// Makes the transition that a failure asks for.
+    ///
+    /// - Throws: What ends the runner.
+    private func end(_ transfer: StoredTransfer, _ error: any Error) async throws {
+        let error = Self.root(of: error)
+        let failure: TransferFailure
+        let consequence: Consequence
+        switch error {
+        case is CancellationError:
+            // It goes on with the next who takes it up, unless it is paused or cancelled.
+            return try await ifStillOurs { () throws(OperationsError) in try await table.release(transfer.attempt) }
+        case let error as OperationsError:
+            // Somebody was quicker: it was paused or cancelled.
+            if [.wrongState, .notFound].contains(error.code) { return }
+            throw error
+        case let error as ObjectError:
+            failure = TransferFailure(code: error.code.rawValue, message: "\(error)", time: core.now())
+            consequence = Self.consequence(of: error)
+        case let error as LarderError:
+            if error.code == .parked { throw error }
+            failure = TransferFailure(code: error.code.rawValue, message: error.message, time: core.now())
+            consequence = .fail
+        default:
+            failure = TransferFailure(code: "transfer.invalid", message: "\(error)", time: core.now())
+            consequence = .fail
+        }
+        core.logger.info("an attempt of a transfer has failed", metadata: [
+            "transfer": "\(transfer.id)", "error": "\(failure.message)",
+        ])
+        try await ifStillOurs { () throws(OperationsError) in
+            switch consequence {
+            case .none: break
+            case .retry(let isFault, let pause):
+                if isFault, runner.countFault(of: transfer.id) >= options.maximumFaults {
+                    return try await fail(transfer, failure)
+                }
+                let pause = pause ?? options.backoff.pause(after: transfer.attempts, fraction: options.random())
+                try await table.retryLater(
+                    transfer.attempt, at: core.now().addingTimeInterval(pause.seconds), failure, now: core.now())
+            case .refused:
+                runner.noteRefusal()
+                try await table.retryLater(transfer.attempt, at: nil, failure, now: core.now())
+            case .fail: try await fail(transfer, failure)
+            }
+        }
+    }
+
+    /// Makes a transition, unless somebody was quicker: it was paused or cancelled.
+    private func ifStillOurs(_ body: () async throws(OperationsError) -> Void) async throws(OperationsError) {
+        do throws(OperationsError) { try await body() } catch {
+            if ![.wrongState, .notFound].contains(error.code) { throw error }
+        }
+    }
+
+    /// What a closure of ours has thrown within an exchange is not the exchange's failure.
+    private static func root(of error: any Error) -> any Error {
+        guard let object = error as? ObjectError else { return error }
+        switch object.code {
+        case .cancelled: return CancellationError()
+        case .local: return object.cause.map(root) ?? object
+        default: return object
+        }
+    }
+
+    private static func consequence(of error: ObjectError) -> Consequence {
+        switch error.code {
+        case .unreachable, .insecure, .notPrepared, .throttled: .retry(isFault: false, after: error.retryAfter)
+        case .expiredCredentials, .invalidCredentials: .refused
+        case .timedOut, .interrupted, .serverFault, .checksum, .wrongLength, .unusableAnswer, .incomplete,
+            .noSuchUpload:
+            .retry(isFault: true, after: error.retryAfter)
+        default: .fail
+        }
+    }
+
+    /// Nothing of what has failed is left behind, where that can be reached.
+    private func fail(_ transfer: StoredTransfer, _ failure: TransferFailure) async throws(OperationsError) {
+        if await isCleared(transfer) { try await table.note(transfer.attempt, [.restart]) }
+        core.layers.remove(try await table.fail(transfer.attempt, failure, now: core.now()))
+        core.intent.bell.ring()
+    }
+
+    // MARK: What is left behind
+
+    /// Clears away what a cancelled transfer has left; tried again by the next runner where that cannot be done.
+    private func clear(_ transfer: StoredTransfer) async throws {
+        guard await isCleared(transfer) else {
+            // Not at once again.
+            try? await Task.sleep(for: options.backoff.first)
+            return
+        }
+        try await ifStillOurs { () throws(OperationsError) in
+            try await table.cleared(transfer.id, now: core.now())
+        }
+    }
+
+    /// Aborts the uploads of transfers that have failed while the storage could not be reached.
+    func clearFailed() async {
+        guard let failed = try? table.list(in: core.name, states: [.failed]) else { return }
+        for transfer in failed where transfer.upload != nil || transfer.uploadAsked != nil {
+            guard !Task.isCancelled, await isCleared(transfer) else { continue }
+            try? await table.forgetUpload(of: transfer.id)
+        }
+    }
+
+    /// Removes a transfer's partial file, and has the storage forget its parts.
+    ///
+    /// - Returns: Whether nothing is left.
+    private func isCleared(_ transfer: StoredTransfer) async -> Bool {
+        do {
+            if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
+            let now = try table.find(transfer.id) ?? transfer
+            if let id = now.upload {
+                let upload = MultipartUpload(location: now.location, id: id)
+                try await storage.abortUpload(upload, deadline: deadline)
+            } else if let asked = now.uploadAsked {
+                try await abortUnnoted(of: now.location, since: asked)
+            }
+            return true
+        } catch {
+            core.logger.warning("what a transfer has left behind cannot be cleared away yet", metadata: [
+                "transfer": "\(transfer.id)", "error": "\(error)",
+            ])
+            return false
+        }
+    }
+
+    /// Clocks may differ by so much from the storage's.
+    private static let tolerance: TimeInterval = 300
+
+    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key,
+    /// begun at about that time. Another program that uploads the same key at the same moment may have to begin anew.
+    func abortUnnoted(of location: ObjectLocation, since asked: Date) async throws {
+        let uploads = try await storage.uploads(
+            in: location.bucket, region: location.region, prefix: location.key, deadline: deadline)
+        let known = Set(try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
+            .compactMap(\.upload))
+        for upload in uploads where upload.location.key == location.key && !known.contains(upload.id) {
+            guard let begun = upload.begun, abs(begun.timeIntervalSince(asked)) <= Self.tolerance else { continue }
+            try await storage.abortUpload(upload, deadline: deadline)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+internal import Foundation
+internal import LarderOperations
+
+/// One try to send a file.
+struct UploadAttempt: Sendable {
+    let carrier: TransferCarrier
+    let transfer: StoredTransfer
+    let meter: TransferMeter
+
+    private var storage: any ObjectTransport { carrier.storage }
+    private var options: TransferRunner.Options { carrier.options }
+    private var location: ObjectLocation { transfer.location }
+
+    /// - Returns: The object that the storage has.
+    func run() async throws -> StoredObject {
+        guard let identity = transfer.file else {
+            throw LarderError(.invalidTransfer, "nothing is known of the file that was queued")
+        }
+        let source: SourceFile
+        do throws(LarderError) { source = try SourceFile(path: transfer.path, identity: identity) } catch {
+            // It may have arrived before it went.
+            if let object = try await objectOfParts() { return object }
+            throw error
+        }
+        let limits = storage.limits
+        guard transfer.upload == nil, transfer.uploadAsked == nil,
+            identity.size <= min(options.multipartThreshold, limits.largestPut)
+        else {
+            return try await sendInParts(source, size: identity.size, limits)
+        }
+        let host = storage.host(of: location)
+        let attributes = try ObjectAttributes(of: transfer)
+        return try await carrier.connections.with(host) {
+            let object = try await storage.put(
+                body(of: source, part: 1, 0..<identity.size), to: location, attributes, idle: options.idle)
+            try source.check()
+            options.afterStep(.objectMade)
+            return object
+        }
+    }
+
+    // MARK: In parts
+
+    private func sendInParts(_ source: SourceFile, size: Int64, _ limits: ObjectLimits) async throws -> StoredObject {
+        let planned = PartPlan.partSize(wanted: options.partSize, size: size, limits: limits)
+        guard let partSize = transfer.partSize ?? planned else {
+            throw ObjectError(.tooLarge, "\(transfer.path) has \(size) bytes, the storage takes \(limits.largestObject)")
+        }
+        let plan = PartPlan(size: size, partSize: partSize)
+        let (upload, arrived) = try await begin(source, plan)
+        guard let upload else {
+            guard let object = try await objectOfParts() else {
+                // Somebody has aborted it, or it was completed as another object.
+                try await carrier.table.note(transfer.attempt, [.restart])
+                throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
+            }
+            return object
+        }
+        let missing = (1...max(1, plan.count)).filter { arrived[$0] == nil }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var left = missing.makeIterator()
+            for _ in 0..<max(1, options.connectionsPerHost) {
+                guard let number = left.next() else { break }
+                group.addTask { try await send(number, of: upload, plan, source) }
+            }
+            while try await group.next() != nil {
+                if let number = left.next() {
+                    group.addTask { try await send(number, of: upload, plan, source) }
+                }
+            }
+        }
+        let parts = try carrier.table.parts(of: transfer.id)
+        do throws(ObjectError) {
+            let object = try await storage.completeUpload(
+                upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
+            options.afterStep(.objectMade)
+            return object
+        } catch {
+            guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
+            return object
+        }
+    }
+
+    /// The upload in parts, and the parts that the storage has; no upload where the storage has forgotten it.
+    private func begin(
+        _ source: SourceFile, _ plan: PartPlan
+    ) async throws -> (upload: MultipartUpload?, arrived: [Int: StoredPart]) {
+        let attempt = transfer.attempt
+        if let id = transfer.upload {
+            let upload = MultipartUpload(location: location, id: id)
+            let listed: [UploadedPart]
+            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: carrier.deadline) } catch {
+                guard error.code == .noSuchUpload else { throw error }
+                return (nil, [:])
+            }
+            return (upload, try await reconcile(listed, source, plan))
+        }
+        if let asked = transfer.uploadAsked { try await carrier.abortUnnoted(of: location, since: asked) }
+        try await carrier.table.note(attempt, [.partSize(plan.partSize), .uploadAsked(carrier.core.now())])
+        options.afterStep(.uploadAsked)
+        let upload = try await storage.beginUpload(
+            to: location, try ObjectAttributes(of: transfer), deadline: carrier.deadline)
+        options.afterStep(.uploadBegun)
+        try await carrier.table.note(attempt, [.upload(upload.id)])
+        options.afterStep(.uploadNoted)
+        return (upload, [:])
+    }
+
+    private func send(_ number: Int, of upload: MultipartUpload, _ plan: PartPlan, _ source: SourceFile) async throws {
+        try await carrier.connections.with(storage.host(of: location)) {
+            try source.check()
+            do {
+                let part = try await storage.putPart(
+                    number, body(of: source, part: number, plan.range(of: number)), of: upload, idle: options.idle)
+                // What was read was of the file that was queued.
+                try source.check()
+                options.afterStep(.partSent)
+                try await carrier.table.note(transfer.attempt, [.parts([
+                    StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
+                ])])
+                options.afterStep(.partNoted)
+            } catch {
+                meter.end(number, arrived: nil)
+                throw error
+            }
+            meter.end(number, arrived: plan.size(of: number))
+            carrier.runner.noteArrival(of: transfer.id)
+        }
+    }
+
+    private func body(of source: SourceFile, part: Int, _ range: Range<Int64>) -> ObjectBody {
+        ObjectBody(size: range.upperBound - range.lowerBound) { offset, buffer in
+            try source.read(range.lowerBound + offset, buffer)
+        } pace: { count in
+            try await carrier.pacer.wait(for: count)
+            meter.move(count, of: part)
+        }
+    }
+
+    // MARK: What the storage has
+
+    /// Takes the storage's own list for what has arrived: what it has and was not noted is noted, if it is what the file
+    /// has there; what was noted and it does not have is sent again.
+    private func reconcile(
+        _ listed: [UploadedPart], _ source: SourceFile, _ plan: PartPlan
+    ) async throws -> [Int: StoredPart] {
+        let noted = Dictionary(try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
+        var arrived: [Int: StoredPart] = [:]
+        var found: [StoredPart] = []
+        for part in listed where (1...max(1, plan.count)).contains(part.number) {
+            guard part.size == nil || part.size == plan.size(of: part.number) else { continue }
+            if let known = noted[part.number], known.etag == part.etag {
+                arrived[part.number] = known
+            } else if let crc = try checksum(of: part, source, plan.range(of: part.number)) {
+                let new = StoredPart(
+                    number: part.number, size: plan.size(of: part.number), etag: part.etag, crc32c: crc)
+                arrived[part.number] = new
+                found.append(new)
+            }
+        }
+        let lost = noted.keys.filter { arrived[$0] == nil }.sorted()
+        if !found.isEmpty || !lost.isEmpty {
+            try await carrier.table.note(transfer.attempt, [.parts(found), .lost(lost)])
+        }
+        meter.restart(arrived: arrived.values.reduce(0) { $0 + $1.size })
+        return arrived
+    }
+
+    /// CRC-32C of what the file has there; nil where the storage has something else, or does not say.
+    private func checksum(of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>) throws -> UInt32? {
+        let found = try source.digests(range)
+        if let known = part.crc32c { return known == found.crc32c ? known : nil }
+        return EntityTag(part.etag).md5 == found.md5 ? found.crc32c : nil
+    }
+
+    /// The object, if it is there and is what the parts that are noted make.
+    private func objectOfParts() async throws -> StoredObject? {
+        let parts = try carrier.table.parts(of: transfer.id)
+        guard let size = transfer.size, !parts.isEmpty, parts.reduce(0, { $0 + $1.size }) == size else { return nil }
+        let object: StoredObject
+        do throws(ObjectError) { object = try await storage.object(at: location, deadline: carrier.deadline) } catch {
+            guard error.code == .notFound else { throw error }
+            return nil
+        }
+        guard object.size == size else { return nil }
+        let tag = EntityTag(object.etag)
+        if object.etagIsDigest, let made = EntityTag.md5(ofParts: parts.compactMap(\.etag).map(EntityTag.init)) {
+            guard tag.md5 == made, tag.parts == parts.count else { return nil }
+        } else {
+            // Encrypted: the tags tell nothing of the bytes.
+            guard tag.parts == parts.count else { return nil }
+        }
+        return object
+    }
+}
+
+extension UploadedPart {
+    init(_ part: StoredPart) {
+        self.init(number: part.number, size: part.size, etag: part.etag ?? "", crc32c: part.crc32c)
+    }
+}

@@ -1,0 +1,13 @@
+/// What is kept with an object beside its bytes.
+public struct ObjectAttributes: Sendable, Hashable, Codable {
+    /// The media type, such as `video/quicktime`; nil: the storage's default.
+    public var contentType: String?
+    /// What the program notes of it. Names are compared without regard to case; both are ASCII, 2 kB in all.
+    public var metadata: [String: String]
+
+    /// Nothing but what is given.
+    public init(contentType: String? = nil, metadata: [String: String] = [:]) {
+        self.contentType = contentType
+        self.metadata = metadata
+    }
+}

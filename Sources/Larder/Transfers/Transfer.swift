@@ -1,0 +1,130 @@
+public import Foundation
+internal import LarderOperations
+
+/// A file on its way, by its id: handles are made as often as one likes, also after a restart, and all are equal.
+public struct Transfer: Sendable, Identifiable {
+    /// By which it is found.
+    public let id: TransferID
+    let core: PartitionCore
+
+    /// What is known of it.
+    ///
+    /// - Throws: `.unknownTransfer` where there is none, or it was forgotten; `operations.…`.
+    public func status() throws(LarderError) -> TransferStatus {
+        guard let database = try core.intent.database(making: false) else { throw unknown }
+        let found: StoredTransfer?
+        do { found = try database.transfers.find(id.uuid) } catch { throw LarderError(error) }
+        guard let found else { throw unknown }
+        return TransferStatus(found)
+    }
+
+    /// How far it has come, now and whenever that has changed, at most ten times a second; the last is that of its end.
+    /// Ends also when the partition is parked or the store closed, and at once where there is no such transfer.
+    public var progress: TransferProgressSequence { TransferProgressSequence(transfer: self) }
+
+    /// Waits until it is done.
+    ///
+    /// - Parameter time: How long at most; nil for as long as it takes.
+    /// - Returns: What is known of it.
+    /// - Throws: Why it failed, by the code of the layer that did; `.cancelledTransfer`; `.unfinishedTransfer` when the
+    ///   time is over; `.unknownTransfer`; `.parked`; `.cancelled` where the waiting task is.
+    @discardableResult
+    public func finished(within time: Duration? = nil) async throws(LarderError) -> TransferStatus {
+        let deadline = time.map { ContinuousClock.now + $0 }
+        while true {
+            let count = core.transfers.bell.count
+            let status = try status()
+            switch status.state {
+            case .done: return status
+            case .failed:
+                let failure = status.failure
+                throw LarderError(
+                    .init(rawValue: failure?.code ?? "transfer.unknown"), failure?.message ?? "the transfer has failed")
+            case .cancelled, .cancelling: throw LarderError(.cancelledTransfer, "transfer \(id) was given up")
+            case .pending, .running, .paused: break
+            }
+            if Task.isCancelled { throw LarderError(.cancelled, "the wait for transfer \(id) was cancelled") }
+            try core.requireCurrent()
+            let left = deadline.map { ContinuousClock.now.duration(to: $0) } ?? Self.pause
+            guard left > .zero else {
+                throw LarderError(
+                    .unfinishedTransfer, "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
+            }
+            // Another process may carry it out, whose bell this is not.
+            await core.transfers.bell.wait(past: count, for: min(left, Self.pause))
+        }
+    }
+
+    static let pause = Duration.milliseconds(100)
+
+    // MARK: What people do
+
+    /// Holds it, at once where it is under way in this process. What has arrived stays.
+    ///
+    /// - Throws: `operations.wrongState` unless it is pending or running; `.unknownTransfer`.
+    public func pause() async throws(LarderError) {
+        try await change { (table) throws(OperationsError) in try await table.pause(id.uuid) }
+    }
+
+    /// Goes on where it was paused.
+    ///
+    /// - Throws: `operations.wrongState` unless it is paused; `.unknownTransfer`.
+    public func resume() async throws(LarderError) {
+        try await change { (table) throws(OperationsError) in try await table.resume(id.uuid) }
+    }
+
+    /// Tries a failed one again. An upload sends the file as it is now, from its beginning if it is another. The
+    /// mutations that were set aside because of it wait for it again.
+    ///
+    /// - Parameter expires: Its new expiry.
+    /// - Throws: `operations.wrongState` unless it has failed; `.sourceMissing` and the like of an upload's file;
+    ///   `.unknownTransfer`.
+    public func retry(expires: Date? = nil) async throws(LarderError) {
+        let status = try status()
+        let source = status.kind == .upload ? try SourceFile.identity(of: status.file) : nil
+        try await change { (table) throws(OperationsError) in
+            try await table.retry(id.uuid, source: source, expires: expires)
+        }
+        try core.layers.reload(core.intent.database().mutations)
+        core.intent.bell.ring()
+    }
+
+    /// Gives it up. What it has left at the storage, or in the store's folder, is removed by the runner. The mutations
+    /// that wait for it are set aside, with the reason.
+    ///
+    /// - Throws: `operations.wrongState` where it is done or cancelled; `.unknownTransfer`.
+    public func cancel() async throws(LarderError) {
+        let now = core.now()
+        let table = try core.intent.database().transfers
+        let waiting: [UUID]
+        do { waiting = try await table.cancel(id.uuid, now: now) } catch { throw translated(error) }
+        core.layers.remove(waiting)
+        core.intent.bell.ring()
+        core.transfers.noteChanges(of: [id.uuid])
+    }
+
+    private func change(
+        _ body: (TransferTable) async throws(OperationsError) -> Void
+    ) async throws(LarderError) {
+        try core.requireCurrent()
+        let table = try core.intent.database().transfers
+        do { try await body(table) } catch { throw translated(error) }
+        core.transfers.noteChanges(of: [id.uuid])
+    }
+
+    private func translated(_ error: OperationsError) -> LarderError {
+        error.code == .notFound ? unknown : LarderError(error)
+    }
+
+    private var unknown: LarderError {
+        LarderError(.unknownTransfer, "there is no transfer \(id), or it was forgotten")
+    }
+}
+
+extension Transfer: Hashable {
+    /// Whether both are of one transfer.
+    public static func == (left: Transfer, right: Transfer) -> Bool { left.id == right.id }
+
+    /// By the id.
+    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}

@@ -1,0 +1,61 @@
+internal import Synchronization
+
+/// Counts the bytes of one transfer as they move.
+final class TransferMeter: Sendable {
+    private struct State {
+        /// Bytes of parts that are whole.
+        var arrived: Int64
+        /// Bytes of parts that are not, by number.
+        var moving: [Int: Int64] = [:]
+        /// All that moved, what had to be moved again included.
+        var moved: Int64 = 0
+        var samples: [(time: ContinuousClock.Instant, moved: Int64)] = []
+    }
+
+    private static let window = Duration.seconds(5)
+    private static let spacing = Duration.milliseconds(100)
+
+    private let state: Mutex<State>
+
+    init(arrived: Int64) { state = Mutex(State(arrived: arrived)) }
+
+    func move(_ count: Int, of part: Int, at now: ContinuousClock.Instant = .now) {
+        state.withLock { state in
+            state.moving[part, default: 0] += Int64(count)
+            state.moved += Int64(count)
+            if let last = state.samples.last, last.time.duration(to: now) < Self.spacing { return }
+            state.samples.append((now, state.moved))
+            state.samples.removeAll { $0.time.duration(to: now) > Self.window }
+        }
+    }
+
+    /// A part has ended.
+    ///
+    /// - Parameter size: Its bytes, if it is whole.
+    func end(_ part: Int, arrived size: Int64?) {
+        state.withLock { state in
+            state.moving[part] = nil
+            if let size { state.arrived += size }
+        }
+    }
+
+    func restart(arrived: Int64) {
+        state.withLock { state in
+            state.arrived = arrived
+            state.moving = [:]
+        }
+    }
+
+    /// Speed in bytes per second.
+    func read(at now: ContinuousClock.Instant = .now) -> (completed: Int64, speed: Double?) {
+        state.withLock { state in
+            let completed = state.arrived + state.moving.values.reduce(0, +)
+            guard let first = state.samples.first(where: { $0.time.duration(to: now) <= Self.window }) else {
+                return (completed, nil)
+            }
+            let time = first.time.duration(to: now)
+            guard time >= Self.spacing else { return (completed, nil) }
+            return (completed, Double(state.moved - first.moved) / time.seconds)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+public import Foundation
+
+/// How a file is uploaded.
+public struct UploadOptions: Sendable, Hashable {
+    /// By which it is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
+    public var id: TransferID?
+    /// What is kept with the object.
+    public var attributes: ObjectAttributes
+    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    public var priority: Int
+    /// After this time it is of no use any more, and fails unless it is under way.
+    public var expires: Date?
+
+    /// An ordinary upload, for ever.
+    public init(
+        id: TransferID? = nil, attributes: ObjectAttributes = ObjectAttributes(), priority: Int = 0,
+        expires: Date? = nil
+    ) {
+        self.id = id
+        self.attributes = attributes
+        self.priority = priority
+        self.expires = expires
+    }
+}
+
+/// How an object is downloaded.
+public struct DownloadOptions: Sendable, Hashable {
+    /// By which it is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
+    public var id: TransferID?
+    /// Whether a file that is there is replaced, in one step, when all has arrived.
+    public var replacesFile: Bool
+    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    public var priority: Int
+    /// After this time it is of no use any more, and fails unless it is under way.
+    public var expires: Date?
+
+    /// An ordinary download, which replaces nothing, for ever.
+    public init(id: TransferID? = nil, replacesFile: Bool = false, priority: Int = 0, expires: Date? = nil) {
+        self.id = id
+        self.replacesFile = replacesFile
+        self.priority = priority
+        self.expires = expires
+    }
+}

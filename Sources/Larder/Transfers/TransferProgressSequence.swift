@@ -1,0 +1,68 @@
+/// How far a transfer has come, whenever that has changed.
+public struct TransferProgressSequence: AsyncSequence, Sendable {
+    let transfer: Transfer
+
+    /// Begins with what is known now.
+    public func makeAsyncIterator() -> Iterator { Iterator(transfer: transfer) }
+
+    /// One reader's place.
+    public struct Iterator: AsyncIteratorProtocol {
+        let transfer: Transfer
+        private var last: TransferProgress?
+        private var isOver = false
+
+        init(transfer: Transfer) { self.transfer = transfer }
+
+        /// The next that differs from the last; nil after that of the end.
+        public mutating func next() async -> TransferProgress? {
+            let core = transfer.core
+            if last != nil, !isOver { try? await Task.sleep(for: Transfer.pause) }
+            while !isOver, !Task.isCancelled, !core.isParked {
+                let count = core.transfers.bell.count
+                guard let status = try? transfer.status() else { return nil }
+                let progress = core.transfers.progress(of: status)
+                isOver = status.isEnded
+                if progress != last {
+                    last = progress
+                    return progress
+                }
+                await core.transfers.bell.wait(past: count, for: Transfer.pause)
+            }
+            return nil
+        }
+    }
+}
+
+/// The status of each transfer that has changed.
+public struct TransferEvents: AsyncSequence, Sendable {
+    let core: PartitionCore
+
+    /// Begins with the next change.
+    public func makeAsyncIterator() -> Iterator { Iterator(core: core) }
+
+    /// One reader's place.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let core: PartitionCore
+        private let listener: TransferBook.Listener
+
+        init(core: PartitionCore) {
+            self.core = core
+            listener = core.transfers.listen(core)
+            core.followOthers()
+        }
+
+        /// The next change; nil when there will be none.
+        public mutating func next() async -> TransferStatus? {
+            while !Task.isCancelled, !core.isParked {
+                let count = core.transfers.bell.count
+                if let id = listener.take() {
+                    guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }
+                    guard listener.isNews(status) else { continue }
+                    return status
+                }
+                await core.transfers.bell.wait(past: count, for: .seconds(1))
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,98 @@
+public import Foundation
+internal import LarderOperations
+
+/// What is known of a transfer.
+public struct TransferStatus: Sendable, Hashable {
+    /// Which way the bytes go.
+    public enum Kind: String, Sendable, Hashable, Codable {
+        case upload, download
+    }
+
+    /// Where a transfer stands.
+    ///
+    /// | from | to |
+    /// | --- | --- |
+    /// | pending | running when a runner takes it up, paused, cancelling, failed when its time is over |
+    /// | running | done, failed, paused, cancelling; pending after a failure that may pass, or when its runner has died |
+    /// | paused | pending by `resume`, cancelling |
+    /// | failed | pending by `retry`, cancelling |
+    /// | cancelling | cancelled when the storage's parts, or the partial file, are gone |
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        case pending, running, paused, failed, cancelling, done, cancelled
+    }
+
+    /// Why an attempt, or the transfer, failed.
+    public struct Failure: Sendable, Hashable {
+        /// The code of the layer that failed: `transfer.…`, `object.…` and others.
+        public let code: String
+        /// What happened and what would help, in English, for developers.
+        public let message: String
+        /// When.
+        public let time: Date
+    }
+
+    /// By which it is found.
+    public let id: TransferID
+    public let kind: Kind
+    public let state: State
+    /// The object.
+    public let location: ObjectLocation
+    /// The file.
+    public let file: URL
+    /// Those with more of it are begun first.
+    public let priority: Int
+    /// In bytes; nil of a download of which nothing is known yet.
+    public let size: Int64?
+    /// How many bytes have arrived in parts that are whole: what will not be sent again.
+    public let arrived: Int64
+    /// How many attempts were begun.
+    public let attempts: Int
+    /// The last failure: of a failed transfer why it is one, of another why it is not done yet.
+    public let failure: Failure?
+    /// Names the object's bytes, once they are known.
+    public let etag: String?
+    /// The object's version, in buckets that keep versions.
+    public let version: String?
+    public let created: Date
+    public let expires: Date?
+    /// When it was done, cancelled or failed.
+    public let ended: Date?
+    /// When it is to be taken up again after a failure.
+    public let notBefore: Date?
+
+    /// Whether nothing will happen to it any more unless somebody asks for it.
+    public var isEnded: Bool { state == .done || state == .failed || state == .cancelled }
+}
+
+extension TransferStatus {
+    init(_ transfer: StoredTransfer) {
+        id = TransferID(transfer.id)
+        kind = transfer.kind == .upload ? .upload : .download
+        state = switch transfer.state {
+        case .pending: .pending
+        case .running: .running
+        case .paused: .paused
+        case .failed: .failed
+        case .cancelling: .cancelling
+        case .done: .done
+        case .cancelled: .cancelled
+        }
+        location = transfer.location
+        file = URL(filePath: transfer.path)
+        priority = transfer.priority
+        size = transfer.size
+        arrived = transfer.state == .done ? transfer.size ?? 0 : transfer.arrived
+        attempts = transfer.attempts
+        failure = transfer.failure.map { Failure(code: $0.code, message: $0.message, time: $0.time) }
+        etag = transfer.etag
+        version = transfer.version
+        created = transfer.created
+        expires = transfer.expires
+        ended = transfer.ended
+        notBefore = transfer.notBefore
+    }
+}
+
+extension StoredTransfer {
+    var location: ObjectLocation { ObjectLocation(bucket: bucket, key: key, region: region) }
+}

@@ -1,0 +1,73 @@
+import Crypto
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import Larder
+
+/// What tells whether a storage has what it was sent.
+enum Checksums {
+    /// A CRC-32C as headers and answers hold it: big-endian, in Base64.
+    static func text(_ crc32c: UInt32) -> String {
+        withUnsafeBytes(of: crc32c.bigEndian) { Data($0).base64EncodedString() }
+    }
+
+    /// A CRC-32C out of a header or an answer. Nil also where it is that of an object's parts: `text-N`.
+    static func crc32c(_ text: String?) -> UInt32? {
+        guard let text, let data = Data(base64Encoded: text), data.count == 4 else { return nil }
+        return data.reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// The MD5 that an ETag is; nil where it is something else.
+    static func md5(ofETag etag: String) -> [UInt8]? {
+        let digits = etag.filter { $0 != "\"" }.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == 32 else { return nil }
+        var bytes: [UInt8] = []
+        for pair in stride(from: 0, to: 32, by: 2) {
+            guard let high = digits[pair], let low = digits[pair + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
+    }
+
+    /// The MD5 of a body, which is read once more.
+    static func md5(of body: ObjectBody, chunkSize: Int) throws(ObjectError) -> [UInt8] {
+        var hash = Insecure.MD5()
+        try forEachChunk(of: body, chunkSize: chunkSize) { hash.update(bufferPointer: $0) }
+        return Array(hash.finalize())
+    }
+
+    /// The SHA-256 of a body, which is read for it.
+    static func sha256(of body: ObjectBody, chunkSize: Int) throws(ObjectError) -> String {
+        var hash = SHA256()
+        try forEachChunk(of: body, chunkSize: chunkSize) { hash.update(bufferPointer: $0) }
+        return hexadecimal(hash.finalize())
+    }
+
+    private static func forEachChunk(
+        of body: ObjectBody, chunkSize: Int, _ use: (UnsafeRawBufferPointer) -> Void
+    ) throws(ObjectError) {
+        var bytes = [UInt8](repeating: 0, count: Int(min(Int64(chunkSize), max(0, body.size))))
+        var offset: Int64 = 0
+        do {
+            while offset < body.size {
+                try Task.checkCancellation()
+                let count = Int(min(Int64(bytes.count), body.size - offset))
+                try bytes.withUnsafeMutableBytes { space in
+                    let chunk = UnsafeMutableRawBufferPointer(rebasing: space[..<count])
+                    try body.read(offset, chunk)
+                    use(UnsafeRawBufferPointer(chunk))
+                }
+                offset += Int64(count)
+            }
+        } catch {
+            throw ObjectError(ofCaller: error, .local, "The body could not be read.")
+        }
+    }
+
+    /// The ETag that an object has which was put together from parts: the MD5 of their MD5s, and how many they are.
+    static func compositeETag(_ parts: [[UInt8]]) -> String {
+        "\"\(hexadecimal(Insecure.MD5.hash(data: parts.flatMap { $0 })))-\(parts.count)\""
+    }
+}

@@ -1,0 +1,36 @@
+import Larder
+import NIOHTTP1
+
+/// The whole answer to a request that carries no object back.
+struct S3Answer: Sendable {
+    var status: Int
+    var headers: HTTPHeaders
+    var body: [UInt8]
+
+    /// The body as XML with this root.
+    ///
+    /// S3 may say 200 before it knows: the root is an error's then, which is thrown.
+    func document(_ root: String) throws(S3Refusal) -> XMLNode {
+        guard let node = XMLNode(body) else {
+            throw S3Refusal(unusable("The answer is not the XML that was expected (\(root))."))
+        }
+        if node.name == "Error" { throw S3Refusal(answer: self, document: node) }
+        guard node.name == root else {
+            throw S3Refusal(unusable("The answer is <\(node.name.prefix(80))> where <\(root)> was expected."))
+        }
+        return node
+    }
+
+    /// An error for an answer that cannot be understood.
+    func unusable(_ message: String) -> ObjectError {
+        ObjectError(
+            .unusableAnswer, message, status: status, requestID: headers.requestID, hostID: headers.hostID)
+    }
+}
+
+extension HTTPHeaders {
+    var requestID: String? { first(name: "x-amz-request-id") }
+    var hostID: String? { first(name: "x-amz-id-2") }
+    /// The region of the bucket that was asked, which S3 says when it was not asked there.
+    var bucketRegion: String? { first(name: "x-amz-bucket-region") }
+}

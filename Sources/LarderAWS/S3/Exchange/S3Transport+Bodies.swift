@@ -1,0 +1,123 @@
+import AsyncHTTPClient
+import Larder
+import NIOCore
+
+extension S3Transport {
+    /// What is known of a body that has been sent.
+    struct Sent: Sendable {
+        var answer: S3Answer
+        var crc32c: UInt32
+    }
+
+    /// The form that bodies are sent in.
+    func payload(of body: ObjectBody) throws(ObjectError) -> PayloadHash {
+        switch options.payload {
+        case .automatic: try endpoint.isSecure ? .unsignedTrailer : .signedTrailer
+        case .unsignedTrailer: .unsignedTrailer
+        case .signedTrailer: .signedTrailer
+        case .signed: .sha256(try Checksums.sha256(of: body, chunkSize: options.chunkSize))
+        case .unsigned: .unsigned
+        }
+    }
+
+    /// Sends a body, and knows of what was answered that it is what was sent.
+    func send(_ body: ObjectBody, _ request: S3Request, idle: Duration) async throws(ObjectError) -> Sent {
+        guard body.size >= 0 else { throw ObjectError(.unusableRequest, "A body cannot have \(body.size) bytes.") }
+        let clock = ExchangeClock(idle: idle)
+        return try await clock.limiting { () async throws(ObjectError) -> Sent in
+            let framing = BodyFraming(
+                payload: try self.payload(of: body), size: body.size, chunkSize: max(8 << 10, self.options.chunkSize))
+            clock.moved()
+            var request = request
+            request.headers += framing.headers
+            let sent = try await self.attempt(request, payload: framing.payload, clock: clock) {
+                signed throws(S3Refusal) in
+                try await self.send(body, framing, signed, clock: clock)
+            }
+            try self.verify(sent, of: body)
+            return sent
+        }
+    }
+
+    private func send(
+        _ body: ObjectBody, _ framing: BodyFraming, _ signed: Signed, clock: ExchangeClock
+    ) async throws(S3Refusal) -> Sent {
+        let pipe = ChunkPipe()
+        var http = signed.http
+        http.body = .stream(pipe, length: .known(framing.length))
+        let writer = BodyFraming.Writer(framing, signature: signed.signature, seed: signed.seed)
+        let (answer, produced) = await withTaskGroup(of: Result<UInt32, ObjectError>.self) { group in
+            group.addTask {
+                let result = await Self.produce(body, framing, writer, into: pipe, clock: clock)
+                pipe.end(result.map { _ in })
+                return result
+            }
+            let answer: Result<S3Answer, S3Refusal>
+            do throws(S3Refusal) {
+                answer = .success(try await self.answer(try await self.execute(http), clock: clock))
+            } catch {
+                answer = .failure(error)
+            }
+            // An answer may come before all was sent. Then the rest is of no use to anybody.
+            let isWhole = pipe.isWhole
+            pipe.abandon()
+            group.cancelAll()
+            let produced = await group.next()
+            return (answer, isWhole ? produced : nil)
+        }
+        // The body's own failure is why the exchange failed, unless the storage had refused it by then.
+        if case .failure(let refusal) = answer, refusal.error.status != nil { throw refusal }
+        if let failure = pipe.failure { throw S3Refusal(failure) }
+        let whole = try answer.get()
+        guard case .success(let crc32c) = produced else {
+            throw S3Refusal(
+                ObjectError(
+                    .unusableAnswer, "The storage said that it had the body before it could have it.",
+                    status: whole.status, requestID: whole.headers.requestID, hostID: whole.headers.hostID))
+        }
+        return Sent(answer: whole, crc32c: crc32c)
+    }
+
+    /// Reads a body and gives it to the pipe, chunk by chunk.
+    private static func produce(
+        _ body: ObjectBody, _ framing: BodyFraming, _ writer: BodyFraming.Writer, into pipe: ChunkPipe,
+        clock: ExchangeClock
+    ) async -> Result<UInt32, ObjectError> {
+        var (writer, offset) = (writer, Int64(0))
+        do {
+            while offset < body.size {
+                let count = Int(min(Int64(framing.chunkSize), body.size - offset))
+                try await clock.held { try await body.pace(count) }
+                try Task.checkCancellation()
+                let isLast = offset + Int64(count) == body.size
+                let chunk = try writer.chunk(count, isLast: isLast) { try body.read(offset, $0) }
+                guard await pipe.write(chunk) else { return .failure(.exchangeCancelled) }
+                clock.moved()
+                offset += Int64(count)
+            }
+            if body.size == 0, framing.length > 0 {
+                guard await pipe.write(writer.trailer()) else { return .failure(.exchangeCancelled) }
+            }
+        } catch {
+            return .failure(ObjectError(ofCaller: error, .local, "The body could not be read."))
+        }
+        return .success(writer.crc32c)
+    }
+
+    /// Compares what the storage says that it has with what was sent.
+    private func verify(_ sent: Sent, of body: ObjectBody) throws(ObjectError) {
+        let headers = sent.answer.headers
+        if let checksum = headers.first(name: BodyFraming.trailerName) {
+            if Checksums.crc32c(checksum) == sent.crc32c { return }
+        } else {
+            // What is encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
+            guard !headers.isEncryptedByKey, let etag = headers.first(name: "ETag"),
+                let md5 = Checksums.md5(ofETag: etag)
+            else { return }
+            if try Checksums.md5(of: body, chunkSize: options.chunkSize) == md5 { return }
+        }
+        throw ObjectError(
+            .checksum, "The storage has other bytes than it was sent.", status: sent.answer.status,
+            requestID: headers.requestID, hostID: headers.hostID)
+    }
+}

@@ -1,0 +1,90 @@
+public import Larder
+import NIOHTTP1
+
+extension S3Transport {
+    public func completeUpload(
+        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> StoredObject {
+        guard !parts.isEmpty, zip(parts, parts.dropFirst()).allSatisfy({ $0.number < $1.number }) else {
+            throw ObjectError(.unusableRequest, "An object is put together from parts whose numbers ascend.")
+        }
+        let whole = sendsChecksums ? PartsSummary(parts) : nil
+        var request = S3Request(.POST, upload)
+        request.headers = [("content-type", "application/xml")]
+        if let whole {
+            request.headers += [
+                (BodyFraming.trailerName, Checksums.text(whole.crc32c)), ("x-amz-checksum-type", "FULL_OBJECT"),
+                ("x-amz-mp-object-size", String(whole.size)),
+            ]
+        }
+        request.content = Array(content(parts).utf8)
+        return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
+            let document = try answer.document("CompleteMultipartUploadResult")
+            guard let etag = document["ETag"], !etag.isEmpty else {
+                throw S3Refusal(answer.unusable("The storage did not say the object's ETag."))
+            }
+            let crc32c = document["ChecksumType"] == "COMPOSITE" ? nil : Checksums.crc32c(document["ChecksumCRC32C"])
+            let isRight = crc32c.flatMap { crc32c in whole.map { crc32c == $0.crc32c } }
+                ?? Self.isRight(etag, parts, answer.headers)
+            guard isRight else {
+                throw S3Refusal(
+                    ObjectError(
+                        .checksum, "The object that was put together is not made of the parts that were sent.",
+                        status: answer.status, requestID: answer.headers.requestID, hostID: answer.headers.hostID))
+            }
+            return StoredObject(
+                etag: etag, size: whole?.size ?? PartsSummary.size(parts), version: answer.headers.version,
+                crc32c: crc32c ?? whole?.crc32c)
+        }
+    }
+
+    private func content(_ parts: [UploadedPart]) -> String {
+        let lines = parts.map { part in
+            let checksum = sendsChecksums ? part.crc32c : nil
+            return "<Part><PartNumber>\(part.number)</PartNumber><ETag>\(XMLNode.escaped(part.etag))</ETag>"
+                + (checksum.map { "<ChecksumCRC32C>\(Checksums.text($0))</ChecksumCRC32C>" } ?? "") + "</Part>"
+        }
+        return "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+            + lines.joined() + "</CompleteMultipartUpload>"
+    }
+
+    /// Whether an ETag is that of the parts, as far as it can be said.
+    private static func isRight(_ etag: String, _ parts: [UploadedPart], _ headers: HTTPHeaders) -> Bool {
+        let md5s = parts.compactMap { Checksums.md5(ofETag: $0.etag) }
+        let text = etag.filter { $0 != "\"" }
+        let words = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard !headers.isEncryptedByKey, md5s.count == parts.count, words.count == 2,
+            Checksums.md5(ofETag: String(words[0])) != nil
+        else { return true }
+        return "\"\(text.lowercased())\"" == Checksums.compositeETag(md5s)
+    }
+}
+
+/// What the parts of an object say of the whole.
+struct PartsSummary: Sendable {
+    let size: Int64
+    let crc32c: UInt32
+
+    /// Nil where it is not known of each part.
+    init?(_ parts: [UploadedPart]) {
+        guard let size = Self.size(parts) else { return nil }
+        var crc32c: UInt32 = 0
+        for part in parts {
+            guard let next = part.crc32c, let length = part.size else { return nil }
+            crc32c = CRC32C.combine(crc32c, next, length: length)
+        }
+        (self.size, self.crc32c) = (size, crc32c)
+    }
+
+    /// The sizes of all parts together.
+    static func size(_ parts: [UploadedPart]) -> Int64? {
+        var sum: Int64 = 0
+        for part in parts {
+            guard let size = part.size, size >= 0 else { return nil }
+            let (next, overflows) = sum.addingReportingOverflow(size)
+            if overflows { return nil }
+            sum = next
+        }
+        return sum
+    }
+}

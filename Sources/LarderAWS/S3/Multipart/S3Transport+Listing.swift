@@ -1,0 +1,101 @@
+public import Larder
+
+extension S3Transport {
+    public func parts(
+        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> [UploadedPart] {
+        var parts: [UploadedPart] = []
+        var marker: Int?
+        repeat {
+            var request = S3Request(.GET, upload)
+            if let marker { request.query.append(("part-number-marker", String(marker))) }
+            let page = try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
+                let document = try answer.document("ListPartsResult")
+                let parts = try document.all("Part").map { node throws(S3Refusal) in
+                    guard let part = UploadedPart(node) else {
+                        throw S3Refusal(answer.unusable("The storage lists a part without a number and an ETag."))
+                    }
+                    return part
+                }
+                return (parts: parts, next: try Self.next(document, answer, "NextPartNumberMarker").flatMap { Int($0) })
+            }
+            if let next = page.next, next <= marker ?? 0 { throw .endlessList }
+            parts += page.parts
+            marker = page.next
+        } while marker != nil
+        return parts.sorted { $0.number < $1.number }
+    }
+
+    public func uploads(
+        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> [MultipartUpload] {
+        var uploads: [MultipartUpload] = []
+        var marker: UploadMarker?
+        repeat {
+            var request = S3Request(.GET, bucket: bucket, key: nil, region: region)
+            // XML cannot hold all that a key can.
+            request.query = [("uploads", ""), ("prefix", prefix), ("encoding-type", "url")]
+            if let marker {
+                request.query += [("key-marker", marker.key), ("upload-id-marker", marker.id)]
+            }
+            let page = try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
+                let document = try answer.document("ListMultipartUploadsResult")
+                let isEncoded = document["EncodingType"] == "url"
+                func key(_ text: String?) throws(S3Refusal) -> String {
+                    guard let text, let key = isEncoded ? URIEncoding.decoded(text) : text else {
+                        throw S3Refusal(answer.unusable("The storage lists an upload without a key that can be read."))
+                    }
+                    return key
+                }
+                let uploads = try document.all("Upload").map { node throws(S3Refusal) in
+                    let location = ObjectLocation(bucket: bucket, key: try key(node["Key"]), region: region)
+                    return MultipartUpload(location: location, id: node["UploadId"] ?? "")
+                }
+                var marker: UploadMarker?
+                if let next = try Self.next(document, answer, "NextKeyMarker") {
+                    marker = UploadMarker(key: try key(next), id: document["NextUploadIdMarker"] ?? "")
+                }
+                return (uploads: uploads, next: marker)
+            }
+            if page.next != nil, page.next == marker { throw .endlessList }
+            // The storage may not know of prefixes.
+            uploads += page.uploads.filter { $0.location.key.utf8.starts(with: prefix.utf8) }
+            marker = page.next
+        } while marker != nil
+        return uploads
+    }
+
+    /// Where a list goes on; nil where it has ended.
+    private static func next(
+        _ document: XMLNode, _ answer: S3Answer, _ name: String
+    ) throws(S3Refusal) -> String? {
+        guard document["IsTruncated"]?.lowercased() == "true" else { return nil }
+        guard let next = document[name], !next.isEmpty else {
+            throw S3Refusal(answer.unusable("The storage has more to list and does not say where to go on."))
+        }
+        return next
+    }
+}
+
+/// Where a list of uploads goes on.
+private struct UploadMarker: Sendable, Hashable {
+    var key: String
+    var id: String
+}
+
+extension ObjectError {
+    fileprivate static var endlessList: ObjectError {
+        ObjectError(.unusableAnswer, "The storage goes on with its list where it has been before.")
+    }
+}
+
+extension UploadedPart {
+    /// A part as the storage lists it; nil where that is none.
+    fileprivate init?(_ node: XMLNode) {
+        guard let number = node["PartNumber"].flatMap({ Int($0) }), number > 0, let etag = node["ETag"], !etag.isEmpty
+        else { return nil }
+        self.init(
+            number: number, size: node["Size"].flatMap { Int64($0) }, etag: etag,
+            crc32c: Checksums.crc32c(node["ChecksumCRC32C"]))
+    }
+}

@@ -1,0 +1,47 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+public import Larder
+
+extension S3Transport {
+    /// What a presigned URL is for.
+    public enum PresignedUse: String, Sendable, Hashable {
+        case get = "GET"
+        case head = "HEAD"
+        case put = "PUT"
+    }
+
+    /// A URL by which anybody who has it may do one thing with one object for a while, without credentials.
+    ///
+    /// It ends with the credentials that signed it, if that is sooner. It is of the region that the bucket is known to be
+    /// in; the storage is not asked.
+    ///
+    /// - Parameter time: From a second to seven days.
+    /// - Throws: `.unusableRequest` for another time; otherwise as the credentials and the location do.
+    public func presignedURL(
+        _ use: PresignedUse, _ location: ObjectLocation, expiresAfter time: Duration,
+        deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> URL {
+        let seconds = Int(clamping: time.components.seconds)
+        guard (1...604_800).contains(seconds) else {
+            throw ObjectError(.unusableRequest, "A presigned URL is good for a second to seven days, not for \(time).")
+        }
+        let region = region(of: location.bucket, said: location.region)
+        let address = try endpoint.address(bucket: location.bucket, key: location.key, region: region)
+        let signature = SignatureV4(
+            credentials: try await ExchangeClock(deadline: deadline).limiting { () async throws(ObjectError) in
+                try await self.credentials(by: deadline)
+            },
+            time: signingTime, region: region)
+        let request = CanonicalRequest(
+            method: use.rawValue, path: address.path, query: [], headers: [("host", address.host)],
+            payloadHash: .unsigned)
+        let query = signature.presignedQuery(of: request, seconds: seconds)
+        guard let url = URL(string: "\(address.scheme)://\(address.host)\(address.path)?\(query)") else {
+            throw ObjectError(.unusableRequest, "\(location) cannot be written as a URL.")
+        }
+        return url
+    }
+}

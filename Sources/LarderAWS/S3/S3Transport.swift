@@ -1,0 +1,99 @@
+public import AsyncHTTPClient
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+public import Larder
+import Synchronization
+
+/// Objects to and from Amazon S3, and storages that speak as it does.
+///
+/// - **Every request is signed when it is sent** (Signature Version 4), with credentials that are asked for then. An
+///   upload of hours does not fail because a signature has ended.
+/// - **The bucket's region is found out**: where the storage says that a bucket is elsewhere, the request is sent there
+///   once, and those that follow at once.
+/// - **A wrong clock is corrected**: where the storage refuses a request for its time, the storage's own is used, and the
+///   request sent once more.
+/// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by an
+///   ETag that is an MD5. Where it is neither, the storage encrypts by keys of its own, and TCP's word is taken.
+/// - **Nothing else is repeated.** Whoever calls decides that.
+public final class S3Transport: ObjectTransport {
+    /// The keys that requests are signed with, by a deadline.
+    public typealias CredentialSource =
+        @Sendable (_ deadline: ContinuousClock.Instant) async throws -> Credentials.CloudCredentials
+
+    /// Where buckets are that neither their location nor the storage says otherwise of.
+    public let region: String
+    /// Where requests go and how they are made.
+    public let options: Options
+    /// What the storage allows.
+    public var limits: ObjectLimits { options.limits }
+
+    let credentialSource: CredentialSource
+    let client: HTTPClient
+    /// Kept as it came, for the first request to throw.
+    private let endpointOrError: Result<S3Endpoint, ObjectError>
+
+    private struct Learned {
+        var regions: [String: String] = [:]
+        /// Seconds that the storage's clock is ahead of this machine's.
+        var clockOffset: Double = 0
+    }
+
+    private let learned = Mutex(Learned())
+
+    /// A transport over a client of the caller's.
+    ///
+    /// - Parameters:
+    ///   - region: Such as `eu-west-1`.
+    ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, anything
+    ///     else as the cause of a `.notPrepared`.
+    ///   - client: Carries the exchanges. It stays the caller's, who shuts it down after the last use of this transport.
+    ///     Make it with `clientConfiguration`: of another configuration, note that by default redirects are followed and
+    ///     a storage that refuses connections is tried until the connect timeout.
+    public init(
+        region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
+    ) {
+        self.region = region
+        credentialSource = credentials
+        self.options = options
+        self.client = client
+        do throws(ObjectError) {
+            endpointOrError = .success(try S3Endpoint(options))
+        } catch {
+            endpointOrError = .failure(error)
+        }
+    }
+
+    /// The host of the location's bucket; the bucket's name where no request can be sent there.
+    public func host(of location: ObjectLocation) -> String {
+        do throws(ObjectError) {
+            let region = region(of: location.bucket, said: location.region)
+            return try endpoint.address(bucket: location.bucket, key: nil, region: region).host
+        } catch {
+            return location.bucket
+        }
+    }
+
+    var endpoint: S3Endpoint { get throws(ObjectError) { try endpointOrError.get() } }
+
+    // MARK: - What was learned
+
+    func region(of bucket: String, said: String?) -> String {
+        learned.withLock { $0.regions[bucket] } ?? said ?? region
+    }
+
+    func learn(region: String, of bucket: String) { learned.withLock { $0.regions[bucket] = region } }
+
+    /// The time of day as the storage has it.
+    var signingTime: SigningTime {
+        SigningTime(options.wallClock().addingTimeInterval(learned.withLock { $0.clockOffset }))
+    }
+
+    /// Takes over the storage's time, in seconds since 1970.
+    func learn(serverTime: Int) {
+        let offset = Double(serverTime) - options.wallClock().timeIntervalSince1970
+        learned.withLock { $0.clockOffset = offset }
+    }
+}

@@ -1,0 +1,89 @@
+package import Foundation
+
+/// A transfer as it is stored.
+package struct StoredTransfer: Sendable, Hashable {
+    /// Its place in the order. Never used again.
+    package var sequence: Int64
+    package var id: UUID
+    package var partition: String
+    package var kind: TransferDraft.Kind
+    package var state: TransferState
+    package var priority: Int
+    package var bucket: String
+    package var key: String
+    package var region: String?
+    package var path: String
+    package var replaces: Bool
+    package var contentType: String?
+    package var metadata: [UInt8]?
+    /// How many attempts were begun.
+    package var attempts: Int
+    package var owner: String?
+    package var created: Date
+    package var expires: Date?
+    package var notBefore: Date?
+    /// In bytes; nil of a download of which nothing is known yet.
+    package var size: Int64?
+    /// Of an upload the source as it was when it was queued, of a download the partial file once there is one.
+    package var file: FileIdentity?
+    /// Nil: it goes in one piece.
+    package var partSize: Int64?
+    /// The storage's name for an upload in parts.
+    package var upload: String?
+    /// When the storage was first asked to begin an upload whose name did not arrive.
+    package var uploadAsked: Date?
+    /// Which bytes a download is of, or what an upload has made.
+    package var etag: String?
+    package var version: String?
+    package var crc32c: UInt32?
+    package var ended: Date?
+    package var failure: TransferFailure?
+    /// How many bytes have arrived in parts that are whole.
+    package var arrived: Int64
+
+    /// The attempt that was begun last.
+    package var attempt: TransferAttempt { TransferAttempt(transfer: id, number: attempts) }
+}
+
+/// One try to carry a transfer out. Only the one that is under way can note anything.
+package struct TransferAttempt: Sendable, Hashable {
+    package var transfer: UUID
+    /// From 1.
+    package var number: Int
+
+    package init(transfer: UUID, number: Int) {
+        self.transfer = transfer
+        self.number = number
+    }
+}
+
+/// Why a transfer, or an attempt, failed.
+package struct TransferFailure: Sendable, Hashable {
+    /// The code of the layer that failed.
+    package var code: String
+    package var message: String
+    package var time: Date
+
+    package init(code: String, message: String, time: Date) {
+        self.code = code
+        self.message = message
+        self.time = time
+    }
+}
+
+/// A part that has arrived whole.
+package struct StoredPart: Sendable, Hashable {
+    /// From 1.
+    package var number: Int
+    package var size: Int64
+    /// As the storage sent it; nil of a download.
+    package var etag: String?
+    package var crc32c: UInt32?
+
+    package init(number: Int, size: Int64, etag: String? = nil, crc32c: UInt32? = nil) {
+        self.number = number
+        self.size = size
+        self.etag = etag
+        self.crc32c = crc32c
+    }
+}

@@ -1,0 +1,69 @@
+package import Foundation
+
+/// A transfer that is to be queued.
+package struct TransferDraft: Sendable {
+    /// Which way the bytes go.
+    package enum Kind: Int, Sendable, Hashable {
+        case upload, download
+    }
+
+    /// By which it is found again.
+    package var id: UUID
+    /// Whose it is.
+    package var partition: String
+    package var kind: Kind
+    package var bucket: String
+    package var key: String
+    package var region: String?
+    /// The file that is read, or that is to be made.
+    package var path: String
+    /// Whether a download may replace a file that is there.
+    package var replaces: Bool
+    package var contentType: String?
+    /// JSON.
+    package var metadata: [UInt8]?
+    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    package var priority: Int
+    /// The file that an upload is of; nil for a download.
+    package var source: FileIdentity?
+    package var created: Date
+    /// When it is of no use any more, unless it is under way then.
+    package var expires: Date?
+
+    package init(
+        id: UUID? = nil, partition: String, kind: Kind, bucket: String, key: String, region: String? = nil,
+        path: String, replaces: Bool = false, contentType: String? = nil, metadata: [UInt8]? = nil, priority: Int = 0,
+        source: FileIdentity? = nil, created: Date, expires: Date? = nil
+    ) {
+        self.id = id ?? .ascending(at: created)
+        self.partition = partition
+        self.kind = kind
+        self.bucket = bucket
+        self.key = key
+        self.region = region
+        self.path = path
+        self.replaces = replaces
+        self.contentType = contentType
+        self.metadata = metadata
+        self.priority = priority
+        self.source = source
+        self.created = created
+        self.expires = expires
+    }
+}
+
+/// By which a file is known to be the same, and not to have been written to.
+package struct FileIdentity: Sendable, Hashable {
+    package var device: Int64
+    package var inode: Int64
+    package var size: Int64
+    /// Nanoseconds since 1970.
+    package var modified: Int64
+
+    package init(device: Int64, inode: Int64, size: Int64, modified: Int64) {
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+    }
+}

@@ -1,0 +1,33 @@
+/// Where a transfer stands.
+///
+/// | from | what happens | to |
+/// | --- | --- | --- |
+/// | - | `enqueue` | pending |
+/// | pending | `begin`: a runner has it | running |
+/// | running | `finish`: the object, or the file, is there | done |
+/// | running | `retryLater`: it failed, and may go better | pending |
+/// | running | `fail`: it failed, and will not go better on its own | failed |
+/// | running | the runner died: `recover` | pending |
+/// | pending | `expire` | failed |
+/// | pending, running | `pause` | paused |
+/// | paused | `resume` | pending |
+/// | failed | `retry` | pending |
+/// | pending, running, paused, failed | `cancel` | cancelling, or cancelled where nothing is to be cleared away |
+/// | cancelling | `cleared`: the storage's parts, or the partial file, are gone | cancelled |
+///
+/// A call that finds another state than it expects throws `.wrongState` and changes nothing.
+package enum TransferState: Int, Sendable, Hashable, CaseIterable {
+    case pending, running, paused, failed, cancelling, done, cancelled
+
+    /// Whether nothing will happen to it any more unless somebody asks for it.
+    package var isEnded: Bool { self == .failed || self == .done || self == .cancelled }
+}
+
+extension TransferState {
+    init(stored: Int64) throws(OperationsError) {
+        guard let state = Int(exactly: stored).flatMap(TransferState.init) else {
+            throw .damaged("a transfer has the state \(stored)")
+        }
+        self = state
+    }
+}

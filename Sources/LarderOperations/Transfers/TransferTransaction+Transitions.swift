@@ -1,0 +1,168 @@
+internal import Foundation
+internal import GRDB
+
+extension TransferTransaction {
+    func begin(_ id: UUID, owner: String, now: Date) throws -> StoredTransfer? {
+        guard var transfer = try transfer(id), transfer.state == .pending,
+            try db.usablePartition(transfer.partition) != nil, transfer.expires.map({ now < $0 }) ?? true
+        else { return nil }
+        try db.run(
+            """
+            UPDATE transfer SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL
+            WHERE sequence = ?
+            """, [owner, transfer.sequence])
+        transfer.state = .running
+        transfer.attempts += 1
+        transfer.owner = owner
+        transfer.notBefore = nil
+        return transfer
+    }
+
+    func note(_ note: TransferNote, of sequence: Int64) throws {
+        switch note {
+        case .object(let etag, let size, let crc32c):
+            try db.run(
+                "UPDATE transfer SET etag = ?, size = ?, crc32c = ? WHERE sequence = ?",
+                [etag, size, crc32c.map(Int64.init), sequence])
+        case .partSize(let size): try db.run("UPDATE transfer SET part_size = ? WHERE sequence = ?", [size, sequence])
+        case .file(let file):
+            try db.run(
+                "UPDATE transfer SET device = ?, inode = ? WHERE sequence = ?", [file.device, file.inode, sequence])
+        case .uploadAsked(let time):
+            try db.run(
+                "UPDATE transfer SET upload_asked = ifnull(upload_asked, ?) WHERE sequence = ?",
+                [time.milliseconds, sequence])
+        case .upload(let upload):
+            try db.run(
+                "UPDATE transfer SET upload = ?, upload_asked = NULL WHERE sequence = ?", [upload, sequence])
+        case .parts(let parts):
+            for part in parts {
+                try db.run(
+                    """
+                    INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c) VALUES (?, ?, ?, ?, ?)
+                    """, [sequence, part.number, part.size, part.etag, part.crc32c.map(Int64.init)])
+            }
+        case .lost(let numbers):
+            for number in numbers {
+                try db.run("DELETE FROM transfer_part WHERE sequence = ? AND number = ?", [sequence, number])
+            }
+        case .restart: try restart(sequence)
+        }
+    }
+
+    private func restart(_ sequence: Int64) throws {
+        try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
+        try db.run(
+            """
+            UPDATE transfer SET part_size = NULL, upload = NULL, upload_asked = NULL, etag = NULL, version = NULL, crc32c = NULL,
+                size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
+                inode = iif(kind = 0, inode, NULL)
+            WHERE sequence = ?
+            """, [sequence])
+    }
+
+    func finish(
+        _ attempt: TransferAttempt, _ etag: String?, _ version: String?, _ crc32c: UInt32?, now: Date
+    ) throws {
+        let sequence = try sequence(attempt)
+        try db.run(
+            """
+            UPDATE transfer SET etag = ifnull(?, etag), version = ?, crc32c = ifnull(?, crc32c), failure_code = NULL,
+                failure_message = NULL, failure_time = NULL
+            WHERE sequence = ?
+            """, [etag, version, crc32c.map(Int64.init), sequence])
+        try end(sequence, .done, now: now)
+        try db.run("DELETE FROM mutation_transfer WHERE transfer = ?", [sequence])
+    }
+
+    /// To done or cancelled: its parts are of no use any more.
+    func end(_ sequence: Int64, _ state: TransferState, now: Date) throws {
+        try set(state, of: sequence)
+        try db.run(
+            "UPDATE transfer SET ended = ?, upload = NULL, upload_asked = NULL WHERE sequence = ?",
+            [now.milliseconds, sequence])
+        try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
+    }
+
+    func retryLater(_ attempt: TransferAttempt, at: Date?, _ failure: TransferFailure, now: Date) throws {
+        let sequence = try sequence(attempt)
+        try set(.pending, of: sequence)
+        try db.run(
+            "UPDATE transfer SET not_before = ?, not_before_set = ? WHERE sequence = ?",
+            [at?.milliseconds, at.map { _ in now.milliseconds }, sequence])
+        try note(failure, of: sequence)
+    }
+
+    func fail(_ sequence: Int64, _ failure: TransferFailure, now: Date) throws -> [UUID] {
+        try set(.failed, of: sequence)
+        try db.run("UPDATE transfer SET ended = ? WHERE sequence = ?", [now.milliseconds, sequence])
+        try note(failure, of: sequence)
+        return try setWaitingAside(sequence, "the transfer it waits for has failed: \(failure.message)", failure.code, now)
+    }
+
+    func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {
+        let entry = try entry(id, in: [.failed])
+        guard let transfer = try transfer(id) else { return }
+        // Nothing that was sent of another file is of use, and nothing that was received of another object.
+        if transfer.kind == .upload, let source, source != transfer.file {
+            try restart(entry.sequence)
+            try db.run(
+                "UPDATE transfer SET size = ?, device = ?, inode = ?, modified = ? WHERE sequence = ?",
+                [source.size, source.device, source.inode, source.modified, entry.sequence])
+        }
+        try set(.pending, of: entry.sequence)
+        try db.run(
+            "UPDATE transfer SET ended = NULL, expires = ? WHERE sequence = ?", [expires?.milliseconds, entry.sequence])
+        let waiting = try db.rows(
+            """
+            SELECT m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
+            JOIN mutation_failure f ON f.sequence = m.sequence
+            WHERE t.transfer = ? AND m.state = 3 AND f.class = ? ORDER BY m.sequence
+            """, [entry.sequence, MutationFailure.Class.transferFailed.rawValue]
+        ) { try $0.uuid(0) }
+        let queue = QueueTransaction(db: db)
+        for mutation in waiting { try queue.replay(mutation, expires: nil) }
+    }
+
+    /// - Returns: The mutations that were set aside because of that.
+    func cancel(_ sequence: Int64, now: Date) throws -> [UUID] {
+        let hasTraces = try db.exists(
+            """
+            SELECT 1 FROM transfer WHERE sequence = ?
+                AND (upload IS NOT NULL OR upload_asked IS NOT NULL OR kind = 1 AND attempts > 0)
+            """, [sequence])
+        if hasTraces { try set(.cancelling, of: sequence) } else { try end(sequence, .cancelled, now: now) }
+        return try setWaitingAside(sequence, "the transfer it waits for was cancelled", "transfer.cancelled", now)
+    }
+
+    /// Gives up all of a partition that are not done.
+    ///
+    /// - Returns: How many.
+    func cancelAll(in partition: Int64, now: Date) throws -> Int {
+        let sequences = try db.integers(
+            "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 ORDER BY sequence", [partition])
+        for sequence in sequences { _ = try cancel(sequence, now: now) }
+        return sequences.count
+    }
+
+    private func setWaitingAside(
+        _ sequence: Int64, _ message: String, _ code: String, _ now: Date
+    ) throws -> [UUID] {
+        let queue = QueueTransaction(db: db)
+        let waiting = try db.rows(
+            """
+            SELECT m.sequence, m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
+            WHERE t.transfer = ? AND m.state = 0 ORDER BY m.sequence
+            """, [sequence]
+        ) { (try $0.integer(0), try $0.uuid(1)) }
+        let failure = MutationFailure(.transferFailed, code: code, message: message, time: now)
+        for (mutation, _) in waiting { try queue.setAside(sequence: mutation, failure) }
+        return waiting.map(\.1)
+    }
+
+    private func note(_ failure: TransferFailure, of sequence: Int64) throws {
+        try db.run(
+            "UPDATE transfer SET failure_code = ?, failure_message = ?, failure_time = ? WHERE sequence = ?",
+            [failure.code, failure.message, failure.time.milliseconds, sequence])
+    }
+}

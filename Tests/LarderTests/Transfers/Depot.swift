@@ -1,0 +1,63 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+/// A store, a storage in memory, and files.
+struct Depot: Sendable {
+    let folder: URL
+    let store: Store
+    let app: Partition
+    let storage: MemoryStorage
+
+    static let location = ObjectLocation(bucket: "media", key: "v/1.mov", region: "eu-west-1")
+
+    static func open(_ folder: URL) throws -> (Store, Partition) {
+        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
+        return (store, try store.partition())
+    }
+
+    /// A file of so many bytes that do not repeat.
+    func file(_ name: String = "source", bytes count: Int, seed: UInt64 = 7) throws -> (URL, [UInt8]) {
+        var random = SeededNumbers(seed: seed)
+        let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let file = folder.appending(path: name)
+        try Data(bytes).write(to: file)
+        return (file, bytes)
+    }
+
+    func runner(_ change: (inout TransferRunner.Options) -> Void = { _ in }) -> TransferRunner {
+        var options = TransferRunner.Options()
+        options.multipartThreshold = 4000
+        options.partSize = 1024
+        options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
+        change(&options)
+        return TransferRunner(app, storage: storage, options: options)
+    }
+
+    /// Carries out all that can be, and looks whether everything fits together.
+    func drain(_ change: (inout TransferRunner.Options) -> Void = { _ in }) async throws {
+        try await runner(change).drain()
+    }
+
+    var partials: [String] {
+        (try? FileManager.default.contentsOfDirectory(
+            atPath: folder.appending(path: "store/transfers").path)) ?? []
+    }
+}
+
+/// Runs `body` with a depot; nothing may be left of it but what was asked for.
+func withDepot(
+    tellsChecksums: Bool = false, _ body: (Depot) async throws -> Void
+) async throws {
+    try await withTemporaryFolder { folder in
+        let (store, app) = try Depot.open(folder)
+        let depot = Depot(
+            folder: folder, store: store, app: app, storage: MemoryStorage(tellsChecksums: tellsChecksums))
+        do { try await body(depot) } catch {
+            try? store.close()
+            throw error
+        }
+        try store.close()
+    }
+}

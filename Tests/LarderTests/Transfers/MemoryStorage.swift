@@ -1,0 +1,233 @@
+import Crypto
+import Foundation
+import Larder
+import Synchronization
+
+/// A storage in memory, that does what S3 does and counts what it is asked.
+final class MemoryStorage: ObjectTransport {
+    enum Call: Sendable, Hashable {
+        case put(String), beginUpload(String), putPart(Int), parts, complete, abort(String), uploads, head(String)
+        case get(Range<Int64>)
+    }
+
+    typealias Hook = @Sendable (Call) async throws(ObjectError) -> Void
+
+    struct Object: Sendable {
+        var bytes: [UInt8]
+        var etag: String
+        var attributes: ObjectAttributes
+    }
+
+    struct Upload: Sendable {
+        var location: ObjectLocation
+        var attributes: ObjectAttributes
+        var parts: [Int: [UInt8]] = [:]
+        var begun: Date
+    }
+
+    struct State: Sendable {
+        var objects: [ObjectLocation: Object] = [:]
+        var uploads: [String: Upload] = [:]
+        var calls: [Call] = []
+        /// How many calls are under way that carry bytes, and the most there were.
+        var busy = 0
+        var mostBusy = 0
+    }
+
+    let limits: ObjectLimits
+    let state = Mutex(State())
+    /// Called before anything of a call is done; may throw.
+    private let before = Mutex<Hook?>(nil)
+    /// Called after a call was carried out, and before it is answered; may throw, as where an answer is lost.
+    private let after = Mutex<Hook?>(nil)
+    /// Whether it tells CRC-32C of objects and of parts that it lists.
+    let tellsChecksums: Bool
+
+    init(partSize: Int64 = 1024, tellsChecksums: Bool = false) {
+        limits = ObjectLimits(
+            largestPut: 1 << 30, smallestPart: partSize, largestPart: 1 << 20, maximumParts: 100,
+            largestObject: 100 << 20)
+        self.tellsChecksums = tellsChecksums
+    }
+
+    var calls: [Call] { state.withLock { $0.calls } }
+    func object(_ location: ObjectLocation) -> Object? { state.withLock { $0.objects[location] } }
+    func keep(_ bytes: [UInt8], at location: ObjectLocation) {
+        state.withLock { $0.objects[location] = Object(bytes: bytes, etag: Self.tag(bytes), attributes: .init()) }
+    }
+
+    func onCall(_ body: @escaping Hook) { before.withLock { $0 = body } }
+    func onAnswer(_ body: @escaping Hook) { after.withLock { $0 = body } }
+
+    func host(of location: ObjectLocation) -> String { location.bucket }
+
+    // MARK: Exchanges
+
+    func put(
+        _ body: ObjectBody, to location: ObjectLocation, _ attributes: ObjectAttributes, idle: Duration
+    ) async throws(ObjectError) -> StoredObject {
+        try await carrying(.put(location.key)) { () async throws(ObjectError) in
+            let bytes = try await Self.read(body)
+            return self.store(bytes, Self.tag(bytes), attributes, at: location)
+        }
+    }
+
+    func beginUpload(
+        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> MultipartUpload {
+        try await call(.beginUpload(location.key)) { () throws(ObjectError) in
+            let id = UUID().uuidString
+            self.state.withLock { $0.uploads[id] = Upload(location: location, attributes: attributes, begun: Date()) }
+            return MultipartUpload(location: location, id: id)
+        }
+    }
+
+    func putPart(
+        _ number: Int, _ body: ObjectBody, of upload: MultipartUpload, idle: Duration
+    ) async throws(ObjectError) -> UploadedPart {
+        try await carrying(.putPart(number)) { () async throws(ObjectError) in
+            let bytes = try await Self.read(body)
+            try self.change(upload) { $0.parts[number] = bytes }
+            return self.part(number, bytes)
+        }
+    }
+
+    func parts(
+        of upload: MultipartUpload, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> [UploadedPart] {
+        try await call(.parts) { () throws(ObjectError) in
+            try self.change(upload) { $0.parts }.sorted { $0.key < $1.key }.map { self.part($0.key, $0.value) }
+        }
+    }
+
+    func completeUpload(
+        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> StoredObject {
+        try await call(.complete) { () throws(ObjectError) in
+            let there = try self.change(upload) { $0 }
+            var bytes: [UInt8] = []
+            var tags: [UInt8] = []
+            for part in parts {
+                guard let part = there.parts[part.number].map({ ($0, Self.tag($0) == part.etag) }), part.1 else {
+                    throw ObjectError(.incomplete, "part \(part.number) is another")
+                }
+                bytes += part.0
+                tags += Insecure.MD5.hash(data: part.0)
+            }
+            self.state.withLock { $0.uploads[upload.id] = nil }
+            let tag = "\"\(Self.hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
+            return self.store(bytes, tag, there.attributes, at: upload.location)
+        }
+    }
+
+    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {
+        try await call(.abort(upload.id)) { self.state.withLock { $0.uploads[upload.id] = nil } }
+    }
+
+    func uploads(
+        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> [MultipartUpload] {
+        try await call(.uploads) {
+            self.state.withLock { $0.uploads }.filter { $0.value.location.key.hasPrefix(prefix) }
+                .map { MultipartUpload(location: $0.value.location, id: $0.key, begun: $0.value.begun) }
+        }
+    }
+
+    func object(
+        at location: ObjectLocation, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> StoredObject {
+        try await call(.head(location.key)) { () throws(ObjectError) in try self.found(location).0 }
+    }
+
+    func get(
+        _ range: Range<Int64>, of location: ObjectLocation, etag: String, into sink: ObjectSink, idle: Duration
+    ) async throws(ObjectError) -> StoredObject {
+        try await carrying(.get(range)) { () async throws(ObjectError) in
+            let (stored, bytes) = try self.found(location)
+            guard stored.etag == etag else { throw ObjectError(.changed, "the object has other bytes") }
+            for start in stride(from: range.lowerBound, to: range.upperBound, by: 1000) {
+                let end = min(start + 1000, range.upperBound)
+                do {
+                    try await sink.pace(Int(end - start))
+                    try bytes[Int(start)..<Int(end)].withUnsafeBytes { try sink.write(start, $0) }
+                } catch { throw ObjectError(.local, "the sink failed", cause: error) }
+            }
+            return stored
+        }
+    }
+
+    // MARK: Within
+
+    private func call<Value>(
+        _ call: Call, _ body: () async throws(ObjectError) -> Value
+    ) async throws(ObjectError) -> Value {
+        if Task.isCancelled { throw ObjectError(.cancelled, "the task was cancelled") }
+        try await before.withLock(\.self)?(call)
+        state.withLock { $0.calls.append(call) }
+        let value = try await body()
+        try await after.withLock(\.self)?(call)
+        return value
+    }
+
+    private func carrying<Value>(
+        _ call: Call, _ body: () async throws(ObjectError) -> Value
+    ) async throws(ObjectError) -> Value {
+        state.withLock { state in
+            state.busy += 1
+            state.mostBusy = max(state.mostBusy, state.busy)
+        }
+        defer { state.withLock { $0.busy -= 1 } }
+        return try await self.call(call, body)
+    }
+
+    private static func read(_ body: ObjectBody) async throws(ObjectError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(body.size))
+        do {
+            for start in stride(from: 0, to: bytes.count, by: 1000) {
+                let end = min(start + 1000, bytes.count)
+                try await body.pace(end - start)
+                try bytes.withUnsafeMutableBytes {
+                    try body.read(Int64(start), UnsafeMutableRawBufferPointer(rebasing: $0[start..<end]))
+                }
+            }
+        } catch { throw ObjectError(.local, "the body failed", cause: error) }
+        return bytes
+    }
+
+    private func change<Value>(
+        _ upload: MultipartUpload, _ body: (inout Upload) -> Value
+    ) throws(ObjectError) -> Value {
+        let value = state.withLock { state -> Value? in
+            guard var found = state.uploads[upload.id] else { return nil }
+            defer { state.uploads[upload.id] = found }
+            return body(&found)
+        }
+        guard let value else { throw ObjectError(.noSuchUpload, "there is no such upload", status: 404) }
+        return value
+    }
+
+    private func store(
+        _ bytes: [UInt8], _ tag: String, _ attributes: ObjectAttributes, at location: ObjectLocation
+    ) -> StoredObject {
+        state.withLock { $0.objects[location] = Object(bytes: bytes, etag: tag, attributes: attributes) }
+        return StoredObject(etag: tag, size: Int64(bytes.count))
+    }
+
+    private func found(_ location: ObjectLocation) throws(ObjectError) -> (StoredObject, [UInt8]) {
+        guard let object = object(location) else { throw ObjectError(.notFound, "there is no \(location)", status: 404) }
+        let crc = tellsChecksums ? CRC32C(of: object.bytes).value : nil
+        return (StoredObject(etag: object.etag, size: Int64(object.bytes.count), crc32c: crc), object.bytes)
+    }
+
+    private func part(_ number: Int, _ bytes: [UInt8]) -> UploadedPart {
+        UploadedPart(
+            number: number, size: Int64(bytes.count), etag: Self.tag(bytes),
+            crc32c: tellsChecksums ? CRC32C(of: bytes).value : nil)
+    }
+
+    private static func tag(_ bytes: [UInt8]) -> String { "\"\(hexadecimal(Insecure.MD5.hash(data: bytes)))\"" }
+
+    private static func hexadecimal(_ digest: some Sequence<UInt8>) -> String {
+        digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+private let albumSchema = """
+    type Photo @typePolicy(keyFields: "id") { id: ID! title: String! }
+    input S3ObjectInput { bucket: String! key: String! region: String! mimeType: String localUri: String }
+    input PhotoInput { title: String! file: S3ObjectInput }
+    type Query { photo(id: ID!): Photo }
+    type Mutation { addPhoto(input: PhotoInput!): Photo! }
+    """
+
+private let addPhoto = GraphQLOperation(
+    "mutation Add($input: PhotoInput!) { addPhoto(input: $input) { id title } }",
+    variables: ["input": .object(["title": .string("Sea")])])
+
+private let answered = #"{"data":{"addPhoto":{"__typename":"Photo","id":"p1","title":"Sea"}}}"#
+
+@Suite("Mutations with files")
+struct MutationFileTests {
+    private func withAlbum(
+        _ transport: ScriptedTransport, _ folder: URL, _ storage: MemoryStorage, _ body: (Depot) async throws -> Void
+    ) async throws {
+        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: albumSchema))
+        let app = try store.partition(transport: transport)
+        try await body(Depot(folder: folder, store: store, app: app, storage: storage))
+        try store.close()
+    }
+
+    private static func file(of request: GraphQLRequest) throws -> [String: String] {
+        let variables = try JSONSerialization.jsonObject(with: Data(request.variables)) as? [String: Any]
+        return (variables?["input"] as? [String: Any])?["file"] as? [String: String] ?? [:]
+    }
+
+    @Test("A mutation with a file is not lost on restart, and is sent when the file is there, with its location")
+    func restart() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            let transport = ScriptedTransport { _ in
+                #expect(storage.object(Depot.location) != nil)
+                return answered
+            }
+            var id: MutationID?
+            try await withAlbum(transport, folder, storage) { depot in
+                let (file, _) = try depot.file(bytes: 10_000)
+                let upload = try await depot.app.transfers.upload(
+                    file, to: Depot.location, options: .init(attributes: .init(contentType: "image/png")))
+                let receipt = try await depot.app.mutate(
+                    addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                id = receipt.id
+                let runner = MutationRunner(depot.app)
+                let task = Task { try await runner.run() }
+                try await Task.sleep(for: .milliseconds(300))
+                task.cancel()
+                try await task.value
+                #expect(transport.requests.isEmpty)
+                #expect(try receipt.status()?.state == .pending)
+            }
+            try await withAlbum(transport, folder, storage) { depot in
+                let runner = MutationRunner(depot.app)
+                let task = Task { try await runner.run() }
+                try await depot.drain()
+                let status = try await depot.app.mutation(#require(id)).ended(within: .seconds(20))
+                #expect(status.state == .applied)
+                task.cancel()
+                try await task.value
+            }
+            let request = try #require(transport.requests.first)
+            #expect(transport.requests.count == 1)
+            #expect(try Self.file(of: request) == [
+                "bucket": "media", "key": "v/1.mov", "region": "eu-west-1", "mimeType": "image/png",
+            ])
+        }
+    }
+
+    @Test("A transfer that fails sets the mutation aside with the reason, and one that is retried brings it back")
+    func failed() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            let transport = ScriptedTransport { _ in answered }
+            try await withAlbum(transport, folder, storage) { depot in
+                let (file, _) = try depot.file(bytes: 10_000)
+                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+                let receipt = try await depot.app.mutate(
+                    addPhoto, queued: .init(
+                        files: [MutationFile(upload, in: "input.file")],
+                        optimisticResponse: .object(["addPhoto": .object([
+                            "__typename": .string("Photo"), "id": .string("p1"), "title": .string("Sea"),
+                        ])])))
+                let fragment = GraphQLFragment("fragment F on Photo { title }")
+                #expect(try depot.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
+                let failures = Countdown(1)
+                storage.onCall { call throws(ObjectError) in
+                    if case .putPart(3) = call, failures.take() { throw ObjectError(.accessDenied, "for a test") }
+                }
+                try await depot.drain()
+                let status = try #require(try receipt.status())
+                #expect(status.state == .deadLetter && status.failure?.code == "object.accessDenied")
+                await expectCode(.miss) { _ = try depot.app.read("Photo:p1", fragment) }
+                try await upload.retry()
+                #expect(try receipt.status()?.state == .pending)
+                #expect(try depot.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
+                try await depot.drain()
+                try await MutationRunner(depot.app).drain()
+                #expect(try receipt.status()?.state == .applied)
+            }
+        }
+    }
+
+    @Test("A cancelled upload sets the mutation aside; what cannot be filled in is refused before it is queued")
+    func refused() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            try await withAlbum(ScriptedTransport { _ in answered }, folder, storage) { depot in
+                let (file, _) = try depot.file(bytes: 10)
+                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+                let receipt = try await depot.app.mutate(
+                    addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                for (variable, code) in [
+                    ("input.title.file", LarderError.Code.variables), ("", .variables), ("input.none", .variables),
+                ] {
+                    await expectCode(code) {
+                        _ = try await depot.app.mutate(
+                            addPhoto, queued: .init(files: [MutationFile(upload, in: variable)]))
+                    }
+                }
+                try await upload.cancel()
+                let status = try #require(try receipt.status())
+                #expect(status.state == .deadLetter && status.failure?.code == "transfer.cancelled")
+                await expectCode(.init(rawValue: "operations.wrongState")) {
+                    _ = try await depot.app.mutate(
+                        addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                }
+                #expect(try depot.app.mutations().count == 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Handles of transfers")
+struct TransferHandleTests {
+    @Test("Tasks are all there after a restart, and their handles need nothing to be attached")
+    func restart() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            var ids: [TransferID] = []
+            do {
+                let (store, app) = try Depot.open(folder)
+                let depot = Depot(folder: folder, store: store, app: app, storage: storage)
+                for number in 0..<3 {
+                    let (file, _) = try depot.file("\(number)", bytes: 3000 * number)
+                    ids.append(try await app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
+                }
+                try store.close()
+            }
+            let (store, app) = try Depot.open(folder)
+            let depot = Depot(folder: folder, store: store, app: app, storage: storage)
+            let all = try app.transfers.all()
+            #expect(all.map(\.id) == ids)
+            #expect(all[1] == app.transfers[ids[1]])
+            async let last = all[2].progress.reduce(into: [TransferProgress]()) { $0.append($1) }
+            try await depot.drain()
+            for transfer in all { try await transfer.finished() }
+            let progress = await last
+            #expect(progress.last == TransferProgress(state: .done, completed: 6000, total: 6000))
+            #expect(progress.last?.fraction == 1)
+            try store.close()
+        }
+    }
+
+    @Test("A paused one stops at once, keeps what has arrived, and goes on from there")
+    func paused() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 20_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let isHeld = Flag()
+            depot.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(10) = call, !isHeld.isSet else { return }
+                isHeld.set()
+                do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
+            }
+            let runner = depot.runner { $0.connectionsPerHost = 1 }
+            let task = Task { try await runner.run() }
+            await isHeld.wait()
+            try await upload.pause()
+            #expect(try upload.status().state == .paused)
+            try await eventually { depot.storage.state.withLock { $0.busy } == 0 }
+            #expect(try upload.status().arrived == 9 * 1024)
+            await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.pause() }
+            await expectCode(.unfinishedTransfer) { try await upload.finished(within: .milliseconds(10)) }
+            try await upload.resume()
+            try await upload.finished()
+            task.cancel()
+            try await task.value
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(depot.storage.calls.count { if case .putPart = $0 { true } else { false } } == 20)
+        }
+    }
+
+    @Test("A cancelled one leaves nothing at the storage or in the folder, and its end is told", arguments: [true, false])
+    func cancelled(isUpload: Bool) async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 20_000)
+            depot.storage.keep(bytes, at: Depot.location)
+            let transfers = depot.app.transfers
+            let transfer = isUpload
+                ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
+                : try await transfers.download(Depot.location, to: depot.folder.appending(path: "copy"))
+            let isHeld = Flag()
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(10), .get(9216..<10_240): break
+                default: return
+                }
+                isHeld.set()
+                do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
+            }
+            let runner = depot.runner()
+            let task = Task { try await runner.run() }
+            await isHeld.wait()
+            try await transfer.cancel()
+            await expectCode(.cancelledTransfer) { try await transfer.finished() }
+            try await eventually { try transfer.status().state == .cancelled }
+            #expect(depot.partials.isEmpty)
+            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            await expectCode(.init(rawValue: "operations.wrongState")) { try await transfer.cancel() }
+            task.cancel()
+            try await task.value
+        }
+    }
+
+    @Test("Starting and finishing say what went wrong by one and the same way")
+    func unknown() async throws {
+        try await withDepot { depot in
+            let none = depot.app.transfers[TransferID(UUID())]
+            await expectCode(.unknownTransfer) { _ = try none.status() }
+            await expectCode(.unknownTransfer) { try await none.finished() }
+            await expectCode(.unknownTransfer) { try await none.cancel() }
+            var count = 0
+            for await _ in none.progress { count += 1 }
+            #expect(count == 0)
+        }
+    }
+
+    @Test("Events tell of each change of each transfer, the last of them its end")
+    func events() async throws {
+        try await withDepot { depot in
+            var events = depot.app.transfers.events.makeAsyncIterator()
+            var ids: Set<TransferID> = []
+            for number in 0..<3 {
+                let (file, _) = try depot.file("\(number)", bytes: 3000)
+                ids.insert(try await depot.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
+            }
+            let first = try #require(await events.next())
+            #expect(first.state == .pending && ids.contains(first.id))
+            try await depot.drain()
+            var ended: Set<TransferID> = []
+            while ended != ids {
+                let event = try #require(await events.next())
+                if event.state == .done { ended.insert(event.id) }
+            }
+        }
+    }
+
+    @Test("One whose time is over before it is begun fails as expired")
+    func expired() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 10)
+            let upload = try await depot.app.transfers.upload(
+                file, to: Depot.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
+            try await depot.drain()
+            await expectCode(.expiredTransfer) { try await upload.finished() }
+            #expect(depot.storage.calls.isEmpty)
+            try await upload.retry()
+            try await depot.drain()
+            try await upload.finished()
+        }
+    }
+}
