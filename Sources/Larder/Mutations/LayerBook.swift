@@ -125,7 +125,8 @@ final class LayerBook: Sendable {
         let layer: OptimisticLayer
         if let content = expectation.content {
             guard content.isShown else { return nil }
-            layer = OptimisticLayer(key: key, touching: touched, content: operations.reading(content, of: expectation.id))
+            layer = OptimisticLayer(
+                key: key, touching: touched, content: operations.reading(content, of: expectation.id))
         } else if let contents {
             layer = OptimisticLayer(key: key, touching: touched, number: expectation.sequence, of: contents)
         } else {

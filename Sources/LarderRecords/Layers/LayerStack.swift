@@ -112,8 +112,8 @@ final class LayerStack: Sendable {
     /// What a read needs as far as is known before it.
     var firstDemand: UnmetDemand { UnmetDemand(isEverything: tellsDifferences.load(ordering: .acquiring)) }
 
-    /// The snapshot under the layers that are laid already, and those that are demanded. What they come to is worked out
-    /// here if nobody has done so yet.
+    /// The snapshot under the layers that are laid already, and those that are demanded. What they come to is worked
+    /// out here if nobody has done so yet.
     func layered(
         _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation,
         laying demand: UnmetDemand

@@ -11,8 +11,8 @@ struct OverlayBuilder {
     ///     are laid too.
     ///   - earlier: What some of them come to over the same snapshot, where that is known, and where the others can be
     ///     laid over those.
-    /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be worked out is left out, and is among
-    ///   the overlay's failures.
+    /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be
+    ///   worked out is left out, and is among the overlay's failures.
     /// - Complexity: O(n) in what the layers hold.
     func layered(
         _ base: consuming ReadTransaction, under set: LayerSet, _ index: LayerIndex, laying wanted: LaidLayers,
