@@ -23,7 +23,7 @@ struct UploadAttempt: Sendable {
             throw error
         }
         let limits = storage.limits
-        guard transfer.upload == nil, transfer.uploadAsked == nil,
+        guard transfer.upload == nil, transfer.uploadsBefore == nil,
             identity.size <= min(options.multipartThreshold, limits.largestPut)
         else {
             return try await sendInParts(source, size: identity.size, limits)
@@ -95,8 +95,10 @@ struct UploadAttempt: Sendable {
             }
             return (upload, try await reconcile(listed, source, plan))
         }
-        if let asked = transfer.uploadAsked { try await carrier.abortUnnoted(of: location, since: asked) }
-        try await carrier.table.note(attempt, [.partSize(plan.partSize), .uploadAsked(carrier.core.now())])
+        if let before = transfer.uploadsBefore { try await carrier.abortUnnoted(of: location, after: before) }
+        var notes = [TransferNote.partSize(plan.partSize)]
+        if let before = try await carrier.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
+        try await carrier.table.note(attempt, notes)
         options.afterStep(.uploadAsked)
         let upload = try await storage.beginUpload(
             to: location, try ObjectAttributes(of: transfer), deadline: carrier.deadline)
