@@ -42,7 +42,7 @@ struct RecordingTransport: ObjectTransport {
         of upload: MultipartUpload, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> [UploadedPart] {
         let parts = try await storage.parts(of: upload, deadline: deadline)
-        for part in parts { ledger.note("listed", upload.id, String(part.number)) }
+        for part in parts { ledger.note("listed", upload.id, String(part.number), part.etag) }
         return parts
     }
 

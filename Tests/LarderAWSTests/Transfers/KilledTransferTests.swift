@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Larder
 import LarderAWS
@@ -47,7 +48,7 @@ struct KilledTransferTests {
         await last.ended()
         try #require(last.terminationReason == .exit && last.terminationStatus == 0, note)
         try await load.expectWhole(note)
-        try expectNothingTwice(folder.appending(path: "ledger"), note)
+        try expectNothingTwice(folder.appending(path: "ledger"), of: load.inParts, note)
     }
 
     /// Lets the program run until it has killed itself after a step, or is killed.
@@ -69,12 +70,20 @@ struct KilledTransferTests {
         killer.cancel()
     }
 
-    /// No part is sent after the storage has listed it.
-    private static func expectNothingTwice(_ ledger: URL, _ note: Comment) throws {
+    /// No part is sent after the storage has listed it, as it should be: on a bad wire it may have got another.
+    private static func expectNothingTwice(_ ledger: URL, of bytes: [UInt8], _ note: Comment) throws {
         guard let text = try? String(contentsOf: ledger, encoding: .utf8) else { return }
+        let tags = stride(from: 0, to: bytes.count, by: 4 << 10).map { start in
+            let digest = Insecure.MD5.hash(data: bytes[start..<min(start + (4 << 10), bytes.count)])
+            return "\"" + digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
+        }
         var listed: Set<Substring> = []
         for line in text.split(separator: "\n") {
-            if let part = line.wholeMatch(of: /listed (.*)/)?.1 { listed.insert(part) }
+            if let (_, part, number, tag) = line.wholeMatch(of: /listed (\S+ (\d+)) (\S+)/)?.output,
+                let index = Int(number), tags.indices.contains(index - 1), tags[index - 1] == tag
+            {
+                listed.insert(part)
+            }
             if let part = line.wholeMatch(of: /send (.*)/)?.1 {
                 #expect(!listed.contains(part), "part \(part) was sent again; \(note)")
             }
@@ -154,6 +163,9 @@ private struct TransferLoad {
         _ = try await storage.get(0..<size, of: location, etag: object.etag, into: collected.sink(), idle: .ample)
         return collected.bytes
     }
+
+    /// What is uploaded in parts.
+    var inParts: [UInt8] { uploads.last?.bytes ?? [] }
 
     /// Each transfer is done and its bytes are there, or it has failed and says why, and is done when it is tried again.
     func expectWhole(_ note: Comment) async throws {

@@ -171,8 +171,11 @@ struct UploadAttempt: Sendable {
     /// CRC-32C of what the file has there; nil where the storage has something else, or does not say.
     private func checksum(of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>) throws -> UInt32? {
         let found = try source.digests(range)
-        if let known = part.crc32c { return known == found.crc32c ? known : nil }
-        return EntityTag(part.etag).md5 == found.md5 ? found.crc32c : nil
+        if let known = part.crc32c, known != found.crc32c { return nil }
+        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what is
+        // encrypted, costs that the part is sent again.
+        if let md5 = EntityTag(part.etag).md5 { return md5 == found.md5 ? found.crc32c : nil }
+        return part.crc32c
     }
 
     /// The object, if it is there and is what the parts that are noted make.
