@@ -12,6 +12,12 @@ enum Load: String {
     case aliases
     /// An operation of a megabyte.
     case document
+    /// A sparse file of 6 GiB that is uploaded.
+    case upload
+    /// An object of 6 GiB that is downloaded.
+    case download
+
+    private static let largeSize: Int64 = 6 << 30
 
     func run(_ folder: URL) async throws {
         let schema = try Schema(
@@ -59,10 +65,43 @@ enum Load: String {
             } catch {
                 say("refused \(error.code.rawValue)")
             }
+        case .upload: try await upload(app, folder)
+        case .download: try await download(app, folder)
         }
         say("peak \((peak - before) >> 20)")
         say(try app.records.check().isSound ? "sound" : "unsound")
         try store.close()
+    }
+
+    private func upload(_ app: Partition, _ folder: URL) async throws {
+        let file = folder.appending(path: "large")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: UInt64(Self.largeSize))
+        for number in 0..<Self.largeSize / HollowStorage.mebibyte {
+            try handle.seek(toOffset: UInt64(number * HollowStorage.mebibyte + 1000))
+            try handle.write(contentsOf: withUnsafeBytes(of: number.littleEndian) { Data($0) })
+        }
+        try handle.close()
+        let storage = HollowStorage(size: Self.largeSize)
+        let upload = try await app.transfers.upload(file, to: .init(bucket: "media", key: "large"))
+        try await TransferRunner(app, storage: storage).drain()
+        say("moved \(try await upload.finished().arrived)")
+        say("same \(storage.checksum == HollowStorage.checksum(size: Self.largeSize))")
+    }
+
+    private func download(_ app: Partition, _ folder: URL) async throws {
+        let file = folder.appending(path: "large")
+        let download = try await app.transfers.download(.init(bucket: "media", key: "large"), to: file)
+        try await TransferRunner(app, storage: HollowStorage(size: Self.largeSize)).drain()
+        say("moved \(try await download.finished().arrived)")
+        let handle = try FileHandle(forReadingFrom: file)
+        var crc = CRC32C()
+        while let bytes = try handle.read(upToCount: 1 << 20), !bytes.isEmpty {
+            bytes.withUnsafeBytes { crc.update($0) }
+        }
+        try handle.close()
+        say("same \(crc.value == HollowStorage.checksum(size: Self.largeSize))")
     }
 
     /// The pages that the store has, used or free.

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 
 /// Goes to and fro between two environments, queues in each and signs in there, and says what is done, until it is
 /// killed.
@@ -12,9 +13,20 @@ enum Switching {
         return BackendEnvironment(name: name, api: .init(url: url))
     }
 
-    static func run(in folder: URL, seed: UInt64) async throws {
+    /// - Parameter step: After which it kills itself, when it was made so many times.
+    static func run(in folder: URL, seed: UInt64, until step: SwitchStep?, times: Int) async throws {
         var random = SeededNumbers(seed: seed)
-        let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema))
+        let left = Mutex(times)
+        var options = Store.Options()
+        options.afterSwitchStep = { made in
+            guard made == step else { return }
+            let mustDie = left.withLock { left in
+                left -= 1
+                return left == 0
+            }
+            if mustDie { kill(getpid(), SIGKILL) }
+        }
+        let store = try Store.open(at: folder, schema: try Schema(parsing: Mutations.schema), options: options)
         var number = 0
         while true {
             let name = environments[Int(random.next() % 2)]

@@ -18,8 +18,9 @@ import LarderTestSupport
 //     larder-crash STORE stranger WORK  does something as a user to whom nothing here belongs: see Stranger
 //     larder-crash STORE mutate LEDGER plain|telling SEED COUNT [STEP N]
 //                                       queues mutations and sends them, until it is killed: see Mutations
-//     larder-crash STORE switch SEED    switches between environments, queues and signs in there, until it is killed:
-//                                       see Switching
+//     larder-crash STORE switch SEED [STEP N]
+//                                       switches between environments, queues and signs in there, until it is killed, or
+//                                       kills itself after a step: see Switching
 //     larder-crash STORE power MARKS SEED N
 //                                       works through N lives that each end well, while it is recorded: see
 //                                       PowerLossLoad
@@ -90,7 +91,9 @@ case "mutate":
         server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
         accepting: count, killedAfter: step.map { ($0, Int(arguments[8]) ?? 1) }, seed: seed)
 case "switch":
-    try await Switching.run(in: folder, seed: UInt64(argument) ?? 1)
+    try await Switching.run(
+        in: folder, seed: UInt64(argument) ?? 1, until: arguments.count > 5 ? SwitchStep(rawValue: arguments[4]) : nil,
+        times: arguments.count > 5 ? Int(arguments[5]) ?? 1 : 0)
 case "power":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let marks = try Marks(URL(filePath: argument))

@@ -45,4 +45,30 @@ struct LoadTests {
         #expect(said.first == "elements 1")
         #expect(megabytes < 300)
     }
+
+    @Test("Files over 2 GiB overflow nothing: a sparse one of 6 GiB is uploaded, in memory that does not depend on it")
+    func upload() async throws {
+        let (said, megabytes) = try await load("upload")
+        #expect(said.prefix(2) == ["moved \(6 << 30)", "same true"])
+        #expect(megabytes < 64)
+    }
+
+    @Test(
+        "An object of 6 GiB is downloaded, in memory that does not depend on it",
+        .enabled(if: canMount && Self.freeMemory > 12 << 30, "needs root, and 12 GiB of memory for a volume to keep it"))
+    func download() async throws {
+        try await withSmallVolume(7 << 30) { volume in
+            let said = try await ChildProgram.run(volume.appending(path: "store"), "load", "download")
+            #expect(said.prefix(2) == ["moved \(6 << 30)", "same true"])
+            let peak = said.first { $0.hasPrefix("peak ") }.flatMap { Int($0.dropFirst("peak ".count)) }
+            #expect(try #require(peak) < 64)
+        }
+    }
+
+    /// In bytes; 0 where that cannot be told.
+    private static let freeMemory: Int = {
+        let lines = (try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8))?.split(separator: "\n") ?? []
+        let line = lines.first { $0.hasPrefix("MemAvailable:") }
+        return line?.split(separator: " ").compactMap { Int($0) }.first.map { $0 << 10 } ?? 0
+    }()
 }

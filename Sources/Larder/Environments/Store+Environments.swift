@@ -106,10 +106,13 @@ extension Store {
         _ destination: Destination, _ work: PendingWork, _ transport: (any GraphQLTransport)?
     ) async throws(LarderError) -> EnvironmentSwitch {
         let report: SwitchReport
+        let afterStep = options.afterSwitchStep
+        afterStep(.asked)
         do {
             report = try await intent.database().environments.enter(
-                destination, leaving: .init(work), now: options.now())
+                destination, leaving: .init(work), now: options.now(), beforeCommit: { afterStep(.written) })
         } catch { throw LarderError(translating: error) }
+        afterStep(.committed)
         return try entered(report, transport)
     }
 
@@ -118,7 +121,10 @@ extension Store {
         _ stored: StoredPartition, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         try partitions.lookForCurrent()
-        return try partition(unlessLeft: stored.name, transport)
+        options.afterSwitchStep(.parked)
+        let partition = try partition(unlessLeft: stored.name, transport)
+        options.afterSwitchStep(.opened)
+        return partition
     }
 
     /// Opens a partition that was the current one, and parks it if another has become that meanwhile: what is not open

@@ -41,6 +41,9 @@ public final class Store: Sendable {
         /// The time of day, for what is kept of mutations; tests hold it.
         public var now: @Sendable () -> Date = { Date() }
 
+        /// Called after each step of a switch; for programs that are killed there.
+        package var afterSwitchStep: @Sendable (SwitchStep) -> Void = { _ in }
+
         /// 64 GiB of address space, writable, and five seconds for every wait.
         public init() {}
     }

@@ -66,9 +66,14 @@ package struct EnvironmentTable: Sendable {
     ///   `.environmentChanged`, `.occupied`.
     @discardableResult
     package func enter(
-        _ destination: Destination, leaving work: PendingWork?, now: Date
+        _ destination: Destination, leaving work: PendingWork?, now: Date,
+        beforeCommit: @escaping @Sendable () -> Void = {}
     ) async throws(OperationsError) -> SwitchReport {
-        try await write { try $0.enter(destination, leaving: work, now: now) }
+        try await write { transaction in
+            let report = try transaction.enter(destination, leaving: work, now: now)
+            beforeCommit()
+            return report
+        }
     }
 
     /// As `enter`, on the caller's thread: waits for the writes of this process that were asked for before, and for

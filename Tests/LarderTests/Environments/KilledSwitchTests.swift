@@ -20,9 +20,7 @@ struct KilledSwitchTests {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             var random = SeededNumbers(seed: .random(in: 1 ... .max))
-            var queued: Set<String> = []
-            var signed: [String: Int] = [:]
-            var switches = 0
+            var life = Life()
             for round in 1...Self.rounds {
                 // The number that it signs in with grows from life to life.
                 let seed = (random.next() >> 20) * 1_000 + UInt64(round)
@@ -37,23 +35,54 @@ struct KilledSwitchTests {
                 kill(child.processIdentifier, SIGKILL)
                 await child.ended()
                 #expect(child.terminationReason == .uncaughtSignal, "it ended by itself, round \(round), seed \(seed)")
-                var last: String?
-                for line in try ChildProgram.lines(of: output) {
-                    let words = line.split(separator: " ").map(String.init)
-                    switch words.first {
-                    case "at":
-                        last = words[1]
-                        switches += 1
-                    case "queued": queued.insert(words[1])
-                    case "signed": signed[words[1]] = Int(words[2])
-                    default: Issue.record("it said \(line)")
-                    }
-                }
-                try await check(place, queued, signed, wasSwitched: last != nil, "round \(round), seed \(seed)")
+                try await look(output, place, &life, "round \(round), seed \(seed)")
             }
-            #expect(switches >= Self.rounds / 2 && !queued.isEmpty)
-            #expect(!signed.isEmpty)
+            #expect(life.switches >= Self.rounds / 2 && !life.queued.isEmpty)
+            #expect(!life.signed.isEmpty)
         }
+    }
+
+    @Test(
+        "After kill -9 at any step of a switch one partition is the current one, whole, and nothing is lost or doubled",
+        arguments: SwitchStep.allCases)
+    func killed(step: SwitchStep) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            var life = Life()
+            for times in 1...6 {
+                let seed = UInt64.random(in: 1...1 << 30) * 1_000 + UInt64(times)
+                let output = folder.appending(path: "said")
+                let child = try ChildProgram.start(
+                    place, "switch", "\(seed)", step.rawValue, "\(times)", output: output)
+                await child.ended()
+                #expect(child.terminationReason == .uncaughtSignal, "it ended by itself, seed \(seed)")
+                try await look(output, place, &life, "\(step) for the time \(times), seed \(seed)")
+            }
+            #expect(life.switches > 0)
+        }
+    }
+
+    /// What the processes have said that they did.
+    private struct Life {
+        var queued: Set<String> = []
+        var signed: [String: Int] = [:]
+        var switches = 0
+    }
+
+    private func look(_ output: URL, _ place: URL, _ life: inout Life, _ comment: Comment) async throws {
+        var wasSwitched = false
+        for line in try ChildProgram.lines(of: output) {
+            let words = line.split(separator: " ").map(String.init)
+            switch words.first {
+            case "at":
+                wasSwitched = true
+                life.switches += 1
+            case "queued": life.queued.insert(words[1])
+            case "signed": life.signed[words[1]] = Int(words[2])
+            default: Issue.record("it said \(line)")
+            }
+        }
+        try await check(place, life.queued, life.signed, wasSwitched: wasSwitched, comment)
     }
 
     private func check(

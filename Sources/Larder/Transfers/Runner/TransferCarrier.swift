@@ -167,12 +167,28 @@ struct TransferCarrier: Sendable {
         }
     }
 
-    /// Aborts the uploads of transfers that have failed while the storage could not be reached.
-    func clearFailed() async {
+    /// Aborts the uploads of transfers that have failed while the storage could not be reached, and removes the partial
+    /// files of transfers that are not there any more, as of an environment that was forgotten.
+    func clearLeftovers() async {
+        clearFolder()
         guard let failed = try? table.list(in: core.name, states: [.failed]) else { return }
         for transfer in failed where transfer.upload != nil || transfer.uploadsBefore != nil {
             guard !Task.isCancelled, await isCleared(transfer) else { continue }
             try? await table.forgetUpload(of: transfer.id)
+        }
+    }
+
+    private func clearFolder() {
+        let folder = PartialFile.folder(of: core.folder)
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return }
+        let files = names.filter { $0.hasSuffix(PartialFile.suffix) }
+        // Looked at after the files: a file is made after its row, of whatever partition.
+        guard !files.isEmpty, let transfers = try? table.list(states: [.pending, .running, .paused, .cancelling]) else {
+            return
+        }
+        let known = Set(transfers.map { PartialFile.path(of: $0.id, in: core.folder) })
+        for name in files where !known.contains(folder.appending(path: name).path) {
+            try? FileManager.default.removeItem(at: folder.appending(path: name))
         }
     }
 

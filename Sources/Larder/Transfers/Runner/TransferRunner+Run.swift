@@ -59,7 +59,7 @@ extension TransferRunner: Service {
         try await table.recover(in: core.name)
         let carrier = TransferCarrier(runner: self, table: table, owner: lock.owner)
         await withDiscardingTaskGroup { group in
-            group.addTask { await carrier.clearFailed() }
+            group.addTask { await carrier.clearLeftovers() }
             while let ids = await next(table, untilEmpty) {
                 for id in ids { group.addTask { await self.carry(id, carrier) } }
             }

@@ -1,0 +1,13 @@
+/// What has just been done of a switch; a program may be killed there.
+package enum SwitchStep: String, Sendable, CaseIterable {
+    /// Nothing yet.
+    case asked
+    /// All of it is written, and not committed.
+    case written
+    /// The other partition is the current one.
+    case committed
+    /// This process's handles of the one that was left are parked.
+    case parked
+    /// The other one is open.
+    case opened
+}
