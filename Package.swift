@@ -138,8 +138,8 @@ let package = Package(
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB",
-                "LarderGraphQL",
+                "LarderCommandLine", "Larder", "LarderAWS", "LarderHTTP", "LarderOperations", "LarderRecords",
+                "LarderLMDB", "LarderGraphQL",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder",
@@ -279,7 +279,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderCommandTests",
-            dependencies: ["Larder", "LarderCommand", "RecipeServer", "LarderTestSupport"],
+            dependencies: [
+                "Larder", "LarderAWS", "LarderCommand", "LarderOperations", "RecipeServer", "LarderTestSupport",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
