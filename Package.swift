@@ -172,7 +172,12 @@ let package = Package(
         .executableTarget(
             name: "larder-demo",
             dependencies: [
-                "Larder", "LarderHTTP", "RecipeServer",
+                "Larder", "LarderAWS", "LarderHTTP", "RecipeServer",
+                // The small object storage that it serves itself.
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 // To tamper with larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

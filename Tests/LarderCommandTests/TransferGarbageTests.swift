@@ -25,7 +25,7 @@ struct TransferGarbageTests {
             let told = try await dock.larder("transfers", "gc")
             #expect(told.status == 0, "\(told.errors)")
             for (file, state) in zip(removed, ["failed", "cancelling", "unknown"]) {
-                #expect(told.output.contains(/would remove [^\n]*\.part [1-9][0-9]* /))
+                #expect(told.output.contains("would remove \(file) "))
                 #expect(told.output.split(separator: "\n").contains { $0.contains(file) && $0.hasSuffix(" \(state)") })
             }
             for file in kept { #expect(!told.output.contains(file)) }

@@ -1,4 +1,5 @@
 import Foundation
+import LarderOperations
 import Testing
 
 @Suite("transfers watch")
@@ -87,67 +88,5 @@ struct TransferWatchTests {
             let last = try #require(shown.range(of: "\u{1B}[1A\r\u{1B}[J", options: .backwards))
             #expect(!shown[last.upperBound...].contains("["  + "#"))
         }
-    }
-}
-
-/// A terminal of the test's own, on which the command runs.
-private final class Terminal {
-    struct Unavailable: Error {}
-
-    private let process = Process()
-    private let (master, slave): (Int32, Int32)
-    private(set) var shown = ""
-
-    init(_ arguments: [String]) throws {
-        let master = posix_openpt(O_RDWR | O_NOCTTY)
-        guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else {
-            throw Unavailable()
-        }
-        let slave = open(name, O_RDWR | O_NOCTTY)
-        guard slave >= 0, fcntl(master, F_SETFL, O_NONBLOCK) == 0 else { throw Unavailable() }
-        (self.master, self.slave) = (master, slave)
-        process.executableURL = LarderProcess.executable()
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-    }
-
-    deinit {
-        if process.isRunning { process.terminate() }
-        close(master)
-        close(slave)
-    }
-
-    private func take() {
-        var buffer = [UInt8](repeating: 0, count: 4_096)
-        while case let count = read(master, &buffer, buffer.count), count > 0 {
-            shown += String(decoding: buffer[..<count], as: UTF8.self)
-        }
-    }
-
-    /// Waits until something was shown. Gives up when the command has ended, or after a minute.
-    func wait(for text: String) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while true {
-            take()
-            if shown.contains(text) { return }
-            try #require(process.isRunning && .now < deadline, "\(text) in \(shown)")
-            try await Task.sleep(for: .milliseconds(10))
-        }
-    }
-
-    /// Waits for its end.
-    ///
-    /// - Returns: Its exit status.
-    func finish() async -> Int32 {
-        while process.isRunning {
-            take()
-            try? await Task.sleep(for: .milliseconds(10))
-        }
-        take()
-        return process.terminationStatus
     }
 }

@@ -43,8 +43,11 @@ struct TransferBars {
         var figures = ByteText(transfer.arrived).text
         if let size = transfer.size { figures += " of " + ByteText(size).text }
         if let speed {
-            figures += ", \(ByteText(Int64(speed)).text)/s"
-            if let size = transfer.size { figures += ", \(Int(Double(size - transfer.arrived) / max(1, speed))) s left" }
+            figures += ", \(ByteText(Int64(exactly: speed.rounded()) ?? .max).text)/s"
+            if let size = transfer.size {
+                let seconds = Int(exactly: (Double(size - transfer.arrived) / max(1, speed)).rounded(.up)) ?? .max
+                figures += ", \(seconds) s left"
+            }
         }
         guard let size = transfer.size, size > 0 else { return "\(name)  \(figures)" }
         let fraction = min(1, max(0, Double(transfer.arrived) / Double(size)))
