@@ -83,7 +83,7 @@ struct Dock {
 
     func fail(_ attempt: TransferAttempt) async throws {
         try await withTable { table in
-            try await table.fail(
+            _ = try await table.fail(
                 attempt, TransferFailure(code: "object.accessDenied", message: "not\nallowed", time: Date()), now: Date())
         }
     }
