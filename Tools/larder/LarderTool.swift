@@ -18,10 +18,10 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list, mutations \
-            show, transfers list, transfers show and transfers watch only read: they make no file and change none but \
-            the locks. ingest, fetch, rm, compact and clear write, and say what they wrote; those that remove much, and \
-            those that change what is queued, want --write.
+            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
+            transfers list, show and watch only read: they make no file and change none but the locks. ingest, fetch, \
+            rm, compact and clear write, and say what they wrote; those that remove much, and those that change what \
+            is queued, want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
             object (watch, transfers watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.

@@ -5,8 +5,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// A small object storage of the demonstration's own, in this process, on the loopback interface. It speaks as S3 does as
-/// far as transfers need, and looks at no signatures.
+/// A small object storage of the demonstration's own, in this process, on the loopback interface. It speaks as S3 does,
+/// as far as transfers need, and looks at no signatures.
 struct ObjectStorage: Sendable {
     static let region = "eu-west-1"
     static let bucket = "media"

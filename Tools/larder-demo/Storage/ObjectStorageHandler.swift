@@ -24,7 +24,9 @@ final class ObjectStorageHandler: ChannelInboundHandler {
             self.head = head
             body.clear()
         case .body(var chunk):
-            guard body.readableBytes + chunk.readableBytes <= Self.largestBody else { return context.close(promise: nil) }
+            guard body.readableBytes + chunk.readableBytes <= Self.largestBody else {
+                return context.close(promise: nil)
+            }
             body.writeBuffer(&chunk)
         case .end:
             guard let head else { return }
@@ -47,7 +49,9 @@ final class ObjectStorageHandler: ChannelInboundHandler {
         var body = ByteBuffer()
 
         static func xml(_ name: String, _ content: String) -> Answer {
-            Answer(headers: ["Content-Type": "application/xml"], body: ByteBuffer(string: "<\(name)>\(content)</\(name)>"))
+            Answer(
+                headers: ["Content-Type": "application/xml"],
+                body: ByteBuffer(string: "<\(name)>\(content)</\(name)>"))
         }
 
         static func error(_ status: HTTPResponseStatus, _ code: String, _ message: String) -> Answer {
@@ -76,7 +80,8 @@ final class ObjectStorageHandler: ChannelInboundHandler {
         case (.GET, let upload?):
             guard let parts = shelf.list(upload) else { return .noUpload }
             let list = parts.map { part in
-                "<Part><PartNumber>\(part.number)</PartNumber><ETag>\"\(part.tag)\"</ETag><Size>\(part.size)</Size></Part>"
+                "<Part><PartNumber>\(part.number)</PartNumber><ETag>\"\(part.tag)\"</ETag>"
+                    + "<Size>\(part.size)</Size></Part>"
             }
             return .xml("ListPartsResult", list.joined() + "<IsTruncated>false</IsTruncated>")
         case (.POST, let upload?):

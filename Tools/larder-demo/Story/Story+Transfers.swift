@@ -6,7 +6,9 @@ extension Story {
     /// Bytes of the file: of parts of 8 MiB, 24, of which the last is smaller.
     private static let size = 200_000_000
     private static let parts = 24
-    private static let kills = [7, 15]
+    /// After so many parts that have arrived a sender is killed, after so many ranges that were asked for a receiver: of
+    /// these some are under way, and are asked for again.
+    private static let (kills, receiverKills) = ([7, 15], [10, 22])
     /// Exchanges that a killed process may have had under way.
     private static let side = TransferRunner.Options().connectionsPerHost
     private static let location = ObjectLocation(bucket: ObjectStorage.bucket, key: "videos/supper.mov")
@@ -71,8 +73,8 @@ extension Story {
 
         printout.say(
             "a small storage in this process, which speaks as S3 does and looks at no signatures; a child process "
-                + "sends to it, and gets SIGKILL after \(Self.kills[0]) parts of \(Self.parts); so does the next, after "
-                + "\(Self.kills[1])")
+                + "sends to it, and gets SIGKILL after \(Self.kills[0]) parts of \(Self.parts); so does the next, "
+                + "after \(Self.kills[1])")
         printout.fact("queued, and durable, after", queueing.duration)
         printout.fact("opening after the second death, and listing it", opening.duration)
         printout.fact("going on; the first part has arrived after", first)
@@ -86,7 +88,7 @@ extension Story {
         let transfer = try await app.transfers.download(Self.location, to: file)
         try store.close()
         let before = storage.shelf.counts.ranges
-        for count in Self.kills {
+        for count in Self.receiverKills {
             _ = try await KilledChild.runAndKill(.carrier, store: folder, server: storage.url, claims: claims) { _ in
                 storage.shelf.counts.ranges - before >= count
             }
@@ -109,6 +111,9 @@ extension Story {
         let partial = try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "transfers").path)
         try claims.expect("no partial file is left", partial, is: [])
 
+        printout.say(
+            "two child processes receive it, and get SIGKILL after \(Self.receiverKills[0]) and "
+                + "\(Self.receiverKills[1]) ranges were asked for; this one goes on")
         printout.fact("had arrived when the second process was killed", Figures.text(bytes: Int(known.arrived)))
         printout.fact("ranges asked for after that, of \(Self.parts)", missing)
         printout.fact("the file, in its place in one step, compared byte by byte", "the same")
@@ -121,7 +126,7 @@ extension Story {
 
     /// Blocks that are all different, of bytes that are.
     private static func makeFile(_ url: URL) throws {
-        FileManager.default.createFile(atPath: url.path, contents: nil)
+        try Data().write(to: url)
         let file = try FileHandle(forWritingTo: url)
         defer { try? file.close() }
         var numbers = SystemRandomNumberGenerator()

@@ -66,7 +66,9 @@ extension TransferRemains {
             defer { lock.release() }
             for transfer in transfers {
                 // It may have been retried since.
-                guard let found = try table.find(transfer.id), [.failed, .cancelling].contains(found.state) else { continue }
+                guard let found = try table.find(transfer.id), [.failed, .cancelling].contains(found.state) else {
+                    continue
+                }
                 let mine = files.filter { $0.transfer == found.id }
                 let isUploadGone = await abort(found, storage, timeout, &cleared)
                 let areFilesGone = mine.allSatisfy { Self.remove($0, &cleared) }

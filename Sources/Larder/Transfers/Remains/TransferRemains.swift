@@ -66,7 +66,8 @@ package struct TransferRemains: Sendable {
         let transfers = PartialFile.folder(of: folder)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: transfers.path)) ?? []
         return names.sorted().compactMap { name in
-            guard name.hasSuffix(PartialFile.suffix), let id = UUID(uuidString: String(name.dropLast(PartialFile.suffix.count)))
+            guard name.hasSuffix(PartialFile.suffix),
+                let id = UUID(uuidString: String(name.dropLast(PartialFile.suffix.count)))
             else { return nil }
             let url = transfers.appending(path: name)
             var status = stat()

@@ -14,8 +14,8 @@ extension Transfers {
                 Partial files in the store's folder that belong to no transfer that may go on, and uploads in parts \
                 that the storage has begun for transfers that have failed or are being cancelled. A failed one begins \
                 anew when it is retried. Uploads are aborted where the storage's region is named, with the keys of the \
-                environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. An upload that no \
-                transfer of this store has noted is never touched.
+                environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. An upload that \
+                no transfer of this store has noted is never touched.
                 """)
         static let name = "transfers gc"
 

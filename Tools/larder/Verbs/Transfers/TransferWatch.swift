@@ -10,7 +10,8 @@ extension Transfers {
             discussion: """
                 Of one transfer, or of all that have not ended. The lines are those of transfers list; the first tell \
                 how things are. It ends when all have ended, when it is interrupted, or when it has printed --count \
-                lines. On a terminal there is a bar of progress for each that is under way, in whatever process: bytes \
+                lines. States that follow each other within a tenth of a second may be left out, the last never is. On \
+                a terminal there is a bar of progress for each that is under way, in whatever process: bytes \
                 of whole parts.
                 """)
         static let name = "transfers watch"
