@@ -34,7 +34,9 @@ struct Dock {
 
     /// As a program that uses the store.
     func withPartition<Result>(_ body: (Partition) async throws -> Result) async throws -> Result {
-        let store = try Store.open(at: URL(filePath: store), schemaText: [Self.schema])
+        var options = Store.Options()
+        options.silence()
+        let store = try Store.open(at: URL(filePath: store), schemaText: [Self.schema], options: options)
         do {
             let result = try await body(try store.partition())
             try store.close()
