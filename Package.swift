@@ -254,10 +254,16 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "larder-transfer-crash",
+            dependencies: ["Larder", "LarderAWS", "LarderTestSupport"],
+            path: "Tests/TransferCrash",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LarderAWSTests",
             dependencies: [
-                "Larder", "LarderAWS", "LarderTestSupport",
+                "Larder", "LarderAWS", "LarderTestSupport", "larder-transfer-crash",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -39,8 +39,8 @@ CREATE TABLE transfer (
     part_size INTEGER CHECK (part_size > 0),
     -- the storage's name for an upload in parts
     upload TEXT,
-    -- when the storage was first asked to begin an upload whose name did not arrive
-    upload_asked INTEGER,
+    -- JSON: the uploads of this key that the storage had before it was asked to begin one whose name did not arrive
+    uploads_before BLOB,
     -- of the object: which bytes a download is of, or what an upload has made
     etag TEXT,
     version TEXT,

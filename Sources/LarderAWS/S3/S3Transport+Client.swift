@@ -2,11 +2,15 @@ public import AsyncHTTPClient
 import Larder
 
 extension S3Transport {
-    /// The client configuration this transport is made for: no redirects, nothing decompressed, and a storage that cannot
-    /// be reached is an error at once rather than after the connect timeout.
+    /// The client configuration this transport is made for: no redirects, nothing decompressed, and a storage that
+    /// cannot be reached is an error at once rather than after the connect timeout.
     public static var clientConfiguration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled)
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Whoever calls counts connections. One that waited here for its turn would count as idle.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
+        // Parts that are sent side by side get connections of their own.
+        configuration.httpVersion = .http1Only
         return configuration
     }
 

@@ -15,8 +15,8 @@ extension S3Transport {
 
     /// A URL by which anybody who has it may do one thing with one object for a while, without credentials.
     ///
-    /// It ends with the credentials that signed it, if that is sooner. It is of the region that the bucket is known to be
-    /// in; the storage is not asked.
+    /// It ends with the credentials that signed it, if that is sooner. It is of the region that the bucket is known to
+    /// be in; the storage is not asked.
     ///
     /// - Parameter time: From a second to seven days.
     /// - Throws: `.unusableRequest` for another time; otherwise as the credentials and the location do.

@@ -13,10 +13,10 @@ import Synchronization
 ///   upload of hours does not fail because a signature has ended.
 /// - **The bucket's region is found out**: where the storage says that a bucket is elsewhere, the request is sent there
 ///   once, and those that follow at once.
-/// - **A wrong clock is corrected**: where the storage refuses a request for its time, the storage's own is used, and the
-///   request sent once more.
-/// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by an
-///   ETag that is an MD5. Where it is neither, the storage encrypts by keys of its own, and TCP's word is taken.
+/// - **A wrong clock is corrected**: where the storage refuses a request for its time, the storage's own is used, and
+///   the request sent once more.
+/// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by
+///   an ETag that is an MD5. Where it is neither, as of what is encrypted by keys of its own, its word is taken.
 /// - **Nothing else is repeated.** Whoever calls decides that.
 public final class S3Transport: ObjectTransport {
     /// The keys that requests are signed with, by a deadline.
@@ -49,9 +49,9 @@ public final class S3Transport: ObjectTransport {
     ///   - region: Such as `eu-west-1`.
     ///   - credentials: Asked for each request. What it throws ends the request: an `ObjectError` as it is, anything
     ///     else as the cause of a `.notPrepared`.
-    ///   - client: Carries the exchanges. It stays the caller's, who shuts it down after the last use of this transport.
-    ///     Make it with `clientConfiguration`: of another configuration, note that by default redirects are followed and
-    ///     a storage that refuses connections is tried until the connect timeout.
+    ///   - client: Carries the exchanges. It stays the caller's, who shuts it down after the last use of this
+    ///     transport. Make it with `clientConfiguration`: of another one, note that by default redirects are followed
+    ///     and a storage that refuses connections is tried until the connect timeout.
     public init(
         region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
     ) {

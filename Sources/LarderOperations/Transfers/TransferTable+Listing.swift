@@ -63,7 +63,7 @@ extension TransferTransaction {
     static let selection = """
         SELECT t.sequence, t.id, p.name, t.kind, t.state, t.priority, t.bucket, t.key, t.region, t.path, t.replaces,
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
-            t.inode, t.modified, t.part_size, t.upload, t.upload_asked, t.etag, t.version, t.crc32c, t.ended,
+            t.inode, t.modified, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c, t.ended,
             t.failure_code, t.failure_message, t.failure_time,
             (SELECT ifnull(sum(x.size), 0) FROM transfer_part x WHERE x.sequence = t.sequence)
         FROM transfer t JOIN partition p ON p.id = t.partition
@@ -157,13 +157,21 @@ extension StoredTransfer {
             owner: try row.optional(14, row.text), created: try row.date(15), expires: try row.optional(16, row.date),
             notBefore: try row.optional(17, row.date), size: size, file: file,
             partSize: try row.optional(22, row.integer), upload: try row.optional(23, row.text),
-            uploadAsked: try row.optional(24, row.date), etag: try row.optional(25, row.text),
+            uploadsBefore: try row.optional(24, row.names), etag: try row.optional(25, row.text),
             version: try row.optional(26, row.text), crc32c: try row.optional(27, row.checksum),
             ended: try row.optional(28, row.date), failure: failure, arrived: try row.integer(32))
     }
 }
 
 extension Columns {
+    /// A JSON array of texts.
+    func names(_ index: Int32) throws(OperationsError) -> [String] {
+        let json = Data(try bytes(index))
+        do { return try JSONDecoder().decode([String].self, from: json) } catch {
+            throw .damaged("column \(index) of a row is no list of names")
+        }
+    }
+
     func checksum(_ index: Int32) throws(OperationsError) -> UInt32 {
         guard let value = UInt32(exactly: try integer(index)) else {
             throw .damaged("column \(index) of a row is no checksum")

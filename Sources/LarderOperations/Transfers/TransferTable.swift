@@ -185,8 +185,8 @@ package enum TransferNote: Sendable, Hashable {
     case partSize(Int64)
     /// The partial file of a download.
     case file(FileIdentity)
-    /// The storage is about to be asked to begin an upload in parts.
-    case uploadAsked(Date)
+    /// The storage is about to be asked to begin an upload in parts, and has these of the key already.
+    case uploadAsked(before: [String])
     /// The storage has begun an upload in parts.
     case upload(String)
     /// Parts have arrived.

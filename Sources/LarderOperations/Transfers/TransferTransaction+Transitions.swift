@@ -28,13 +28,13 @@ extension TransferTransaction {
         case .file(let file):
             try db.run(
                 "UPDATE transfer SET device = ?, inode = ? WHERE sequence = ?", [file.device, file.inode, sequence])
-        case .uploadAsked(let time):
+        case .uploadAsked(let before):
             try db.run(
-                "UPDATE transfer SET upload_asked = ifnull(upload_asked, ?) WHERE sequence = ?",
-                [time.milliseconds, sequence])
+                "UPDATE transfer SET uploads_before = ? WHERE sequence = ?",
+                [Array(try JSONEncoder().encode(before)), sequence])
         case .upload(let upload):
             try db.run(
-                "UPDATE transfer SET upload = ?, upload_asked = NULL WHERE sequence = ?", [upload, sequence])
+                "UPDATE transfer SET upload = ?, uploads_before = NULL WHERE sequence = ?", [upload, sequence])
         case .parts(let parts):
             for part in parts {
                 try db.run(
@@ -54,7 +54,7 @@ extension TransferTransaction {
         try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
         try db.run(
             """
-            UPDATE transfer SET part_size = NULL, upload = NULL, upload_asked = NULL, etag = NULL, version = NULL, crc32c = NULL,
+            UPDATE transfer SET part_size = NULL, upload = NULL, uploads_before = NULL, etag = NULL, version = NULL, crc32c = NULL,
                 size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
                 inode = iif(kind = 0, inode, NULL)
             WHERE sequence = ?
@@ -79,7 +79,7 @@ extension TransferTransaction {
     func end(_ sequence: Int64, _ state: TransferState, now: Date) throws {
         try set(state, of: sequence)
         try db.run(
-            "UPDATE transfer SET ended = ?, upload = NULL, upload_asked = NULL WHERE sequence = ?",
+            "UPDATE transfer SET ended = ?, upload = NULL, uploads_before = NULL WHERE sequence = ?",
             [now.milliseconds, sequence])
         try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
     }
@@ -129,7 +129,7 @@ extension TransferTransaction {
         let hasTraces = try db.exists(
             """
             SELECT 1 FROM transfer WHERE sequence = ?
-                AND (upload IS NOT NULL OR upload_asked IS NOT NULL OR kind = 1 AND attempts > 0)
+                AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND attempts > 0)
             """, [sequence])
         if hasTraces { try set(.cancelling, of: sequence) } else { try end(sequence, .cancelled, now: now) }
         return try setWaitingAside(sequence, "the transfer it waits for was cancelled", "transfer.cancelled", now)

@@ -22,7 +22,8 @@ final class ScriptedStorage: Sendable {
         self.seen = seen
     }
 
-    /// Runs `body` with a storage that follows `script`, which is asked when a request's head has come, and a transport.
+    /// Runs `body` with a storage that follows `script`, which is asked when a request's head has come, and a
+    /// transport to it.
     static func run<Result>(
         _ script: @escaping Script, configure: (inout S3Transport.Options) -> Void = { _ in },
         credentials: @escaping S3Transport.CredentialSource = { _ in .test },

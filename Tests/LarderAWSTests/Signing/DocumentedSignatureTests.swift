@@ -156,4 +156,27 @@ struct DocumentedSignatureTests {
         #expect(String(decoding: body, as: UTF8.self) == expected)
         #expect(framing.length == Int64(expected.utf8.count))
     }
+
+    @Test("The length of a body in chunks is known beforehand, however long it is", arguments: [
+        (0, 1 << 20), (1, 1 << 20), (1 << 20, 1 << 20), (10_000, 8_192), (16_384, 8_192),
+    ] as [(Int64, Int)])
+    func length(size: Int64, chunkSize: Int) {
+        for payload in [PayloadHash.unsignedTrailer, .signedTrailer, .unsigned] {
+            let framing = BodyFraming(payload: payload, size: size, chunkSize: chunkSize)
+            var writer = BodyFraming.Writer(framing, signature: Self.signature, seed: "")
+            var (length, left) = (Int64(0), size)
+            while left > 0 {
+                let count = min(left, Int64(chunkSize))
+                left -= count
+                let chunk = writer.chunk(Int(count), isLast: left == 0) {
+                    $0.initializeMemory(as: UInt8.self, repeating: 7)
+                }
+                length += Int64(chunk.readableBytes)
+            }
+            if size == 0 { length += Int64(writer.trailer().readableBytes) }
+            #expect(framing.length == length)
+        }
+        let large = BodyFraming(payload: .unsignedTrailer, size: 5 << 30, chunkSize: 1 << 20)
+        #expect(large.length == 5_120 * (8 + 1_048_576 + 2) + 3 + 32 + 2)
+    }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Larder
 import LarderTestSupport
@@ -95,4 +96,12 @@ extension ContinuousClock.Instant {
 extension Duration {
     /// A time without bytes that no test reaches.
     static let ample = Duration.seconds(60)
+}
+
+/// The ETag of an object of this text: its MD5.
+func md5ETag(_ text: String) -> String {
+    let digits = Insecure.MD5.hash(data: Data(text.utf8)).map { byte in
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+    return "\"\(digits.joined())\""
 }

@@ -55,6 +55,55 @@ struct SwitchTests {
         }
     }
 
+    @Test("Transfers are parked, carried or given up with the mutations, and who waits for one that stays stays too")
+    func transfers() async throws {
+        func upload(_ key: String) -> TransferDraft {
+            TransferDraft(
+                partition: "pa", kind: .upload, bucket: "media", key: key, path: "/file",
+                source: .init(device: 1, inode: 1, size: 1, modified: 1), created: noon)
+        }
+        for work in PendingWork.allCases {
+            try await withOperations { database in
+                try await database.enter(environment("a"), as: "pa")
+                let (fresh, begun, failed) = (upload("fresh"), upload("begun"), upload("failed"))
+                try await database.transfers.enqueue([fresh, begun, failed])
+                let attempt = try #require(
+                    try await database.transfers.begin(begun.id, owner: "me", now: noon)).attempt
+                try await database.transfers.note(attempt, [.upload("u")])
+                let failing = try #require(
+                    try await database.transfers.begin(failed.id, owner: "me", now: noon)).attempt
+                try await database.transfers.fail(
+                    failing, .init(code: "object.rejected", message: "no", time: noon), now: noon)
+                var ids: [UUID] = []
+                for transfer in [fresh, begun] {
+                    var waiter = draft(transfer.key, in: "pa")
+                    waiter.transfers = [transfer.id]
+                    ids.append(try await database.enqueue(waiter))
+                }
+                let report = try await database.enter(environment("b"), as: "pb", leaving: work)
+                let before = SwitchReport.Work([.pending: 2], transfers: [.pending: 1, .running: 1, .failed: 1])
+                #expect(report.from?.before == before)
+                switch work {
+                case .park:
+                    #expect(report.from?.after == before && report.carriedTransfers == 0)
+                    let late = upload("late")
+                    await expectFailure(.parked) { try await database.transfers.enqueue([late]) }
+                    #expect(try await database.transfers.begin(fresh.id, owner: "me", now: noon) == nil)
+                case .carry:
+                    #expect(report.carried == 1 && report.carriedTransfers == 1)
+                    #expect(try database.mutation(ids[0])?.partition == "pb")
+                    #expect(try database.transfers.find(fresh.id)?.partition == "pb")
+                    #expect(try database.mutation(ids[1])?.partition == "pa")
+                    #expect(report.from?.after.transfers == 1 && report.to?.after.transfers == 1)
+                case .discard:
+                    #expect(report.discarded == 2 && report.discardedTransfers == 3)
+                    #expect(try database.transfers.find(fresh.id)?.state == .cancelled)
+                    #expect(try database.transfers.find(begun.id)?.state == .cancelling)
+                }
+            }
+        }
+    }
+
     @Test("Parked mutations stay as they are, and can neither be queued nor begun until the way back")
     func parked() async throws {
         try await withOperations { database in

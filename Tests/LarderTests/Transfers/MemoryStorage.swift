@@ -22,7 +22,6 @@ final class MemoryStorage: ObjectTransport {
         var location: ObjectLocation
         var attributes: ObjectAttributes
         var parts: [Int: [UInt8]] = [:]
-        var begun: Date
     }
 
     struct State: Sendable {
@@ -77,7 +76,7 @@ final class MemoryStorage: ObjectTransport {
     ) async throws(ObjectError) -> MultipartUpload {
         try await call(.beginUpload(location.key)) { () throws(ObjectError) in
             let id = UUID().uuidString
-            self.state.withLock { $0.uploads[id] = Upload(location: location, attributes: attributes, begun: Date()) }
+            self.state.withLock { $0.uploads[id] = Upload(location: location, attributes: attributes) }
             return MultipartUpload(location: location, id: id)
         }
     }
@@ -129,7 +128,7 @@ final class MemoryStorage: ObjectTransport {
     ) async throws(ObjectError) -> [MultipartUpload] {
         try await call(.uploads) {
             self.state.withLock { $0.uploads }.filter { $0.value.location.key.hasPrefix(prefix) }
-                .map { MultipartUpload(location: $0.value.location, id: $0.key, begun: $0.value.begun) }
+                .map { MultipartUpload(location: $0.value.location, id: $0.key) }
         }
     }
 

@@ -8,6 +8,7 @@ struct Bench {
         case scale, open, walk, size, jsonRows = "json-rows", allocations
         case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
         case coldStart = "cold-start", switching = "switch", seal
+        case queueUploads = "queue-uploads", resumeUpload = "resume-upload"
     }
 
     var input: BenchInput
@@ -41,6 +42,8 @@ struct Bench {
         case .coldStart: try await coldStart()
         case .switching: try await switching()
         case .seal: try await seal()
+        case .queueUploads: try await queueUploads()
+        case .resumeUpload: try await resumeUpload()
         }
     }
 

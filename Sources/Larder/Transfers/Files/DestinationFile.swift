@@ -70,7 +70,7 @@ struct DestinationFile {
         try synchronizeFolder()
     }
 
-    private static let otherVolume = LarderError.Code(rawValue: "transfer.otherVolume")
+    private static let otherVolume = LarderError.Code(rawValue: "otherVolume")
 
     private func move(_ path: String) throws(LarderError) {
         if replaces {

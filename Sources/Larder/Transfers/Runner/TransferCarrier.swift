@@ -7,7 +7,7 @@ internal import Logging
 /// | step | on disk | after a crash |
 /// | --- | --- | --- |
 /// | begin | running, with its owner | pending again: `TransferTable.recover` |
-/// | ask for an upload in parts | when it was asked for | what the storage has begun of this key since then is aborted |
+/// | ask for an upload in parts | which of this key there were before | what the storage has begun of this key since is aborted |
 /// | the upload has begun | its name | its parts are listed, and those that are as they should be count |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
@@ -170,7 +170,7 @@ struct TransferCarrier: Sendable {
     /// Aborts the uploads of transfers that have failed while the storage could not be reached.
     func clearFailed() async {
         guard let failed = try? table.list(in: core.name, states: [.failed]) else { return }
-        for transfer in failed where transfer.upload != nil || transfer.uploadAsked != nil {
+        for transfer in failed where transfer.upload != nil || transfer.uploadsBefore != nil {
             guard !Task.isCancelled, await isCleared(transfer) else { continue }
             try? await table.forgetUpload(of: transfer.id)
         }
@@ -186,8 +186,8 @@ struct TransferCarrier: Sendable {
             if let id = now.upload {
                 let upload = MultipartUpload(location: now.location, id: id)
                 try await storage.abortUpload(upload, deadline: deadline)
-            } else if let asked = now.uploadAsked {
-                try await abortUnnoted(of: now.location, since: asked)
+            } else if let before = now.uploadsBefore {
+                try await abortUnnoted(of: now.location, after: before)
             }
             return true
         } catch {
@@ -198,19 +198,25 @@ struct TransferCarrier: Sendable {
         }
     }
 
-    /// Clocks may differ by so much from the storage's.
-    private static let tolerance: TimeInterval = 300
+    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key that
+    /// were not there before. Another program that began one at the same moment has to begin anew.
+    func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
+        let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
+            .compactMap(\.upload)
+        for id in try await uploads(of: location) ?? [] where !before.contains(id) && !known.contains(id) {
+            try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
+        }
+    }
 
-    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key,
-    /// begun at about that time. Another program that uploads the same key at the same moment may have to begin anew.
-    func abortUnnoted(of location: ObjectLocation, since asked: Date) async throws {
-        let uploads = try await storage.uploads(
-            in: location.bucket, region: location.region, prefix: location.key, deadline: deadline)
-        let known = Set(try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
-            .compactMap(\.upload))
-        for upload in uploads where upload.location.key == location.key && !known.contains(upload.id) {
-            guard let begun = upload.begun, abs(begun.timeIntervalSince(asked)) <= Self.tolerance else { continue }
-            try await storage.abortUpload(upload, deadline: deadline)
+    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user.
+    func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
+        do throws(ObjectError) {
+            return try await storage.uploads(
+                in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
+            ).filter { $0.location.key == location.key }.map(\.id)
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            return nil
         }
     }
 }

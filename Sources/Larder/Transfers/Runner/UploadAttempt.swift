@@ -23,7 +23,7 @@ struct UploadAttempt: Sendable {
             throw error
         }
         let limits = storage.limits
-        guard transfer.upload == nil, transfer.uploadAsked == nil,
+        guard transfer.upload == nil, transfer.uploadsBefore == nil,
             identity.size <= min(options.multipartThreshold, limits.largestPut)
         else {
             return try await sendInParts(source, size: identity.size, limits)
@@ -95,8 +95,10 @@ struct UploadAttempt: Sendable {
             }
             return (upload, try await reconcile(listed, source, plan))
         }
-        if let asked = transfer.uploadAsked { try await carrier.abortUnnoted(of: location, since: asked) }
-        try await carrier.table.note(attempt, [.partSize(plan.partSize), .uploadAsked(carrier.core.now())])
+        if let before = transfer.uploadsBefore { try await carrier.abortUnnoted(of: location, after: before) }
+        var notes = [TransferNote.partSize(plan.partSize)]
+        if let before = try await carrier.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
+        try await carrier.table.note(attempt, notes)
         options.afterStep(.uploadAsked)
         let upload = try await storage.beginUpload(
             to: location, try ObjectAttributes(of: transfer), deadline: carrier.deadline)
@@ -169,8 +171,11 @@ struct UploadAttempt: Sendable {
     /// CRC-32C of what the file has there; nil where the storage has something else, or does not say.
     private func checksum(of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>) throws -> UInt32? {
         let found = try source.digests(range)
-        if let known = part.crc32c { return known == found.crc32c ? known : nil }
-        return EntityTag(part.etag).md5 == found.md5 ? found.crc32c : nil
+        if let known = part.crc32c, known != found.crc32c { return nil }
+        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what is
+        // encrypted, costs that the part is sent again.
+        if let md5 = EntityTag(part.etag).md5 { return md5 == found.md5 ? found.crc32c : nil }
+        return part.crc32c
     }
 
     /// The object, if it is there and is what the parts that are noted make.

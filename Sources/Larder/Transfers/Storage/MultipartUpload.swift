@@ -1,5 +1,3 @@
-public import Foundation
-
 /// An upload in parts that the storage has begun. It keeps what was sent, and charges for it, until it is completed or
 /// aborted.
 public struct MultipartUpload: Sendable, Hashable {
@@ -7,14 +5,11 @@ public struct MultipartUpload: Sendable, Hashable {
     public var location: ObjectLocation
     /// The storage's name for the upload.
     public var id: String
-    /// When it was begun, by the storage's clock; known of those that it lists.
-    public var begun: Date?
 
     /// An upload that was begun.
-    public init(location: ObjectLocation, id: String, begun: Date? = nil) {
+    public init(location: ObjectLocation, id: String) {
         self.location = location
         self.id = id
-        self.begun = begun
     }
 }
 

@@ -32,21 +32,21 @@ enum Checksums {
     }
 
     /// The MD5 of a body, which is read once more.
-    static func md5(of body: ObjectBody, chunkSize: Int) throws(ObjectError) -> [UInt8] {
+    static func md5(of body: ObjectBody, chunkSize: Int, clock: ExchangeClock) throws(ObjectError) -> [UInt8] {
         var hash = Insecure.MD5()
-        try forEachChunk(of: body, chunkSize: chunkSize) { hash.update(bufferPointer: $0) }
+        try forEachChunk(of: body, chunkSize: chunkSize, clock) { hash.update(bufferPointer: $0) }
         return Array(hash.finalize())
     }
 
     /// The SHA-256 of a body, which is read for it.
-    static func sha256(of body: ObjectBody, chunkSize: Int) throws(ObjectError) -> String {
+    static func sha256(of body: ObjectBody, chunkSize: Int, clock: ExchangeClock) throws(ObjectError) -> String {
         var hash = SHA256()
-        try forEachChunk(of: body, chunkSize: chunkSize) { hash.update(bufferPointer: $0) }
+        try forEachChunk(of: body, chunkSize: chunkSize, clock) { hash.update(bufferPointer: $0) }
         return hexadecimal(hash.finalize())
     }
 
     private static func forEachChunk(
-        of body: ObjectBody, chunkSize: Int, _ use: (UnsafeRawBufferPointer) -> Void
+        of body: ObjectBody, chunkSize: Int, _ clock: ExchangeClock, _ use: (UnsafeRawBufferPointer) -> Void
     ) throws(ObjectError) {
         var bytes = [UInt8](repeating: 0, count: Int(min(Int64(chunkSize), max(0, body.size))))
         var offset: Int64 = 0
@@ -60,6 +60,7 @@ enum Checksums {
                     use(UnsafeRawBufferPointer(chunk))
                 }
                 offset += Int64(count)
+                clock.moved()
             }
         } catch {
             throw ObjectError(ofCaller: error, .local, "The body could not be read.")

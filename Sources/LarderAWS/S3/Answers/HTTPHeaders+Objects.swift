@@ -13,11 +13,12 @@ extension HTTPHeaders {
         guard let etag = first(name: "ETag"), !etag.isEmpty else {
             throw S3Refusal(
                 ObjectError(
-                    .unusableAnswer, "The storage did not say the object's ETag.", requestID: requestID, hostID: hostID))
+                    .unusableAnswer, "The storage did not say the object's ETag.", requestID: requestID,
+                    hostID: hostID))
         }
         let isOfParts = first(name: "x-amz-checksum-type")?.uppercased() == "COMPOSITE"
         return StoredObject(
-            etag: etag, size: size, version: version,
+            etag: etag, etagIsDigest: !isEncryptedByKey, size: size, version: version,
             crc32c: isOfParts ? nil : Checksums.crc32c(first(name: BodyFraming.trailerName)),
             attributes: ObjectAttributes(contentType: first(name: "Content-Type"), metadata: metadata))
     }
@@ -50,8 +51,8 @@ extension S3Request {
             else {
                 throw ObjectError(
                     .unusableRequest,
-                    "\"\(name)\" cannot be kept with an object: names are HTTP's, and told apart without regard to case; "
-                        + "values are printable ASCII.")
+                    "\"\(name)\" cannot be kept with an object: names are HTTP's, and told apart without regard to "
+                        + "case; values are printable ASCII.")
             }
         }
         return fields

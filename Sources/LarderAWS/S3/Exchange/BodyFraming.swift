@@ -94,7 +94,7 @@ extension BodyFraming {
         }
 
         /// All that follows the last byte.
-        mutating func trailer() -> ByteBuffer {
+        package mutating func trailer() -> ByteBuffer {
             var buffer = ByteBuffer()
             if framing.hasTrailer { writeTrailer(to: &buffer) }
             return buffer

@@ -7,16 +7,17 @@ struct S3Answer: Sendable {
     var headers: HTTPHeaders
     var body: [UInt8]
 
-    /// The body as XML with this root.
+    /// The body as XML whose root is the result of an operation. What follows its name is not the same everywhere.
     ///
     /// S3 may say 200 before it knows: the root is an error's then, which is thrown.
-    func document(_ root: String) throws(S3Refusal) -> XMLNode {
+    func document(_ operation: String) throws(S3Refusal) -> XMLNode {
         guard let node = XMLNode(body) else {
-            throw S3Refusal(unusable("The answer is not the XML that was expected (\(root))."))
+            throw S3Refusal(unusable("The answer is not the XML that was expected (\(operation))."))
         }
         if node.name == "Error" { throw S3Refusal(answer: self, document: node) }
-        guard node.name == root else {
-            throw S3Refusal(unusable("The answer is <\(node.name.prefix(80))> where <\(root)> was expected."))
+        guard node.name.hasPrefix(operation) else {
+            throw S3Refusal(
+                unusable("The answer is <\(node.name.prefix(80))> where \(operation)'s result was expected."))
         }
         return node
     }

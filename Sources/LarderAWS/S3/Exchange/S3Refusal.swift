@@ -34,7 +34,7 @@ struct S3Refusal: Error {
         let said = node?["Message"].flatMap { $0.isEmpty ? nil : String($0.prefix(500)) }
         error.message = said ?? "The storage answered with the HTTP status \(answer.status)."
         if error.code == .wrongRegion {
-            error.message += " The bucket is \(region.map { "in \($0)" } ?? "in a region that the storage does not say")."
+            error.message += " The bucket is in \(region ?? "a region that the storage does not say")."
         }
         self.error = error
     }

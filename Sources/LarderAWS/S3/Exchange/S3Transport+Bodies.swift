@@ -9,13 +9,15 @@ extension S3Transport {
         var crc32c: UInt32
     }
 
+    private var chunkSize: Int { max(8 << 10, options.chunkSize) }
+
     /// The form that bodies are sent in.
-    func payload(of body: ObjectBody) throws(ObjectError) -> PayloadHash {
+    private func payload(of body: ObjectBody, clock: ExchangeClock) throws(ObjectError) -> PayloadHash {
         switch options.payload {
         case .automatic: try endpoint.isSecure ? .unsignedTrailer : .signedTrailer
         case .unsignedTrailer: .unsignedTrailer
         case .signedTrailer: .signedTrailer
-        case .signed: .sha256(try Checksums.sha256(of: body, chunkSize: options.chunkSize))
+        case .signed: .sha256(try Checksums.sha256(of: body, chunkSize: chunkSize, clock: clock))
         case .unsigned: .unsigned
         }
     }
@@ -26,15 +28,14 @@ extension S3Transport {
         let clock = ExchangeClock(idle: idle)
         return try await clock.limiting { () async throws(ObjectError) -> Sent in
             let framing = BodyFraming(
-                payload: try self.payload(of: body), size: body.size, chunkSize: max(8 << 10, self.options.chunkSize))
-            clock.moved()
+                payload: try self.payload(of: body, clock: clock), size: body.size, chunkSize: self.chunkSize)
             var request = request
             request.headers += framing.headers
             let sent = try await self.attempt(request, payload: framing.payload, clock: clock) {
                 signed throws(S3Refusal) in
                 try await self.send(body, framing, signed, clock: clock)
             }
-            try self.verify(sent, of: body)
+            try self.verify(sent, of: body, clock: clock)
             return sent
         }
     }
@@ -105,19 +106,22 @@ extension S3Transport {
     }
 
     /// Compares what the storage says that it has with what was sent.
-    private func verify(_ sent: Sent, of body: ObjectBody) throws(ObjectError) {
+    private func verify(_ sent: Sent, of body: ObjectBody, clock: ExchangeClock) throws(ObjectError) {
         let headers = sent.answer.headers
-        if let checksum = headers.first(name: BodyFraming.trailerName) {
-            if Checksums.crc32c(checksum) == sent.crc32c { return }
-        } else {
-            // What is encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
-            guard !headers.isEncryptedByKey, let etag = headers.first(name: "ETag"),
-                let md5 = Checksums.md5(ofETag: etag)
-            else { return }
-            if try Checksums.md5(of: body, chunkSize: options.chunkSize) == md5 { return }
+        let checksum = headers.first(name: BodyFraming.trailerName)
+        var isSame = checksum.map { Checksums.crc32c($0) == sent.crc32c } ?? true
+        // Some storages repeat the checksum that they were told, and have not looked; over TLS that does no harm. What is
+        // encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
+        let isSecure = try endpoint.isSecure
+        if isSame, checksum == nil || !isSecure, !headers.isEncryptedByKey,
+            let md5 = headers.first(name: "ETag").flatMap({ Checksums.md5(ofETag: $0) })
+        {
+            isSame = try Checksums.md5(of: body, chunkSize: chunkSize, clock: clock) == md5
         }
-        throw ObjectError(
-            .checksum, "The storage has other bytes than it was sent.", status: sent.answer.status,
-            requestID: headers.requestID, hostID: headers.hostID)
+        guard isSame else {
+            throw ObjectError(
+                .checksum, "The storage has other bytes than it was sent.", status: sent.answer.status,
+                requestID: headers.requestID, hostID: headers.hostID)
+        }
     }
 }

@@ -10,7 +10,7 @@ extension S3Transport {
             var request = S3Request(.GET, upload)
             if let marker { request.query.append(("part-number-marker", String(marker))) }
             let page = try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
-                let document = try answer.document("ListPartsResult")
+                let document = try answer.document("ListParts")
                 let parts = try document.all("Part").map { node throws(S3Refusal) in
                     guard let part = UploadedPart(node) else {
                         throw S3Refusal(answer.unusable("The storage lists a part without a number and an ETag."))
@@ -39,7 +39,7 @@ extension S3Transport {
                 request.query += [("key-marker", marker.key), ("upload-id-marker", marker.id)]
             }
             let page = try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
-                let document = try answer.document("ListMultipartUploadsResult")
+                let document = try answer.document("ListMultipartUploads")
                 let isEncoded = document["EncodingType"] == "url"
                 func key(_ text: String?) throws(S3Refusal) -> String {
                     guard let text, let key = isEncoded ? URIEncoding.decoded(text) : text else {

@@ -13,7 +13,7 @@ extension S3Transport {
             request.headers += [("x-amz-checksum-algorithm", "CRC32C"), ("x-amz-checksum-type", "FULL_OBJECT")]
         }
         return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
-            let document = try answer.document("InitiateMultipartUploadResult")
+            let document = try answer.document("InitiateMultipartUpload")
             guard let id = document["UploadId"], !id.isEmpty else {
                 throw S3Refusal(answer.unusable("The storage began an upload and does not say its name."))
             }

@@ -1,0 +1,138 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderAWS
+import NIOHTTP1
+import Testing
+
+@Suite("Where requests go")
+struct AddressTests {
+    struct Case: Sendable {
+        var endpoint: String?
+        var bucket = "pantry"
+        var region: String?
+        var addressing = S3Transport.Options.Addressing.automatic
+        var host: String
+        var path = "/a/b"
+    }
+
+    static let cases = [
+        Case(host: "pantry.s3.eu-west-1.amazonaws.com"),
+        Case(region: "us-east-1", host: "pantry.s3.us-east-1.amazonaws.com"),
+        Case(region: "cn-north-1", host: "pantry.s3.cn-north-1.amazonaws.com.cn"),
+        Case(bucket: "my.pantry", host: "s3.eu-west-1.amazonaws.com", path: "/my.pantry/a/b"),
+        Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
+        Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/pantry/a/b"),
+        Case(endpoint: "https://storage.example", host: "pantry.storage.example"),
+        Case(endpoint: "http://storage.example:8080/", bucket: "my.pantry", host: "my.pantry.storage.example:8080"),
+        Case(endpoint: "https://storage.example:443/s3/", host: "pantry.storage.example", path: "/s3/a/b"),
+        Case(
+            endpoint: "https://storage.example/s3", addressing: .path, host: "storage.example",
+            path: "/s3/pantry/a/b"),
+        Case(endpoint: "http://127.0.0.1:9000", host: "127.0.0.1:9000", path: "/pantry/a/b"),
+        Case(endpoint: "http://localhost:9000", host: "localhost:9000", path: "/pantry/a/b"),
+        Case(
+            endpoint: "http://localhost:9000", addressing: .virtualHost, host: "pantry.localhost:9000"),
+        Case(endpoint: "http://[::1]:9000", host: "[::1]:9000", path: "/pantry/a/b"),
+    ]
+
+    @Test("A bucket is named by the host where that can be, and by the path elsewhere", arguments: cases.indices)
+    func address(index: Int) async throws {
+        let example = Self.cases[index]
+        var options = S3Transport.Options()
+        options.endpoint = example.endpoint.flatMap { URL(string: $0) }
+        options.addressing = example.addressing
+        let location = ObjectLocation(bucket: example.bucket, key: "a/b", region: example.region)
+        try await S3Transport.withTransport(
+            region: "eu-west-1", credentials: { _ in .test }, options: options
+        ) { transport in
+            #expect(transport.host(of: location) == example.host)
+            let url = try await transport.presignedURL(.get, location, expiresAfter: .seconds(1), deadline: .ample)
+            let scheme = example.endpoint.map { String($0.prefix { $0 != ":" }) } ?? "https"
+            #expect(url.absoluteString.hasPrefix("\(scheme)://\(example.host)\(example.path)?X-Amz-"))
+        }
+    }
+
+    @Test("An endpoint that nothing can be sent to is an error of each request", arguments: [
+        "ftp://storage.example", "storage.example", "http://", "http:///a", "http://storage.example/?a=b",
+        "http://user@storage.example",
+    ])
+    func badEndpoint(text: String) async throws {
+        var options = S3Transport.Options()
+        options.endpoint = URL(string: text)
+        guard options.endpoint != nil else { return }
+        try await S3Transport.withTransport(
+            region: "eu-west-1", credentials: { _ in .test }, options: options
+        ) { transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.object(at: .somewhere, deadline: .ample)
+            }
+            #expect(error.code == .unusableRequest)
+            #expect(transport.host(of: .somewhere) == "pantry")
+        }
+    }
+
+    static let keys = [
+        "a//b", "//", "/", "/a", "a/", ".", "..", "../a", "a/../b", "a/./b", "./a", "a/..", "a b", "a+b", "a%2Fb", "%",
+        "a?b#c", "a;b=c&d",
+        "\u{0}\u{1}\u{1F}\u{7F}", "line\nbreak\r\n", "ä/é", "🍲", "~-._", "*'()!",
+        "\\", "[a]{b}|^`\"<>", String(repeating: "é", count: 512), String(repeating: "🍲", count: 256),
+        "e\u{301}", "\u{FEFF}a", "a:b@c", "http://x/",
+    ]
+
+    @Test("A key goes over the wire as it is, character by character, and is signed so", arguments: keys)
+    func sends(key: String) async throws {
+        let date = Date(timeIntervalSince1970: 1_369_353_600)
+        try await ScriptedStorage.run { _ in .stored() } configure: {
+            $0.wallClock = { date }
+        } _: { storage, transport in
+            let location = ObjectLocation(bucket: "pantry", key: key)
+            _ = try await transport.object(at: location, deadline: .ample)
+            let request = try #require(storage.requests.first)
+            #expect(request.target == "/pantry/" + URIEncoding.path(key))
+            #expect(URIEncoding.decoded(request.path.dropFirst(8)) == key)
+
+            let signed = ["host", "x-amz-checksum-mode", "x-amz-content-sha256", "x-amz-date"]
+            let canonical = CanonicalRequest(
+                method: "HEAD", path: request.path, query: [],
+                headers: signed.map { ($0, request.headers.first(name: $0) ?? "") }, payloadHash: .empty)
+            let signature = SignatureV4(credentials: .test, time: SigningTime(date), region: "us-east-1")
+            let expected = signature.authorization(of: canonical, signature: signature.signature(of: canonical))
+            #expect(request.headers.first(name: "authorization") == expected)
+        }
+    }
+
+    @Test("Keys go as they are where the bucket is named by the host, too", arguments: keys)
+    func sendsToHost(key: String) async throws {
+        try await ScriptedStorage.run { _ in .stored() } _: { storage, other in
+            var options = other.options
+            options.endpoint = URL(string: "http://localhost:\(storage.url.port ?? 0)")
+            options.addressing = .virtualHost
+            var configuration = S3Transport.clientConfiguration
+            configuration.dnsOverride = ["pantry.localhost": "127.0.0.1"]
+            try await HTTPClient.withHTTPClient(configuration: configuration) { client in
+                let transport = S3Transport(
+                    region: "us-east-1", credentials: { _ in .test }, options: options, client: client)
+                _ = try await transport.object(at: ObjectLocation(bucket: "pantry", key: key), deadline: .ample)
+            }
+            let request = try #require(storage.requests.first)
+            #expect(request.target == "/" + URIEncoding.path(key))
+            #expect(request.headers["host"] == ["pantry.localhost:\(storage.url.port ?? 0)"])
+        }
+    }
+
+    @Test("A presigned URL is good for a second to seven days")
+    func presignedTime() async throws {
+        try await S3Transport.withTransport(region: "eu-west-1", credentials: { _ in .test }) { transport in
+            for time in [Duration.zero, .seconds(-1), .seconds(604_801)] {
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await transport.presignedURL(.put, .somewhere, expiresAfter: time, deadline: .ample)
+                }
+                #expect(error.code == .unusableRequest)
+            }
+            let url = try await transport.presignedURL(
+                .put, .somewhere, expiresAfter: .seconds(604_800), deadline: .ample)
+            #expect(url.absoluteString.contains("X-Amz-Expires=604800&X-Amz-SignedHeaders=host&X-Amz-Signature="))
+        }
+    }
+}

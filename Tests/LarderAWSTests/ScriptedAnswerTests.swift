@@ -1,0 +1,242 @@
+import Foundation
+import Larder
+import LarderAWS
+import NIOHTTP1
+import Testing
+
+@Suite("Answers of a storage")
+struct ScriptedAnswerTests {
+    private static let upload = MultipartUpload(location: .somewhere, id: "u")
+    private static let part = UploadedPart(number: 1, size: 1, etag: "\"0cc175b9c0f1b6a831c399e269772661\"")
+
+    private func completing(_ reply: Reply, _ parts: [UploadedPart] = [part]) async throws -> ObjectError? {
+        try await ScriptedStorage.run { _ in reply } _: { _, transport in
+            do throws(ObjectError) {
+                _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    @Test("An error within a 200 is an error, also behind the whitespace that keeps the connection open")
+    func errorWithinSuccess() async throws {
+        let spaces = String(repeating: " \n", count: 1_000)
+        let bodies = [
+            ("<Error><Code>InternalError</Code></Error>", ObjectError.Code.serverFault),
+            ("\(spaces)<Error><Code>InternalError</Code></Error>", .serverFault),
+            (
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\(spaces)<Error><Code>SlowDown</Code></Error>", .throttled
+            ),
+            ("<Error><Code>NoSuchUpload</Code></Error>", .noSuchUpload),
+            ("<Error><Code>InvalidPart</Code></Error>", .incomplete),
+            ("<Error><Code>SomethingNew</Code></Error>", .serverFault),
+            ("", .unusableAnswer), ("<CompleteMultipartUploadResult>", .unusableAnswer), ("soup", .unusableAnswer),
+            ("<CompleteMultipartUploadResult/>", .unusableAnswer), ("<Other/>", .unusableAnswer),
+        ]
+        for (body, code) in bodies {
+            let error = try await completing(.xml(.ok, body))
+            #expect(error?.code == code, "\(body.suffix(60))")
+            #expect(error?.status == 200)
+        }
+    }
+
+    @Test("An answer that is broken off is an interruption")
+    func brokenOff() async throws {
+        var reply = Reply.xml(.ok, "<CompleteMultipartUploadResult>", ["Content-Length": "1000"])
+        reply.ending = .cut
+        #expect(try await completing(reply)?.code == .interrupted)
+    }
+
+    private static func completed(_ etag: String, more: String = "") -> Reply {
+        .xml(
+            .ok,
+            "\n\n<CompleteMultipartUploadResult><ETag>\(etag)</ETag>\(more)</CompleteMultipartUploadResult>")
+    }
+
+    @Test("An object whose ETag is not that of its parts is not theirs")
+    func compositeETag() async throws {
+        // The MD5 of the 16 bytes of the MD5 of "a".
+        #expect(try await completing(Self.completed("&quot;b6ff9a06b7e20bcb2858c5b8ff744aea-1&quot;")) == nil)
+        #expect(try await completing(Self.completed("\"00000000000000000000000000000000-1\""))?.code == .checksum)
+        #expect(try await completing(Self.completed("\"00000000000000000000000000000000-2\""))?.code == .checksum)
+        #expect(try await completing(Self.completed("\"something-else\"")) == nil)
+        var encrypted = Self.completed("\"00000000000000000000000000000000-1\"")
+        encrypted.headers.add(name: "x-amz-server-side-encryption", value: "aws:kms")
+        #expect(try await completing(encrypted) == nil)
+    }
+
+    @Test("An object whose checksum is not that of its parts is not theirs")
+    func wholeChecksum() async throws {
+        var part = Self.part
+        part.crc32c = CRC32C(of: "a".utf8).value
+        let wrong = Self.completed("\"x\"", more: "<ChecksumCRC32C>AAAAAA==</ChecksumCRC32C>")
+        #expect(try await completing(wrong, [part])?.code == .checksum)
+        let right = Self.completed("\"x\"", more: "<ChecksumCRC32C>wdBDMA==</ChecksumCRC32C>")
+        #expect(try await completing(right, [part]) == nil)
+    }
+
+    @Test("Parts that do not ascend are refused before anything is sent")
+    func disorder() async throws {
+        var second = Self.part
+        second.number = 2
+        #expect(try await completing(.hang, [second, Self.part])?.code == .unusableRequest)
+        #expect(try await completing(.hang, [Self.part, Self.part])?.code == .unusableRequest)
+        #expect(try await completing(.hang, [])?.code == .unusableRequest)
+    }
+
+    @Test("A list of parts is read to its last page")
+    func pagesOfParts() async throws {
+        let script: ScriptedStorage.Script = { request in
+            let isSecond = request.target.contains("part-number-marker=2")
+            let numbers = isSecond ? [3] : [1, 2]
+            let parts = numbers.map {
+                "<Part><PartNumber>\($0)</PartNumber><ETag>&quot;e\($0)&quot;</ETag><Size>5368709120</Size>"
+                    + "<ChecksumCRC32C>wdBDMA==</ChecksumCRC32C></Part>"
+            }
+            let end = isSecond
+                ? "<IsTruncated>false</IsTruncated>"
+                : "<IsTruncated>true</IsTruncated><NextPartNumberMarker>2</NextPartNumberMarker>"
+            return .xml(.ok, "<ListPartsResult>\(end)\(parts.joined())</ListPartsResult>")
+        }
+        try await ScriptedStorage.run(script) { _, transport in
+            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            #expect(parts.map(\.number) == [1, 2, 3])
+            #expect(parts.map(\.etag) == ["\"e1\"", "\"e2\"", "\"e3\""])
+            #expect(parts.allSatisfy { $0.size == 5 << 30 && $0.crc32c == CRC32C(of: "a".utf8).value })
+        }
+    }
+
+    @Test("A list that leads in circles ends with an error")
+    func circles() async throws {
+        try await ScriptedStorage.run { _ in
+            .xml(
+                .ok,
+                "<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>2</NextPartNumberMarker>"
+                    + "</ListPartsResult>")
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+            #expect(storage.requests.count == 2)
+        }
+    }
+
+    @Test("A list of uploads is read to its last page, and its keys are decoded")
+    func pagesOfUploads() async throws {
+        let script: ScriptedStorage.Script = { request in
+            let isSecond = request.target.contains("key-marker=v%2Fa%20b&")
+            let (key, end) = isSecond
+                ? ("v%2F%01%0A%F0%9F%8D%B2", "<IsTruncated>false</IsTruncated>")
+                : (
+                    "v%2Fa+b",
+                    "<IsTruncated>true</IsTruncated><NextKeyMarker>v%2Fa+b</NextKeyMarker>"
+                        + "<NextUploadIdMarker>1</NextUploadIdMarker>"
+                )
+            return .xml(
+                .ok,
+                "<ListMultipartUploadsResult><EncodingType>url</EncodingType>\(end)"
+                    + "<Upload><Key>\(key)</Key><UploadId>u</UploadId></Upload></ListMultipartUploadsResult>")
+        }
+        try await ScriptedStorage.run(script) { storage, transport in
+            let uploads = try await transport.uploads(in: "pantry", region: nil, prefix: "v/", deadline: .ample)
+            #expect(uploads.map(\.location.key) == ["v/a b", "v/\u{1}\n🍲"])
+            #expect(storage.requests.count == 2)
+        }
+    }
+
+    @Test("An answer that is longer than allowed is given up")
+    func longAnswer() async throws {
+        try await ScriptedStorage.run { _ in .xml(.ok, String(repeating: " ", count: 20_000)) } configure: {
+            $0.maximumAnswerSize = 10_000
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+        }
+    }
+
+    @Test("XML that nests without end, or refers to other files, is no answer")
+    func hostileXML() async throws {
+        let bodies = [
+            String(repeating: "<a>", count: 100_000),
+            "<!DOCTYPE a [<!ENTITY e SYSTEM \"file:///etc/passwd\">]><ListPartsResult>&e;</ListPartsResult>",
+            "<ListPartsResult><Part><PartNumber>-1</PartNumber><ETag>e</ETag></Part></ListPartsResult>",
+            "<ListPartsResult><Part><PartNumber>1</PartNumber></Part></ListPartsResult>",
+            "<ListPartsResult><IsTruncated>true</IsTruncated></ListPartsResult>", "\u{0}\u{1}",
+        ]
+        for body in bodies {
+            try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+                do throws(ObjectError) {
+                    let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+                    #expect(parts.isEmpty)
+                } catch {
+                    #expect(error.code == .unusableAnswer)
+                }
+            }
+        }
+    }
+
+    @Test("A question that is not answered by its deadline times out")
+    func deadline() async throws {
+        try await ScriptedStorage.run { _ in .hang } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.object(at: .somewhere, deadline: .now + .milliseconds(100))
+            }
+            #expect(error.code == .timedOut)
+        }
+    }
+
+    @Test("A storage that nobody runs is unreachable")
+    func unreachable() async throws {
+        let url = try await ScriptedStorage.run { _ in .hang } _: { storage, _ in storage.url }
+        try await ScriptedStorage.run { _ in .hang } configure: { $0.endpoint = url } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.object(at: .somewhere, deadline: .ample)
+            }
+            #expect(error.code == .unreachable)
+        }
+    }
+
+    static let codes: [(HTTPResponseStatus, String, ObjectError.Code)] = [
+        (.internalServerError, "InternalError", .serverFault), (.badGateway, "", .serverFault),
+        (.serviceUnavailable, "", .throttled), (.tooManyRequests, "", .throttled),
+        (.badRequest, "ExpiredToken", .expiredCredentials), (.badRequest, "InvalidToken", .invalidCredentials),
+        (.forbidden, "InvalidAccessKeyId", .invalidCredentials), (.forbidden, "AccessDenied", .accessDenied),
+        (.forbidden, "", .accessDenied), (.notFound, "NoSuchKey", .notFound), (.notFound, "", .notFound),
+        (.notFound, "NoSuchBucket", .noSuchBucket), (.notFound, "NoSuchUpload", .noSuchUpload),
+        (.badRequest, "EntityTooSmall", .incomplete), (.badRequest, "InvalidPartOrder", .incomplete),
+        (.badRequest, "EntityTooLarge", .tooLarge), (.badRequest, "BadDigest", .checksum),
+        (.badRequest, "RequestTimeout", .timedOut), (.badRequest, "InvalidArgument", .rejected),
+        (.imATeapot, "", .rejected),
+    ]
+
+    @Test("What is refused is told apart by its name, and by the status where there is none", arguments: codes.indices)
+    func refusals(index: Int) async throws {
+        let (status, name, code) = Self.codes[index]
+        let reply = name.isEmpty ? Reply(status: status) : .error(status, name)
+        try await ScriptedStorage.run { _ in reply } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == code)
+            #expect(error.status == Int(status.code))
+            #expect(error.serverCode == (name.isEmpty ? nil : name))
+        }
+    }
+
+    @Test("A redirect is not followed")
+    func redirect() async throws {
+        try await ScriptedStorage.run { _ in Reply(status: .found, headers: ["Location": "/elsewhere"]) } _: {
+            storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .wrongRegion)
+            #expect(storage.requests.count == 1)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Larder
+import Synchronization
+
+extension Bench {
+    private func withDepot<Result>(_ body: (Store, Partition, URL) async throws -> Result) async throws -> Result {
+        let folder = URL(filePath: freshPath("transfers"))
+        defer { remove(folder.path) }
+        let store = try Store.open(at: folder, schema: try Schema(parsing: ItemShop.schemaText))
+        let result = try await body(store, try store.partition(), folder)
+        try store.close()
+        return result
+    }
+
+    /// Many small uploads that are queued in one call.
+    func queueUploads() async throws -> [BenchRow] {
+        let count = 10_000
+        return try await withDepot { store, app, folder in
+            let file = folder.appending(path: "small")
+            try Data(repeating: 7, count: 1000).write(to: file)
+            let bare = try BareTransfers(file: folder.appending(path: "bare.sqlite").path)
+            let times = try await Measurement.times(rounds: max(rounds / 3, 3), [
+                {
+                    let uploads = (0..<count).map { number in
+                        (file: file, location: ObjectLocation(bucket: "media", key: "photos/\(number).jpg"),
+                            options: UploadOptions())
+                    }
+                    return try await Measurement.time { keep(try await app.transfers.upload(uploads).count) }
+                },
+                { try Measurement.time { try bare.insert(count, path: file.path) } },
+            ])
+            return [BenchRow(
+                name: "queue-uploads", what: "10,000 small uploads queued, durable", times,
+                floorName: "10,000 INSERTs in one commit", reach: .ratio(2))]
+        }
+    }
+
+    /// From opening a store whose program was killed in the middle of an upload to the first byte that is sent.
+    func resumeUpload() async throws -> [BenchRow] {
+        let parts = 100
+        let size = Int64(parts) << 20
+        return try await withDepot { store, app, folder in
+            let file = folder.appending(path: "large")
+            guard FileManager.default.createFile(atPath: file.path, contents: nil) else {
+                throw BenchFailure("no file can be made")
+            }
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.truncate(atOffset: UInt64(size))
+            try handle.close()
+            var changed = TransferRunner.Options()
+            changed.partSize = 1 << 20
+            let options = changed
+            var (times, sentAgain) = ([Double](), 0)
+            for _ in 0..<max(rounds, 3) {
+                let storage = HalvingStorage(stopsAfter: parts / 2)
+                let upload = try await app.transfers.upload(file, to: .init(bucket: "media", key: "large"))
+                // The storage answers no more, as if the program had been killed.
+                let runner = TransferRunner(app, storage: storage, options: options)
+                let first = Task { try await runner.drain() }
+                try await storage.waitUntilStopped()
+                first.cancel()
+                _ = try? await first.value
+                let sent = storage.sent
+                storage.goOn()
+                let begin = ContinuousClock.now
+                let again = try Store.open(at: folder, schema: try Schema(parsing: ItemShop.schemaText))
+                let other = try again.partition()
+                let next = TransferRunner(other, storage: storage, options: options)
+                let second = Task { try await next.drain() }
+                let time = try await storage.firstByte() - begin
+                try await second.value
+                guard try upload.status().state == .done else { throw BenchFailure("the upload was not done") }
+                sentAgain = max(sentAgain, storage.sent.count - Set(storage.sent).count)
+                keep(sent.count)
+                try again.close()
+                times.append(time / .seconds(1))
+            }
+            let median = times.sorted()[times.count / 2]
+            return [BenchRow(
+                name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
+                value: median, reach: .most(0.1),
+                note: "at most \(sentAgain) of \(parts) parts sent again, over \(options.connectionsPerHost) connections")]
+        }
+    }
+}
