@@ -69,14 +69,16 @@ struct Dock {
 
     /// Pending to running, with so many bytes of it arrived.
     @discardableResult
-    func begin(_ id: UUID, arrived: Int64 = 0, upload: String? = nil, asked: Date? = nil) async throws -> TransferAttempt {
+    func begin(
+        _ id: UUID, arrived: Int64 = 0, upload: String? = nil, isAsked: Bool = false
+    ) async throws -> TransferAttempt {
         try await withTable { table in
             guard let begun = try await table.begin(id, owner: "a test", now: Date()) else { throw NotBegun() }
             var notes: [TransferNote] = []
             if arrived > 0 {
                 notes += [.partSize(arrived), .parts([StoredPart(number: 1, size: arrived, etag: "\"1\"", crc32c: 1)])]
             }
-            if let asked { notes.append(.uploadAsked(asked)) }
+            if isAsked { notes.append(.uploadAsked(before: [])) }
             if let upload { notes.append(.upload(upload)) }
             try await table.note(begun.attempt, notes)
             return begun.attempt

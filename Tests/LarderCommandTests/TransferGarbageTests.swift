@@ -55,7 +55,7 @@ struct TransferGarbageTests {
         try await Dock.run { dock in
             let (named, unnamed) = (try await dock.upload(), try await dock.upload())
             try await dock.fail(dock.begin(named, upload: "a-name"))
-            try await dock.fail(dock.begin(unnamed, asked: Date()))
+            try await dock.fail(dock.begin(unnamed, isAsked: true))
             let told = try await dock.larder("transfers", "gc")
             #expect(told.output.hasPrefix("would abort a-name of \(named.text) failed media/v/1 a.mov\nwould leave \(unnamed.text): "))
             let outcome = try await dock.larder("transfers", "gc", "--write", "--json")

@@ -58,6 +58,13 @@ final class ObjectShelf: Sendable {
         return id
     }
 
+    /// The uploads that are neither complete nor aborted, whose paths begin so.
+    func uploads(_ prefix: String) -> [(path: String, id: String)] {
+        state.withLock { state in
+            state.uploads.filter { $0.value.path.hasPrefix(prefix) }.map { ($0.value.path, $0.key) }.sorted { $0 < $1 }
+        }
+    }
+
     /// - Returns: The part; nil where there is no such upload.
     func put(_ number: Int, of upload: String, _ bytes: Data) throws -> Part? {
         guard state.withLock({ $0.uploads[upload] != nil }) else { return nil }

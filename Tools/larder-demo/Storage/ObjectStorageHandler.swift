@@ -73,6 +73,15 @@ final class ObjectStorageHandler: ChannelInboundHandler {
         switch (head.method, item("uploadId")) {
         case (.POST, nil) where item("uploads") != nil:
             return .xml("InitiateMultipartUploadResult", "<UploadId>\(shelf.begin(path))</UploadId>")
+        case (.GET, nil) where item("uploads") != nil:
+            let uploads = shelf.uploads("\(path)/\(item("prefix") ?? "")").map { upload in
+                let key = String(upload.path.dropFirst(path.count + 1))
+                    .addingPercentEncoding(withAllowedCharacters: .alphanumerics)
+                return "<Upload><Key>\(key ?? "")</Key><UploadId>\(upload.id)</UploadId></Upload>"
+            }
+            return .xml(
+                "ListMultipartUploadsResult",
+                "<EncodingType>url</EncodingType>\(uploads.joined())<IsTruncated>false</IsTruncated>")
         case (.PUT, let upload?):
             guard let number = item("partNumber").flatMap({ Int($0) }), number > 0 else { break }
             guard let part = try shelf.put(number, of: upload, Data(body.readableBytesView)) else { return .noUpload }

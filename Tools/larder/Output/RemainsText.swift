@@ -12,10 +12,10 @@ extension TransferRemains {
     private var uploads: [StoredTransfer] { transfers.filter { $0.upload != nil } }
     /// Those to be cancelled that have nothing but perhaps a file.
     private var cancelling: [StoredTransfer] {
-        transfers.filter { $0.state == .cancelling && $0.upload == nil && $0.uploadAsked == nil }
+        transfers.filter { $0.state == .cancelling && $0.upload == nil && $0.uploadsBefore == nil }
     }
     private var left: [Left] {
-        transfers.filter { $0.upload == nil && $0.uploadAsked != nil }
+        transfers.filter { $0.upload == nil && $0.uploadsBefore != nil }
             .map { Left(transfer: $0.id, reason: .noName) }
     }
 

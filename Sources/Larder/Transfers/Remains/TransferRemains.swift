@@ -79,5 +79,5 @@ package struct TransferRemains: Sendable {
 
 extension StoredTransfer {
     /// Whether the storage has begun an upload in parts for it, or was asked to.
-    var hasUpload: Bool { upload != nil || uploadAsked != nil }
+    var hasUpload: Bool { upload != nil || uploadsBefore != nil }
 }
