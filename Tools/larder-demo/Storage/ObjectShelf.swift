@@ -24,7 +24,7 @@ final class ObjectShelf: Sendable {
     struct Counts: Sendable, Equatable {
         /// Parts that have arrived whole.
         var parts = 0
-        /// Those of them that the storage had listed to the sender before.
+        /// Those whose sending was begun although the storage had listed them to the sender before.
         var needless = 0
         /// Ranges that were sent.
         var ranges = 0
@@ -65,6 +65,13 @@ final class ObjectShelf: Sendable {
         }
     }
 
+    /// Somebody has begun to send a part.
+    func expect(_ number: Int, of upload: String) {
+        state.withLock { state in
+            if state.uploads[upload]?.listed.contains(number) == true { state.counts.needless += 1 }
+        }
+    }
+
     /// - Returns: The part; nil where there is no such upload.
     func put(_ number: Int, of upload: String, _ bytes: Data) throws -> Part? {
         guard state.withLock({ $0.uploads[upload] != nil }) else { return nil }
@@ -74,7 +81,6 @@ final class ObjectShelf: Sendable {
         return state.withLock { state in
             guard var known = state.uploads[upload] else { return nil }
             state.counts.parts += 1
-            if known.listed.contains(number) { state.counts.needless += 1 }
             known.parts[number] = part
             state.uploads[upload] = known
             return part

@@ -23,6 +23,7 @@ final class ObjectStorageHandler: ChannelInboundHandler {
         case .head(let head):
             self.head = head
             body.clear()
+            if head.method == .PUT, let (number, upload) = Query(head)?.part { shelf.expect(number, of: upload) }
         case .body(var chunk):
             guard body.readableBytes + chunk.readableBytes <= Self.largestBody else {
                 return context.close(promise: nil)
@@ -64,17 +65,13 @@ final class ObjectStorageHandler: ChannelInboundHandler {
     }
 
     private func answer(to head: HTTPRequestHead) throws -> Answer {
-        guard let uri = URLComponents(string: head.uri) else {
-            return .error(.badRequest, "InvalidURI", "That is no address.")
-        }
-        let items = uri.queryItems ?? []
-        func item(_ name: String) -> String? { items.first { $0.name == name }.map { $0.value ?? "" } }
-        let path = uri.path
-        switch (head.method, item("uploadId")) {
-        case (.POST, nil) where item("uploads") != nil:
+        guard let query = Query(head) else { return .error(.badRequest, "InvalidURI", "That is no address.") }
+        let path = query.path
+        switch (head.method, query["uploadId"]) {
+        case (.POST, nil) where query["uploads"] != nil:
             return .xml("InitiateMultipartUploadResult", "<UploadId>\(shelf.begin(path))</UploadId>")
-        case (.GET, nil) where item("uploads") != nil:
-            let uploads = shelf.uploads("\(path)/\(item("prefix") ?? "")").map { upload in
+        case (.GET, nil) where query["uploads"] != nil:
+            let uploads = shelf.uploads("\(path)/\(query["prefix"] ?? "")").map { upload in
                 let key = String(upload.path.dropFirst(path.count + 1))
                     .addingPercentEncoding(withAllowedCharacters: .alphanumerics)
                 return "<Upload><Key>\(key ?? "")</Key><UploadId>\(upload.id)</UploadId></Upload>"
@@ -83,7 +80,7 @@ final class ObjectStorageHandler: ChannelInboundHandler {
                 "ListMultipartUploadsResult",
                 "<EncodingType>url</EncodingType>\(uploads.joined())<IsTruncated>false</IsTruncated>")
         case (.PUT, let upload?):
-            guard let number = item("partNumber").flatMap({ Int($0) }), number > 0 else { break }
+            guard let number = query.part?.number else { break }
             guard let part = try shelf.put(number, of: upload, Data(body.readableBytesView)) else { return .noUpload }
             return Answer(headers: ["ETag": "\"\(part.tag)\""])
         case (.GET, let upload?):
@@ -98,11 +95,31 @@ final class ObjectStorageHandler: ChannelInboundHandler {
         case (.DELETE, let upload?):
             shelf.abort(upload)
             return Answer(status: .noContent)
-        case (.GET, nil) where items.isEmpty, (.HEAD, nil) where items.isEmpty:
+        case (.GET, nil) where query.isEmpty, (.HEAD, nil) where query.isEmpty:
             return try object(path, head)
         default: break
         }
         return .error(.notImplemented, "NotImplemented", "This small storage cannot do that.")
+    }
+
+    /// What a request is about.
+    private struct Query {
+        let path: String
+        private let items: [URLQueryItem]
+
+        init?(_ head: HTTPRequestHead) {
+            guard let uri = URLComponents(string: head.uri) else { return nil }
+            (path, items) = (uri.path, uri.queryItems ?? [])
+        }
+
+        var isEmpty: Bool { items.isEmpty }
+        subscript(name: String) -> String? { items.first { $0.name == name }.map { $0.value ?? "" } }
+
+        var part: (number: Int, upload: String)? {
+            guard let upload = self["uploadId"], let number = self["partNumber"].flatMap({ Int($0) }), number > 0
+            else { return nil }
+            return (number, upload)
+        }
     }
 
     private func complete(_ upload: String) -> Answer {

@@ -78,8 +78,8 @@ extension Story {
         printout.fact("queued, and durable, after", queueing.duration)
         printout.fact("opening after the second death, and listing it", opening.duration)
         printout.fact("going on; the first part has arrived after", first)
-        printout.fact("parts that had arrived before, sent again", counts.needless)
-        printout.fact("parts sent in all, for \(Self.parts)", counts.parts)
+        printout.fact("parts that the storage had listed, and that were sent again", counts.needless)
+        printout.fact("parts that have arrived in all, for \(Self.parts)", counts.parts)
         printout.fact("what the storage has, compared byte by byte", "the same")
     }
 
