@@ -22,5 +22,6 @@ package struct Migration: Sendable {
         Migration(number: 2, name: "watchers", sql: PackageResources._002_watchers_sql),
         Migration(number: 3, name: "environments", sql: PackageResources._003_environments_sql),
         Migration(number: 4, name: "transfers", sql: PackageResources._004_transfers_sql),
+        Migration(number: 5, name: "touched-keys", sql: PackageResources._005_touched_keys_sql),
     ]
 }

@@ -52,6 +52,17 @@ struct ScriptedUploadTests {
         }
     }
 
+    @Test(
+        "A storage that answers as soon as it has the last byte is believed",
+        arguments: [S3Transport.Options.Payload.unsigned, .unsignedTrailer])
+    func storedAtOnce(payload: S3Transport.Options.Payload) async throws {
+        try await ScriptedStorage.run { _ in .stored() } configure: {
+            $0.payload = payload
+        } _: { _, transport in
+            for _ in 0..<200 { _ = try await put(transport) }
+        }
+    }
+
     @Test("Another checksum than what was sent has is an error")
     func otherChecksum() async throws {
         try await ScriptedStorage.run { _ in .stored(crc32c: "AAAAAA==") } _: { _, transport in

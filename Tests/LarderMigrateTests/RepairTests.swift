@@ -152,7 +152,7 @@ struct RepairTests {
 
 @Suite("Baseline", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
 struct BaselineTests {
-    @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3])
+    @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3, 4, 5])
     func recorded(count: Int) async throws {
         try await Cellar.with { cellar in
             try cellar.makeOlder(migrations: count)

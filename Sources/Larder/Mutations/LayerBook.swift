@@ -98,7 +98,8 @@ final class LayerBook: Sendable {
                 throw LarderError(error)
             }
             book.removals += 1
-            book.pages = expectations.compactMap(page(of:))
+            let contents = QueuedContents(queue, operations)
+            book.pages = expectations.compactMap { page(of: $0, contents) }
         }
     }
 
@@ -116,16 +117,20 @@ final class LayerBook: Sendable {
 
     /// Nil where nothing is expected. What no longer fits the schema is left out by the cache, which tells of it: the
     /// mutation goes its way unseen.
-    private func page(of expectation: Expectation) -> Page? {
-        let content = expectation.content
-        // An updater alone has nothing to work with until there is an answer.
-        guard content.optimisticResponse != nil || content.listEdits != nil,
-            let key = AppliedKey(expectation.idempotencyKey)
-        else { return nil }
-        let layer = OptimisticLayer(key: key) { [operations] () throws(RecordError) in
-            do throws(LarderError) { return try operations.layer(of: expectation) } catch {
-                throw RecordError(.responseMismatch, error.message, cause: error)
-            }
+    ///
+    /// - Parameter contents: Where what the expectation lacks is read.
+    private func page(of expectation: Expectation, _ contents: QueuedContents? = nil) -> Page? {
+        guard let key = AppliedKey(expectation.idempotencyKey) else { return nil }
+        let touched = operations.touched(expectation)
+        let layer: OptimisticLayer
+        if let content = expectation.content {
+            guard content.isShown else { return nil }
+            layer = OptimisticLayer(
+                key: key, touching: touched, content: operations.reading(content, of: expectation.id))
+        } else if let contents {
+            layer = OptimisticLayer(key: key, touching: touched, number: expectation.sequence, of: contents)
+        } else {
+            return nil
         }
         return Page(sequence: expectation.sequence, id: expectation.id, layer: layer)
     }
@@ -146,11 +151,26 @@ extension OperationCache {
         } catch { throw LarderError(.data, "the updater \(name) failed: \(error)", cause: error) }
     }
 
-    fileprivate func layer(of expectation: Expectation) throws(LarderError) -> OptimisticLayer.Content {
-        let content = expectation.content
-        var layer = OptimisticLayer.Content(edits: try [ListChange](content, of: expectation.id).map(\.edit))
+    /// Reads what a mutation shows when it is called.
+    func reading(
+        _ content: MutationContent, of mutation: UUID
+    ) -> @Sendable () throws(RecordError) -> OptimisticLayer.Content {
+        { () throws(RecordError) in
+            do throws(LarderError) { return try self.layer(of: content, mutation) } catch {
+                throw RecordError(.responseMismatch, error.message, cause: error)
+            }
+        }
+    }
+
+    /// What a mutation's layer can have to do with; nil where that is not known by this schema.
+    func touched(_ expectation: Expectation) -> TouchedKeys? {
+        expectation.touched.flatMap { $0.isEmpty ? nil : TouchedKeys(stored: $0, schema: numberOfSchema) }
+    }
+
+    private func layer(of content: MutationContent, _ mutation: UUID) throws(LarderError) -> OptimisticLayer.Content {
+        var layer = OptimisticLayer.Content(edits: try [ListChange](content, of: mutation).map(\.edit))
         guard let response = content.optimisticResponse else { return layer }
-        let operation = try PartitionCore.operation(content, of: expectation.id)
+        let operation = try PartitionCore.operation(content, of: mutation)
         let bound = try boundOnce(operation, exposesAdded: true)
         let parsed: ParsedResponse
         do { parsed = try ParsedResponse.parse(data: response, along: bound.layout) } catch { throw LarderError(error) }

@@ -11,7 +11,8 @@ public struct MutationFile: Sendable {
     /// What stands there, of the object's location and its media type.
     public var value: @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value
 
-    /// - Parameter value: AppSync's `S3ObjectInput` unless given: `bucket`, `key` and `region`, and `mimeType` where the
+    /// - Parameter value: AppSync's `S3ObjectInput` unless given: `bucket`, `key` and `region`, and `mimeType` where
+    ///   the
     ///   upload has one.
     public init(
         _ upload: Transfer, in variable: String,

@@ -107,14 +107,20 @@ extension Partition {
             throw LarderError(.operation, "only mutations are queued; use fetch")
         }
         var optimistic: [UInt8]?
+        var layer = OptimisticLayer.Content(edits: queued.listChanges.map(\.edit))
         if let response = queued.optimisticResponse {
             let json = try response.checkedJSON
-            do throws(RecordError) { _ = try ParsedResponse.parse(data: json, along: bound.layout) } catch {
+            do throws(RecordError) {
+                layer.response = .init(try ParsedResponse.parse(data: json, along: bound.layout), of: bound)
+            } catch {
                 throw LarderError(.data, "the optimistic response does not fit: \(error.message)", cause: error)
             }
             optimistic = json
         }
         if let name = queued.updater, core.operations.updaters[name] == nil { throw .unknownUpdater(name) }
+        // Nobody knows what an updater will do.
+        let isKnown = queued.updater == nil || optimistic == nil
+        let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(
             id: queued.id?.uuid, partition: core.name, lane: queued.lane.name, idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
@@ -122,7 +128,8 @@ extension Partition {
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
                 listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
                 updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),
-            dependencies: queued.dependencies.map(\.uuid), transfers: queued.files.map(\.upload.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
+            touched: touched, dependencies: queued.dependencies.map(\.uuid),
+            transfers: queued.files.map(\.upload.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
             created: core.now(), expires: queued.expires)
     }
 }

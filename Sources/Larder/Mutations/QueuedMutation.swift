@@ -9,8 +9,8 @@ public struct QueuedMutation: Sendable {
     public var lane: MutationLane
     /// Mutations that must have taken effect before.
     public var dependencies: [MutationID]
-    /// Files that go with it: it is sent when they are uploaded. The first of its lane holds up the others meanwhile; give
-    /// it a lane of its own where that is not meant. Where an upload fails or is cancelled, it is set aside.
+    /// Files that go with it: it is sent when they are uploaded. The first of its lane holds up the others meanwhile;
+    /// give it a lane of its own where that is not meant. Where an upload fails or is cancelled, it is set aside.
     public var files: [MutationFile]
     /// What the server is expected to answer: the data, complete as for `Partition.write`. Shown until it answers.
     public var optimisticResponse: Value?

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import LarderLMDB
 
-/// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at once when its process dies and
-/// stays with one that is only stopped.
+/// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at
+/// once when its process dies and stays with one that is only stopped.
 final class RunnerLock: Sendable {
     static let suffix = ".runner"
 

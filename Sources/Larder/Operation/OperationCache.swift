@@ -44,10 +44,21 @@ final class OperationCache: Sendable {
     /// By the names that mutations say.
     let updaters: [String: ListUpdater]
     private let known = Mutex(Known())
+    private let schemaNumber = Mutex<UInt64?>(nil)
 
     init(_ schema: SchemaIndex, updaters: [String: ListUpdater] = [:]) {
         self.schema = schema
         self.updaters = updaters
+    }
+
+    /// The schema's, worked out when it is needed first.
+    var numberOfSchema: UInt64 {
+        schemaNumber.withLock { number in
+            if let number { return number }
+            let new = schema.number
+            number = new
+            return new
+        }
     }
 
     func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {

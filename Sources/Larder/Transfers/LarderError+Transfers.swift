@@ -9,7 +9,8 @@ extension LarderError.Code {
     public static let sourceChanged = Self(rawValue: "transfer.sourceChanged")
     /// Something is where the download is to go, and may not be replaced.
     public static let destinationExists = Self(rawValue: "transfer.destinationExists")
-    /// No file can be made where the download is to go: there is no folder, it may not be written, or a folder is there.
+    /// No file can be made where the download is to go: there is no folder, it may not be written, or a folder is
+    /// there.
     public static let destinationUnusable = Self(rawValue: "transfer.destinationUnusable")
     /// The disk has no room for the download.
     public static let diskFull = Self(rawValue: "transfer.diskFull")

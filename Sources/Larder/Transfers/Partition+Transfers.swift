@@ -8,8 +8,9 @@ extension Partition {
 
 /// A partition's files on their way to and from object storage.
 ///
-/// What is queued survives restarts and the loss of power; a `TransferRunner` carries it out. Nothing has to be attached
-/// again after a restart: `all()` has every transfer there is, and their handles are as good as the first ones.
+/// What is queued survives restarts and the loss of power; a `TransferRunner` carries it out. Nothing has to be
+/// attached again after a restart: `all()` has every transfer there is, and their handles are as good as the first
+/// ones.
 ///
 /// ```swift
 /// let upload = try await app.transfers.upload(video, to: .init(bucket: "media", key: "v/1.mov"))

@@ -34,8 +34,11 @@ struct Columns {
     }
 
     func uuid(_ index: Int32) throws(OperationsError) -> UUID {
-        guard let uuid = UUID(bytes: try bytes(index)) else { throw .unexpectedType(index) }
-        return uuid
+        guard sqlite3_column_type(statement, index) == SQLITE_BLOB, sqlite3_column_bytes(statement, index) == 16,
+            let start = sqlite3_column_blob(statement, index)
+        else { throw .unexpectedType(index) }
+        // Safe for the reason given above: there are sixteen of them.
+        return UUID(uuid: start.loadUnaligned(as: uuid_t.self))
     }
 
     func date(_ index: Int32) throws(OperationsError) -> Date { Date(milliseconds: try integer(index)) }

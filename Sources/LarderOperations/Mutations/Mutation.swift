@@ -12,6 +12,8 @@ package struct Mutation: Sendable, Hashable {
     package var isStalled: Bool
     package var idempotencyKey: String
     package var content: MutationContent
+    /// See `MutationDraft.touched`; nil where it is not known.
+    package var touched: [UInt8]?
     /// What it waits for: those of its dependencies that are not settled.
     package var dependencies: [UUID]
     /// The transfers that it waits for: those that are not done.

@@ -11,6 +11,8 @@ package struct MutationDraft: Sendable {
     /// By which the server tells a repeat; the id's canonical text (in small letters) where there is no other.
     package var idempotencyKey: String?
     package var content: MutationContent
+    /// What its optimistic layer can have to do with, as whoever lays it wrote that down; nil where it is not known.
+    package var touched: [UInt8]?
     /// Mutations of the same partition that must be settled before. One that is not there any more is.
     package var dependencies: [UUID]
     /// Transfers of the same partition that must be done before.
@@ -26,7 +28,7 @@ package struct MutationDraft: Sendable {
     /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
-        content: MutationContent, dependencies: [UUID] = [], transfers: [UUID] = [],
+        content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], transfers: [UUID] = [],
         temporaryIDs: [TemporaryID] = [],
         created: Date, expires: Date? = nil, notBefore: Date? = nil
     ) {
@@ -35,6 +37,7 @@ package struct MutationDraft: Sendable {
         self.lane = lane
         self.idempotencyKey = idempotencyKey
         self.content = content
+        self.touched = touched
         self.dependencies = dependencies
         self.transfers = transfers
         self.temporaryIDs = temporaryIDs

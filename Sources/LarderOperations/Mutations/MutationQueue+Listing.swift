@@ -37,12 +37,18 @@ extension MutationQueue {
     }
 
     /// What the unsettled mutations of a partition are expected to do, in their sequence; those that say nothing of it
-    /// are left out, as are dead letters.
+    /// are left out, as are dead letters. Where it is known what they touch, the rest is not read.
     package func expectations(in partition: String) throws(OperationsError) -> [Expectation] {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return [] }
             return try transaction.expectations(in: number)
         }
+    }
+
+    /// What mutations are expected to do now, all at one moment, in their sequence. Those that are settled or set aside
+    /// by now are left out.
+    package func expectations(of sequences: [Int64]) throws(OperationsError) -> [Expectation] {
+        try read { try $0.expectations(of: sequences) }
     }
 
     /// How many of a partition are in each state.

@@ -26,6 +26,7 @@ extension QueueTransaction {
             "UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?",
             [found.content.variables, found.content.optimisticResponse,
                 found.content.listEdits, entry.sequence])
+        try forgetTouched(by: entry.sequence)
         if let key = revision.idempotencyKey {
             try requireUnsettled(key, entry.partition, of: id)
             do {
@@ -36,6 +37,11 @@ extension QueueTransaction {
         }
         try stall(entry.sequence)
         try stallDependents(of: entry.sequence)
+    }
+
+    /// What a mutation shows is different from what it was: nobody knows what that touches.
+    func forgetTouched(by sequence: Int64) throws {
+        try db.run("UPDATE mutation SET touched = NULL WHERE sequence = ?", [sequence])
     }
 
     /// Dead letter to pending, at its old place.

@@ -14,15 +14,16 @@ extension QueueTransaction {
             if let dependency = try dependency(id, partition) { found.dependencies[dependency.sequence] = dependency }
         }
         let isStalled = found.dependencies.values.contains { $0.isDeadOrStalled }
-        let sequence = try insert(draft, found, partition, isStalled)
+        let touched = found.content.touched(draft)
+        let sequence = try insert(draft, found, touched, partition, isStalled)
         for dependency in found.dependencies.keys { try addDependency(of: sequence, on: dependency) }
         let transfers = try wait(draft, sequence, partition)
         for id in draft.temporaryIDs { try reserve(id, for: sequence, partition) }
         for id in found.uses { try addUse(of: id, by: sequence) }
         return Mutation(
             sequence: sequence, id: draft.id, partition: draft.partition, lane: found.lane, state: .pending,
-            isStalled: isStalled, idempotencyKey: draft.idempotencyKey ?? draft.id.uuidString.lowercased(),
-            content: found.content,
+            isStalled: isStalled, idempotencyKey: draft.idempotencyKey ?? draft.id.canonicalText,
+            content: found.content, touched: touched,
             dependencies: found.dependencies.sorted { $0.key < $1.key }.map(\.value.id),
             transfers: transfers, temporaryIDs: draft.temporaryIDs.sorted { $0.text < $1.text },
             created: draft.created.stored, expires: draft.expires?.stored, notBefore: draft.notBefore?.stored,
@@ -30,17 +31,17 @@ extension QueueTransaction {
     }
 
     private func insert(
-        _ draft: MutationDraft, _ found: ResolvedContent, _ partition: Int64, _ isStalled: Bool
+        _ draft: MutationDraft, _ found: ResolvedContent, _ touched: [UInt8]?, _ partition: Int64, _ isStalled: Bool
     ) throws -> Int64 {
         do {
             try db.run(
                 """
                 INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
-                    expires, not_before)
-                VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?)
+                    expires, not_before, touched)
+                VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, ?)
                 """,
                 [draft.id, partition, found.lane, isStalled ? 1 : 0, isStalled ? 0 : 1, draft.idempotencyKey,
-                    draft.created.milliseconds, draft.expires?.milliseconds, draft.notBefore?.milliseconds])
+                    draft.created.milliseconds, draft.expires?.milliseconds, draft.notBefore?.milliseconds, touched])
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError.duplicate(draft.id)
         }
@@ -110,6 +111,18 @@ extension QueueTransaction {
     func addDependency(of sequence: Int64, on dependency: Int64) throws {
         try db.run(
             "INSERT OR IGNORE INTO mutation_dependency (sequence, dependency) VALUES (?, ?)", [sequence, dependency])
+    }
+}
+
+extension MutationContent {
+    /// Whether it says what is to be seen before there is an answer. An updater alone has nothing to work with.
+    package var isShown: Bool { optimisticResponse != nil || listEdits != nil }
+
+    /// What is stored of what it touches: as the draft says, unless real ids took the places of temporary ones.
+    fileprivate func touched(_ draft: MutationDraft) -> [UInt8]? {
+        guard isShown else { return [] }
+        let isSame = optimisticResponse == draft.content.optimisticResponse && listEdits == draft.content.listEdits
+        return isSame ? draft.touched : nil
     }
 }
 

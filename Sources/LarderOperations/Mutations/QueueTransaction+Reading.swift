@@ -10,7 +10,8 @@ extension QueueTransaction {
                 WHERE d.sequence = m.sequence),
             (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence),
             (SELECT group_concat(hex(x.id)) FROM mutation_transfer w JOIN transfer x ON x.sequence = w.transfer
-                WHERE w.sequence = m.sequence)
+                WHERE w.sequence = m.sequence),
+            m.touched
         FROM mutation m
         JOIN partition p ON p.id = m.partition
         LEFT JOIN mutation_content c ON c.sequence = m.sequence
@@ -65,18 +66,50 @@ extension QueueTransaction {
         return try db.rows(sql, bindings) { try Mutation($0) }
     }
 
+    /// In their sequence. What they show is read where it is not known what that touches.
     func expectations(in partition: Int64) throws -> [Expectation] {
+        let known = try db.rows(
+            """
+            SELECT sequence, id, idempotency_key, touched FROM mutation
+            WHERE partition = ? AND state < 3 AND touched <> x'' ORDER BY sequence
+            """, [partition]
+        ) { row in
+            let id = try row.uuid(1)
+            return Expectation(
+                sequence: try row.integer(0), id: id,
+                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText, touched: try row.bytes(3),
+                content: nil)
+        }
+        let others = try expectations(
+            """
+            m.partition = ? AND m.state < 3 AND m.touched IS NULL
+                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL) ORDER BY m.sequence
+            """, [partition])
+        if known.isEmpty { return others }
+        return others.isEmpty ? known : (known + others).sorted { $0.sequence < $1.sequence }
+    }
+
+    /// What mutations show now, in their sequence; those that are settled or set aside are left out.
+    func expectations(of sequences: [Int64]) throws -> [Expectation] {
+        let numbers = Set(sequences)
+        guard let first = numbers.min(), let last = numbers.max() else { return [] }
+        // Where they are many, a look at all that lie between is quicker than at each by itself.
+        if last - first < Int64(numbers.count) * 8 {
+            return try expectations("m.state < 3 AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence", [first, last])
+                .filter { numbers.contains($0.sequence) }
+        }
+        return try numbers.sorted().flatMap { try expectations("m.state < 3 AND m.sequence = ?", [$0]) }
+    }
+
+    private func expectations(_ condition: String, _ bindings: Bindings) throws -> [Expectation] {
         // Most share their documents.
         var documents: [String: String] = [:]
         return try db.rows(
             """
             SELECT m.sequence, m.id, m.idempotency_key, c.document, c.operation_name, c.variables,
-                c.optimistic_response, c.list_edits, c.updater
-            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
-            WHERE m.partition = ? AND m.state < 3
-                AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL)
-            ORDER BY m.sequence
-            """, [partition]
+                c.optimistic_response, c.list_edits, c.updater, m.touched
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence WHERE \(condition)
+            """, bindings
         ) { row in
             let id = try row.uuid(1)
             let text = try row.text(3)
@@ -84,7 +117,8 @@ extension QueueTransaction {
             documents[document] = document
             return Expectation(
                 sequence: try row.integer(0), id: id,
-                idempotencyKey: try row.optional(2, row.text) ?? id.uuidString.lowercased(),
+                idempotencyKey: try row.optional(2, row.text) ?? id.canonicalText,
+                touched: try row.optional(9, row.bytes),
                 content: MutationContent(
                     document: document, operationName: try row.optional(4, row.text), variables: try row.bytes(5),
                     optimisticResponse: try row.optional(6, row.bytes), listEdits: try row.optional(7, row.bytes),
@@ -124,7 +158,7 @@ extension Mutation {
         lane = try row.text(3)
         state = try MutationState(stored: row.integer(4))
         isStalled = try row.integer(5) == 1
-        idempotencyKey = try row.optional(6, row.text) ?? id.uuidString.lowercased()
+        idempotencyKey = try row.optional(6, row.text) ?? id.canonicalText
         created = try row.date(7)
         expires = try row.optional(8, row.date)
         notBefore = try row.optional(9, row.date)
@@ -144,6 +178,7 @@ extension Mutation {
         let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
         temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
+        touched = try row.optional(29, row.bytes)
     }
 }
 
@@ -162,6 +197,26 @@ extension Outcome {
 }
 
 extension UUID {
+    /// In small letters: the key by which a server tells a repeat, unless there is another.
+    var canonicalText: String {
+        String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            withUnsafeBytes(of: uuid) { bytes in
+                for (index, byte) in bytes.enumerated() {
+                    if [4, 6, 8, 10].contains(index) {
+                        text[place] = UInt8(ascii: "-")
+                        place += 1
+                    }
+                    for digit in [byte >> 4, byte & 15] {
+                        text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                        place += 1
+                    }
+                }
+            }
+            return place
+        }
+    }
+
     fileprivate init(hexadecimal text: Substring) throws(OperationsError) {
         let digits = Array(text.utf8)
         let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {

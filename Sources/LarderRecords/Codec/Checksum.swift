@@ -8,6 +8,13 @@
 /// - Parameter seed: What the bytes belong to, so that they are wrong in any other place: the number under which they
 ///   are stored.
 func checksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt32 {
+    let state = wideChecksum(bytes, seed: seed)
+    return UInt32(truncatingIfNeeded: state ^ state >> 32)
+}
+
+/// What `checksum` folds: 64 bits, the same in every process and on every machine, so that it may be stored.
+@inline(__always)
+func wideChecksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
     var state = mixed(UInt64(bytes.count), seed &* 0xD6E8_FEB8_6659_FD93)
     var offset = 0
     if bytes.count >= 32 {
@@ -30,8 +37,7 @@ func checksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt32 {
         tail = tail << 8 | UInt64(bytes[offset])
         offset += 1
     }
-    state = mixed(state, tail)
-    return UInt32(truncatingIfNeeded: state ^ state >> 32)
+    return mixed(state, tail)
 }
 
 /// One step: for each value of `state`, another result for every `word`, and the other way round.

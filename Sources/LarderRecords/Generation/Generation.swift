@@ -148,6 +148,7 @@ extension Tables {
         of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
         guard !key.isEmpty else { return nil }
+        transaction.demand?.note(key: key)
         if let laid = transaction.overlay?.record(ofKey: key) { return laid }
         return try StoredKey.with(key) { stored throws in
             guard let number = try transaction.get(stored, in: keys) else {

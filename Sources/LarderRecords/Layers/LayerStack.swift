@@ -5,6 +5,8 @@ internal import Synchronization
 /// The layers of a cache as they were set at one time, the first mutation's first.
 final class LayerSet: Sendable {
     let layers: [OptimisticLayer]
+    /// Whether a layer was found to be another than was known of it: from then on all are laid, until there are others.
+    private let isOutdated = Atomic<Bool>(false)
 
     init(_ layers: [OptimisticLayer]) { self.layers = layers }
 
@@ -12,9 +14,40 @@ final class LayerSet: Sendable {
     func begins(with other: LayerSet) -> Bool {
         other.layers.count <= layers.count && zip(layers, other.layers).allSatisfy { $0 === $1 }
     }
+
+    /// Whether layers can be laid over some that are laid already as if they had been laid in their order: they come
+    /// after them, or have nothing to do with them.
+    func canLay(_ wanted: LaidLayers, over laid: LaidLayers) -> Bool {
+        let last = laid.last
+        let indices = wanted.indices
+        if indices.allSatisfy({ $0 > last || laid.contains($0) }) { return true }
+        return indices.allSatisfy { layers[$0].touched?.isWhole ?? false }
+    }
+
+    /// Gets what these do from where it is kept.
+    ///
+    /// - Throws: `OutdatedLayers` if that is something else than was known.
+    func fetch(_ wanted: LaidLayers) throws {
+        guard try !OptimisticLayer.fetch(wanted.indices.map { layers[$0] }) else { return }
+        isOutdated.store(true, ordering: .releasing)
+        throw OutdatedLayers()
+    }
+
+    /// What has to be laid where this is demanded.
+    func whole(_ demand: UnmetDemand) -> UnmetDemand {
+        isOutdated.load(ordering: .acquiring) ? .everything : demand
+    }
+
+    /// Where is noted what a read needs of the layers that are not laid; nil if all are.
+    func demand(beyond laid: LaidLayers, _ index: LayerIndex) -> LayerDemand? {
+        laid.count < layers.count ? LayerDemand(index, laid: laid) : nil
+    }
 }
 
 /// The optimistic layers of a cache, and what they come to over the newest snapshot that was read.
+///
+/// Layers are laid when a read comes to what they touch, with all that they are connected with; the others make no
+/// difference to it. So a read sees what it would see if all were laid.
 final class LayerStack: Sendable {
     /// An overlay, and the newest snapshot that it is known to be right for.
     private struct Kept {
@@ -22,11 +55,16 @@ final class LayerStack: Sendable {
         var overlay: Overlay
         var snapshot: UInt64
         var state: GenerationState
+        /// How often layers were added that lie under others, so that all had to be laid once more.
+        var repetitions = 0
     }
 
     private struct State {
         var set: LayerSet?
+        var index: (set: LayerSet, index: LayerIndex)?
         var kept: Kept?
+        /// Those that have been told of.
+        var failed: Set<AppliedKey> = []
     }
 
     /// Whether there are layers: all that a read without them looks at.
@@ -40,6 +78,9 @@ final class LayerStack: Sendable {
     }
 
     private let told = Mutex(Told.overlay(nil))
+    /// Whether `told` is an overlay. The observers know the records in it by their numbers, and parts have others in
+    /// other overlays: from then on everybody reads through all layers.
+    private let tellsDifferences = Atomic<Bool>(true)
     let numbers = OverlayNumbers()
     /// Told of each layer that is left out.
     private let failed: @Sendable (LayerFailure) -> Void
@@ -58,54 +99,111 @@ final class LayerStack: Sendable {
             state.set = layers.isEmpty ? nil : LayerSet(layers)
             if layers.isEmpty {
                 state.kept = nil
+                state.index = nil
+                state.failed = []
                 numbers.forget()
             }
             isActive.store(!layers.isEmpty, ordering: .releasing)
         }
     }
 
-    /// The snapshot under the layers. What they come to is worked out here if nobody has done so yet.
+    // MARK: Laying
+
+    /// What a read needs as far as is known before it.
+    var firstDemand: UnmetDemand { UnmetDemand(isEverything: tellsDifferences.load(ordering: .acquiring)) }
+
+    /// The snapshot under the layers that are laid already, and those that are demanded. What they come to is worked
+    /// out here if nobody has done so yet.
     func layered(
-        _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation
+        _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation,
+        laying demand: UnmetDemand
     ) throws -> LayeredSnapshot {
         let id = transaction.id
-        var earlier: Overlay?
+        let index = index(of: set)
+        let demand = set.whole(demand)
+        var wanted = LaidLayers()
+        for layer in index.always { wanted.insert(layer) }
+        var (earlier, repetitions): (Overlay?, Int) = (nil, 0)
         if let kept = state.withLock({ $0.kept }), kept.overlay.generation === generation,
+            kept.set === set || set.begins(with: kept.set),
             let state = kept.snapshot == id
                 ? kept.state : try kept.overlay.isRight(for: transaction, after: kept.state, kept.set.layers)
         {
-            if kept.set === set {
-                if kept.snapshot != id { keep(Kept(set: set, overlay: kept.overlay, snapshot: id, state: state)) }
-                return LayeredSnapshot(transaction, under: kept.overlay)
+            wanted = kept.overlay.laid
+            for layer in index.always { wanted.insert(layer) }
+            wanted.widen(by: demand, of: set.layers, index)
+            if wanted.count == kept.overlay.laid.count {
+                if kept.set !== set || kept.snapshot != id {
+                    keep(Kept(
+                        set: set, overlay: kept.overlay, snapshot: id, state: state, repetitions: kept.repetitions))
+                }
+                return LayeredSnapshot(
+                    transaction, under: kept.overlay, set.demand(beyond: kept.overlay.laid, index))
             }
-            if set.begins(with: kept.set) { earlier = kept.overlay }
+            repetitions = kept.repetitions
+            if set.canLay(wanted, over: kept.overlay.laid) {
+                earlier = kept.overlay
+            } else {
+                repetitions += 1
+                if repetitions > Self.patience { wanted = LaidLayers(all: set.layers.count) }
+            }
+        } else {
+            wanted.widen(by: demand, of: set.layers, index)
         }
         let snapshot = try OverlayBuilder(generation: generation, numbers: numbers)
-            .layered(transaction, under: set.layers, goingOnFrom: earlier)
+            .layered(transaction, under: set, index, laying: wanted, goingOnFrom: earlier)
         let overlay = snapshot.layers
-        let known = Set(state.withLock { $0.kept }?.overlay.failures.map(\.key) ?? [])
-        for failure in overlay.failures where !known.contains(failure.key) { failed(failure) }
-        keep(Kept(set: set, overlay: overlay, snapshot: id, state: overlay.basis.state))
+        tell(of: overlay, set)
+        keep(Kept(set: set, overlay: overlay, snapshot: id, state: overlay.basis.state, repetitions: repetitions))
         return snapshot
+    }
+
+    /// Laying what was laid once more may be done so often, with more each time.
+    private static let patience = 8
+
+    private func index(of set: LayerSet) -> LayerIndex {
+        let known = state.withLock { $0.index }
+        if let known, known.set === set { return known.index }
+        let earlier = known.flatMap { set.begins(with: $0.set) ? $0.index : nil }
+        let index = LayerIndex(set.layers, goingOnFrom: earlier)
+        state.withLock { state in
+            if state.set === set { state.index = (set, index) }
+        }
+        return index
     }
 
     private func keep(_ new: Kept) {
         state.withLock { state in
             guard state.set === new.set else { return }
-            if let kept = state.kept, kept.set === new.set,
-                (kept.overlay.generation.number, kept.snapshot) > (new.overlay.generation.number, new.snapshot)
-            {
-                return
+            if let kept = state.kept, kept.set === new.set {
+                // What is newer; of what is as new, what has more.
+                let old = (kept.overlay.generation.number, kept.snapshot, kept.overlay.laid.count)
+                if old > (new.overlay.generation.number, new.snapshot, new.overlay.laid.count) { return }
             }
             state.kept = new
         }
     }
+
+    /// Tells of the layers that are left out, of each once until it is not.
+    private func tell(of overlay: Overlay, _ set: LayerSet) {
+        let news = state.withLock { state in
+            for (layer, _) in overlay.order where overlay.failures[layer] == nil {
+                if !state.failed.isEmpty { state.failed.remove(set.layers[layer].key) }
+            }
+            return overlay.failures.sorted { $0.key < $1.key }.map(\.value)
+                .filter { state.failed.insert($0.key).inserted }
+        }
+        for failure in news { failed(failure) }
+    }
+
+    // MARK: Telling
 
     /// Takes note that something may have become different while nobody listened.
     func nobodyListens() {
         told.withLock { told in
             if case .overlay(nil) = told, current == nil { return }
             told = .unknown
+            tellsDifferences.store(false, ordering: .releasing)
         }
     }
 
@@ -115,45 +213,92 @@ final class LayerStack: Sendable {
             // Loaded before the snapshot, as for a read.
             let set = current
             if case .overlay(nil) = told, set == nil { return nil }
-            do {
-                return try cache.takingSnapshot { generation, transaction in
-                    let position = try GenerationState.stored(transaction, generation.tables).position
-                    var new: Overlay?
-                    if let set { new = try layered(transaction, under: set, generation).layers }
-                    defer { told = .overlay(new) }
-                    guard case .overlay(let old) = told else {
-                        return Commit(
-                            generation: generation.identity, changes: .everything, position: position, isOfLayers: true)
-                    }
-                    if old === new { return nil }
-                    // In another generation's numbers nobody knows what was told.
-                    let isSame = old?.generation.identity == generation.identity
-                    let changes = Overlay.difference(isSame ? old : nil, new)
-                    if changes.isEmpty { return nil }
+            while true {
+                do { return try untold(of: cache, under: set, &told) } catch is OutdatedLayers {
+                    // By then all of them are known.
+                    continue
+                } catch let error as RecordError where error.code == .closed {
+                    return nil
+                } catch {
+                    // They may do anything else. Whoever reads now finds out what keeps from reading.
                     return Commit(
-                        generation: generation.identity, changes: changes, position: position, isOfLayers: true)
+                        generation: cache.generation.identity, changes: .everything,
+                        position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
                 }
-            } catch let error as RecordError where error.code == .closed {
-                return nil
-            } catch {
-                // They may do anything else. Whoever reads now finds out what keeps from reading.
-                return Commit(
-                    generation: cache.generation.identity, changes: .everything,
-                    position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
             }
         }
     }
+
+    private func untold(of cache: RecordCache, under set: LayerSet?, _ told: inout Told) throws -> Commit? {
+        let (new, generation, position) = try cache.takingSnapshot { generation, transaction in
+            let position = try GenerationState.stored(transaction, generation.tables).position
+            guard let set else { return (Overlay?.none, generation.identity, position) }
+            let new = try layered(transaction, under: set, generation, laying: .everything).layers
+            return (new, generation.identity, position)
+        }
+        defer {
+            told = .overlay(new)
+            tellsDifferences.store(true, ordering: .releasing)
+        }
+        guard case .overlay(let old) = told else {
+            return Commit(generation: generation, changes: .everything, position: position, isOfLayers: true)
+        }
+        if old === new { return nil }
+        // In another generation's numbers nobody knows what was told.
+        let isSame = old?.generation.identity == generation
+        let changes = Overlay.difference(isSame ? old : nil, new)
+        if changes.isEmpty { return nil }
+        return Commit(generation: generation, changes: changes, position: position, isOfLayers: true)
+    }
+}
+
+/// What came of reading without all of the layers.
+private enum Trial<Result> {
+    case done(Result)
+    case unmet(UnmetDemand)
 }
 
 extension RecordCache {
-    /// Runs `body` with a snapshot of the current generation and the layers over it.
+    /// Runs `body` with a snapshot of the current generation and the layers over it: again where it came to something
+    /// that layers touch which are not laid, with those laid.
     ///
-    /// - Parameter set: Loaded before.
+    /// - Parameters:
+    ///   - set: Loaded before.
+    ///   - demand: What `body` needs, if that is known to be more than is known of any.
     func withLayers<Result>(
-        _ set: LayerSet, _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
+        _ set: LayerSet, laying demand: UnmetDemand? = nil,
+        _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
     ) throws -> Result {
+        var demand = demand ?? layers.firstDemand
+        var rounds = 0
+        while true {
+            switch try trial(set, laying: demand, body) {
+            case .done(let result): return result
+            case .unmet(let more):
+                // All that was: others may lay something else meanwhile, and what they laid may be what is kept.
+                demand.layers += more.layers
+                rounds += 1
+                // Each round goes a step further, from object to object: soon it is better to lay all.
+                demand.isEverything = demand.isEverything || more.isEverything || rounds > 2
+            }
+        }
+    }
+
+    private func trial<Result>(
+        _ set: LayerSet, laying demand: UnmetDemand, _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
+    ) throws -> Trial<Result> {
         try takingSnapshot { generation, transaction in
-            try body(generation, try layers.layered(transaction, under: set, generation))
+            let snapshot: LayeredSnapshot
+            do { snapshot = try layers.layered(transaction, under: set, generation, laying: demand) } catch
+                is OutdatedLayers { return .unmet(.everything) }
+            do {
+                let result = try body(generation, snapshot)
+                return snapshot.demand?.unmetDemand.map { .unmet($0) } ?? .done(result)
+            } catch {
+                // It may have failed for want of them.
+                if let unmet = snapshot.demand?.unmetDemand { return .unmet(unmet) }
+                throw error
+            }
         }
     }
 
@@ -166,8 +311,8 @@ extension RecordCache {
     ///
     /// Layers that cannot be worked out are left out; `Options.layerFailed` is told of them.
     ///
-    /// - Complexity: O(n) in the layers. What they hold is worked out when somebody reads or listens next, and again
-    ///   whenever something is committed that they read.
+    /// - Complexity: O(n) in the layers. What they hold is worked out when somebody reads what they touch, or listens,
+    ///   and again whenever something is committed that they read.
     package func replaceLayers(_ layers: [OptimisticLayer]) {
         self.layers.replace(with: layers)
         writer.layersWereSet(in: self)
@@ -176,6 +321,10 @@ extension RecordCache {
     /// The layers that cannot be worked out over what the cache holds now, and so are left out.
     package func layerFailures() throws(RecordError) -> [LayerFailure] {
         guard let set = layers.current else { return [] }
-        return try translated { try withLayers(set) { _, snapshot in snapshot.layers.failures } }
+        return try translated {
+            try withLayers(set, laying: .everything) { _, snapshot in
+                snapshot.layers.failures.sorted { $0.key < $1.key }.map(\.value)
+            }
+        }
     }
 }

@@ -33,25 +33,87 @@ package final class OptimisticLayer: Sendable {
     }
 
     private enum Reading {
+        case unfetched(any LayerSource)
         case unread(@Sendable () throws(RecordError) -> Content)
         case read(Result<Content, RecordError>)
     }
 
     /// The mutation's. As soon as a snapshot knows of it, the layer is not seen in that snapshot.
     package let key: AppliedKey
+    /// What it can have to do with. Nil where that is not known: it is laid over whatever is read.
+    package let touched: TouchedKeys?
+    /// By which its source knows it; 0 where it has none.
+    package let number: Int64
     private let reading: Mutex<Reading>
 
     package init(
-        key: AppliedKey, response: Answer? = nil, removals: [String] = [], edits: [ListEdit] = []
+        key: AppliedKey, touching touched: TouchedKeys? = nil, response: Answer? = nil, removals: [String] = [],
+        edits: [ListEdit] = []
     ) {
         self.key = key
+        self.touched = touched
+        number = 0
         reading = Mutex(.read(.success(Content(response: response, removals: removals, edits: edits))))
     }
 
-    /// - Parameter content: Called once, when it is needed first. If it throws, the layer is left out.
-    package init(key: AppliedKey, content: @escaping @Sendable () throws(RecordError) -> Content) {
+    /// - Parameters:
+    ///   - touched: All that the content touches, or nil.
+    ///   - content: Called once, when it is needed first. If it throws, the layer is left out.
+    package init(
+        key: AppliedKey, touching touched: TouchedKeys? = nil,
+        content: @escaping @Sendable () throws(RecordError) -> Content
+    ) {
         self.key = key
+        self.touched = touched
+        number = 0
         reading = Mutex(.unread(content))
+    }
+
+    /// - Parameters:
+    ///   - touched: All that the content touches, or nil.
+    ///   - number: By which the source knows it.
+    ///   - source: Asked for the content when it is needed first.
+    package init(key: AppliedKey, touching touched: TouchedKeys?, number: Int64, of source: any LayerSource) {
+        self.key = key
+        self.touched = touched
+        self.number = number
+        reading = Mutex(.unfetched(source))
+    }
+
+    /// Gets what the layers do from where it is kept, of those that are not here yet.
+    ///
+    /// - Returns: False if some are others than was known of them, or are no more.
+    static func fetch(_ layers: [OptimisticLayer]) throws(RecordError) -> Bool {
+        var isAsKnown = true
+        var rest = layers.filter { $0.source != nil }
+        while let source = rest.first?.source {
+            let own = rest.filter { $0.source === source }
+            let findings = try source.contents(of: own)
+            for (index, layer) in own.enumerated() {
+                let finding = index < findings.count ? findings[index] : .gone
+                if case .same = finding {} else { isAsKnown = false }
+                layer.take(finding)
+            }
+            rest.removeAll { $0.source == nil }
+        }
+        return isAsKnown
+    }
+
+    private var source: (any LayerSource)? {
+        reading.withLock { reading in
+            if case .unfetched(let source) = reading { source } else { nil }
+        }
+    }
+
+    private func take(_ finding: LayerFinding) {
+        reading.withLock { reading in
+            // Another reader may have been quicker.
+            guard case .unfetched = reading else { return }
+            switch finding {
+            case .same(let content), .changed(let content): reading = .unread(content)
+            case .gone: reading = .read(.success(Content()))
+            }
+        }
     }
 
     var content: Content {
@@ -62,6 +124,7 @@ package final class OptimisticLayer: Sendable {
                         reading = .read(.failure(error))
                     }
                 }
+                // Whoever lays it has fetched it.
                 guard case .read(let result) = reading else { return Result<Content, RecordError>.success(Content()) }
                 return result
             }

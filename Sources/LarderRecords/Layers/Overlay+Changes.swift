@@ -5,9 +5,11 @@ extension Overlay {
     /// Whether the overlay is what the layers come to over a newer snapshot too: nothing that was read for it has
     /// become different, and none of its mutations has become known.
     ///
-    /// - Parameter earlier: The counters of a snapshot for which it is right.
+    /// - Parameters:
+    ///   - earlier: The counters of a snapshot for which it is right.
+    ///   - layers: Of the set whose indices it has.
     /// - Returns: The newer snapshot's counters; nil where it has to be worked out anew.
-    /// - Complexity: O(n) in the layers and in what was changed since.
+    /// - Complexity: O(n) in the layers that are in it and in what was changed since.
     func isRight(
         for transaction: borrowing ReadTransaction, after earlier: GenerationState, _ layers: [OptimisticLayer]
     ) throws -> GenerationState? {
@@ -16,8 +18,8 @@ extension Overlay {
         guard state.epoch == earlier.epoch, state.lastChange >= earlier.lastChange,
             earlier.lastChange + 1 >= state.firstChange
         else { return nil }
-        for (layer, wasApplied) in zip(layers, isApplied) {
-            guard try (tables.applied(layer.key.text, transaction) != nil) == wasApplied else { return nil }
+        for (layer, wasApplied) in order {
+            guard try (tables.applied(layers[layer].key.text, transaction) != nil) == wasApplied else { return nil }
         }
         if state.nextField != earlier.nextField {
             for name in basis.absentNames {

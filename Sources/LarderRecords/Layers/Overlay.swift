@@ -34,9 +34,12 @@ final class Overlay: @unchecked Sendable {
     private(set) var touched: Set<RecordField> = []
     /// By number: the keys of entities that came into being.
     private(set) var createdKeys: [RecordID: String] = [:]
-    /// By layer: whether the snapshot knew of its mutation, so that it is not in here.
-    var isApplied: [Bool] = []
-    var failures: [LayerFailure] = []
+    /// The layers that are in here, by their indices in the set, in the order in which they were laid; and whether the
+    /// snapshot knew of their mutations, so that nothing of them is.
+    private(set) var order: [(layer: Int, isApplied: Bool)] = []
+    private(set) var laid = LaidLayers()
+    /// By the layers' indices.
+    var failures: [Int: LayerFailure] = [:]
 
     init(_ generation: Generation, _ basis: Basis) {
         self.generation = generation
@@ -61,7 +64,8 @@ final class Overlay: @unchecked Sendable {
         memories = other.memories + [OverlayMemory()]
         touched = other.touched
         createdKeys = other.createdKeys
-        isApplied = other.isApplied
+        order = other.order
+        laid = other.laid
         failures = other.failures
     }
 
@@ -128,6 +132,12 @@ final class Overlay: @unchecked Sendable {
             fieldNames[field] = name.text
         }
         touched.formUnion(changes.changes.fields)
+    }
+
+    /// Takes note of a layer, which is laid next unless its mutation is known.
+    func begin(_ layer: Int, isApplied: Bool) {
+        order.append((layer, isApplied))
+        laid.insert(layer)
     }
 
     /// Ends the building: from now on it is only looked into.

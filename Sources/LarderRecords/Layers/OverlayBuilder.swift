@@ -6,12 +6,17 @@ struct OverlayBuilder {
     let generation: Generation
     let numbers: OverlayNumbers
 
-    /// - Parameter earlier: What the first of the layers come to over the same snapshot, where that is known.
-    /// - Throws: What keeps the snapshot from being read. A layer that cannot be worked out is left out, and is among
-    ///   the overlay's failures.
+    /// - Parameters:
+    ///   - wanted: The layers that are to be laid, by their indices in the set. Those that they turn out to depend on
+    ///     are laid too.
+    ///   - earlier: What some of them come to over the same snapshot, where that is known, and where the others can be
+    ///     laid over those.
+    /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be
+    ///   worked out is left out, and is among the overlay's failures.
     /// - Complexity: O(n) in what the layers hold.
     func layered(
-        _ base: consuming ReadTransaction, under layers: [OptimisticLayer], goingOnFrom earlier: Overlay? = nil
+        _ base: consuming ReadTransaction, under set: LayerSet, _ index: LayerIndex, laying wanted: LaidLayers,
+        goingOnFrom earlier: Overlay? = nil
     ) throws -> LayeredSnapshot {
         let state = try GenerationState.stored(base, generation.tables)
         guard state.nextRecord < OverlayNumbers.firstRecord, state.nextField < OverlayNumbers.firstField else {
@@ -19,28 +24,47 @@ struct OverlayBuilder {
         }
         let overlay = earlier.map { Overlay(goingOnFrom: $0, state) }
             ?? Overlay(generation, Overlay.Basis(state: state))
-        var snapshot = LayeredSnapshot(base, under: overlay)
-        var failed: [Int: LayerFailure] = [:]
-        // What a layer did before it failed cannot be taken back: all is laid once more, without it.
-        while let (index, error) = try lay(layers, &failed, snapshot) {
-            failed[index] = LayerFailure(key: layers[index].key, error: error)
-            // It stays among what the overlay depends on: it may come to work out.
+        var snapshot = LayeredSnapshot(base, under: overlay, nil)
+        var (wanted, failed) = (wanted, [Int: LayerFailure]())
+        var widenings = 0
+        while true {
+            try set.fetch(wanted)
+            snapshot.demand = set.demand(beyond: wanted, index)
+            let failure = try lay(wanted, of: set.layers, &failed, snapshot)
+            if let unmet = snapshot.demand?.unmetDemand {
+                // They lie under what was laid, which may have failed for want of them.
+                widenings += 1
+                wanted.widen(by: unmet, widenings > Self.patience, of: set.layers, index)
+                failed = [:]
+            } else if let (layer, error) = failure {
+                // What a layer did before it failed cannot be taken back: all is laid once more, without it.
+                failed[layer] = LayerFailure(key: set.layers[layer].key, error: error)
+            } else {
+                break
+            }
+            // What was read stays among what the overlay depends on: a layer may come to work out.
             snapshot.layers = Overlay(generation, snapshot.layers.basis)
         }
         // Those of what it goes on from are there already.
-        if !failed.isEmpty { snapshot.layers.failures = failed.sorted { $0.key < $1.key }.map(\.value) }
+        snapshot.layers.failures.merge(failed) { $1 }
         snapshot.layers.finish()
+        snapshot.demand = set.demand(beyond: snapshot.layers.laid, index)
         return snapshot
     }
 
+    /// After so many rounds in which more turned out to be needed, everything is laid.
+    private static let patience = 4
+
     /// Nil if all of them could be worked out, or the index of the first that could not.
     private func lay(
-        _ layers: [OptimisticLayer], _ failed: inout [Int: LayerFailure], _ snapshot: borrowing LayeredSnapshot
+        _ wanted: LaidLayers, of layers: [OptimisticLayer], _ failed: inout [Int: LayerFailure],
+        _ snapshot: borrowing LayeredSnapshot
     ) throws -> (Int, RecordError)? {
         let scratch = ByteBuffer()
-        for (index, layer) in layers.enumerated().dropFirst(snapshot.layers.isApplied.count) {
+        for index in wanted.indices where !snapshot.layers.laid.contains(index) {
+            let layer = layers[index]
             let isApplied = try generation.tables.applied(layer.key.text, snapshot) != nil
-            snapshot.layers.isApplied.append(isApplied)
+            snapshot.layers.begin(index, isApplied: isApplied)
             guard !isApplied, failed[index] == nil else { continue }
             // What cannot be read has done nothing yet.
             do throws(RecordError) { _ = try layer.content } catch {

@@ -4,17 +4,23 @@ internal import LarderLMDB
 protocol RecordSnapshot: Transaction, ~Copyable {
     /// Nil for what is stored alone. Where it is known at compile time to be nil, looking into it costs nothing.
     var overlay: Overlay? { get }
+    /// Where it is noted what would have to be laid over it besides; nil where all layers are, or none is to be.
+    var demand: LayerDemand? { get }
 }
 
 extension ReadTransaction: RecordSnapshot {
     @inline(__always)
     var overlay: Overlay? { nil }
+    @inline(__always)
+    var demand: LayerDemand? { nil }
 }
 
 extension WriteTransaction: RecordSnapshot {
     /// Layers are never written.
     @inline(__always)
     var overlay: Overlay? { nil }
+    @inline(__always)
+    var demand: LayerDemand? { nil }
 }
 
 /// A snapshot with the layers that are over it. Its tables are those of the snapshot alone: whoever reads records, keys
@@ -22,10 +28,12 @@ extension WriteTransaction: RecordSnapshot {
 struct LayeredSnapshot: ~Copyable, RecordSnapshot {
     private let base: ReadTransaction
     var layers: Overlay
+    var demand: LayerDemand?
 
-    init(_ base: consuming ReadTransaction, under layers: Overlay) {
+    init(_ base: consuming ReadTransaction, under layers: Overlay, _ demand: LayerDemand?) {
         self.base = base
         self.layers = layers
+        self.demand = demand
     }
 
     @inline(__always)

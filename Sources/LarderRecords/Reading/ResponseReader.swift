@@ -70,7 +70,8 @@ struct ResponseReader: ~Copyable {
                 try builder.appendVisit(root, caseIndex: Visit.anyField)
                 outcome = try emptyRoot(&cursor, transaction)
             } else {
-                outcome = try object(root, selection: layout.plan.root, into: 0, &cursor, transaction)
+                outcome = try object(
+                    root, selection: layout.plan.root, into: 0, isNamed: true, &cursor, transaction)
             }
         } else {
             outcome = try key == CacheKey.queryRoot ? emptyRoot(&cursor, transaction) : noteMissing()
@@ -102,10 +103,16 @@ struct ResponseReader: ~Copyable {
     // MARK: Objects
 
     // The recursion is as deep as the plan.
+    /// - Parameter isNamed: Whether it was found by its key.
     mutating func object<Snapshot: RecordSnapshot & ~Copyable>(
-        _ id: RecordID, selection: Int, into offset: Int, _ cursor: inout Cursor, _ transaction: borrowing Snapshot
+        _ id: RecordID, selection: Int, into offset: Int, isNamed: Bool = false, _ cursor: inout Cursor,
+        _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        guard let stored = try stored(id, &cursor, transaction) else {
+        let found = try stored(id, &cursor, transaction)
+        if !isNamed, let demand = transaction.demand {
+            try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
+        }
+        guard let stored = found else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
@@ -293,7 +300,8 @@ struct ResponseReader: ~Copyable {
         case .none: return try noteMissing()
         case .object(let candidates):
             guard let record = try existing(candidates, &cursor, transaction) else { return try noteMissing() }
-            return try object(record, selection: Int(field.selection), into: place, &cursor, transaction)
+            return try object(
+                record, selection: Int(field.selection), into: place, isNamed: true, &cursor, transaction)
         case .list(let elements):
             // All or nothing: of a list that is known in part nobody knows how long it is.
             var records: [RecordID] = []

@@ -108,7 +108,9 @@ extension Generation {
     fileprivate func orderedValue(
         of field: FieldID, in id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> OrderedValue? {
-        guard let record = try record(id, transaction),
+        let found = try record(id, transaction)
+        try transaction.demand?.note(met: found?.bytes, isInOverlay: transaction.overlay?.record(id) != nil)
+        guard let record = found,
             let (word, payload) = try value(of: field, in: record, id, transaction)
         else { return nil }
         switch word.tag {

@@ -88,7 +88,9 @@ struct SwitchTests {
                     #expect(report.from?.after == before && report.carriedTransfers == 0)
                     let late = upload("late")
                     await expectFailure(.parked) { try await database.transfers.enqueue([late]) }
-                    #expect(try await database.transfers.begin(fresh.id, owner: "me", now: noon) == nil)
+                    await expectFailure(.parked) {
+                        _ = try await database.transfers.begin(fresh.id, owner: "me", now: noon)
+                    }
                 case .carry:
                     #expect(report.carried == 1 && report.carriedTransfers == 1)
                     #expect(try database.mutation(ids[0])?.partition == "pb")

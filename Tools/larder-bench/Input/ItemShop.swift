@@ -1,6 +1,6 @@
 import Foundation
+import Larder
 import LarderGraphQL
-import LarderOperations
 import LarderRecords
 
 /// Records of ten fields, as many as one likes, under keys like `Item:17`.
@@ -36,15 +36,14 @@ struct ItemShop {
     /// A mutation that gives an item another title.
     ///
     /// - Parameter isShown: Whether it says what is expected.
-    static func renaming(_ number: Int, in partition: String, isShown: Bool) -> MutationDraft {
-        MutationDraft(
-            partition: partition,
-            content: MutationContent(
-                document: "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }",
-                operationName: "Rename", variables: Array(#"{"id":"\#(number)","title":"\#(newTitle)"}"#.utf8),
-                optimisticResponse: isShown ? Array(
-                    #"{"rename":{"__typename":"Item","id":"\#(number)","title":"\#(newTitle)"}}"#.utf8) : nil),
-            created: Date())
+    static func rename(_ number: Int, in app: Partition, isShown: Bool) async throws {
+        let (id, title) = (Value.string("\(number)"), Value.string(newTitle))
+        let operation = GraphQLOperation(
+            "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }",
+            name: "Rename", variables: ["id": id, "title": title])
+        var queued = QueuedMutation()
+        if isShown { queued.optimisticResponse = ["rename": ["__typename": "Item", "id": id, "title": title]] }
+        try await app.mutate(operation, queued: queued)
     }
 
     static func key(_ number: Int) -> String { "Item:\(number)" }

@@ -38,7 +38,7 @@ extension Bench {
         }
         let (first, app) = try open()
         try await ItemShop().fill(app.records, 0..<records)
-        try await fill(first, pending, isShown)
+        try await fill(app, pending, isShown)
         for number in 0..<watchers {
             _ = try await app.watch(
                 named: "watcher \(number)", GraphQLOperation("{ item(id: \(number)) { title } }"))
@@ -69,16 +69,14 @@ extension Bench {
             floorName: "the rows of the 10,000 read once", reach: .most(0.030))
     }
 
-    /// Queues so many mutations in the current partition.
-    private func fill(_ store: Store, _ count: Int, _ isShown: Bool) async throws {
-        let database = try store.operationsDatabase()
-        let name = try store.current()?.name ?? ""
+    /// Queues so many mutations in a partition.
+    private func fill(_ app: Partition, _ count: Int, _ isShown: Bool) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             // As many side by side as make the commits few.
             for task in 0..<64 {
                 group.addTask {
                     for number in stride(from: task, to: count, by: 64) {
-                        _ = try await database.mutations.enqueue(ItemShop.renaming(number, in: name, isShown: isShown))
+                        try await ItemShop.rename(number, in: app, isShown: isShown)
                     }
                 }
             }
@@ -95,7 +93,7 @@ extension Bench {
         for name in names {
             let app = try await store.switch(to: environment(name)).partition
             try await ItemShop().fill(app.records, 0..<10_000)
-            try await fill(store, 100, true)
+            try await fill(app, 100, true)
         }
         // The last that was entered is the current one.
         var number = 1

@@ -15,7 +15,8 @@ final class SourceFile: Sendable {
     private let descriptor: Int32
     private let identity: FileIdentity
 
-    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file that
+    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file
+    ///   that
     ///   was queued, or was written to since.
     init(path: String, identity: FileIdentity) throws(LarderError) {
         self.path = path

@@ -198,8 +198,8 @@ struct TransferCarrier: Sendable {
         }
     }
 
-    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key that
-    /// were not there before. Another program that began one at the same moment has to begin anew.
+    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
+    /// that were not there before. Another program that began one at the same moment has to begin anew.
     func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
         let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
             .compactMap(\.upload)

@@ -5,8 +5,8 @@ internal import Synchronization
 /// Carries out a partition's transfers: several side by side, each in parts where it is large.
 ///
 /// Of all runners of a partition, in all processes, one works and the others stand by: it holds a lock of the kernel's
-/// that is free as soon as it dies. What a dead one left goes on where it was: an upload with the parts that the storage
-/// lists, a download with the ranges that are in its partial file and have their checksums.
+/// that is free as soon as it dies. What a dead one left goes on where it was: an upload with the parts that the
+/// storage lists, a download with the ranges that are in its partial file and have their checksums.
 ///
 /// What fails and may go better is tried again after a pause that grows; what will not go better on its own is failed,
 /// with the reason, and nothing of it is left at the storage or in the store's folder.

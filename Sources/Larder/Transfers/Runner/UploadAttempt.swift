@@ -141,8 +141,8 @@ struct UploadAttempt: Sendable {
 
     // MARK: What the storage has
 
-    /// Takes the storage's own list for what has arrived: what it has and was not noted is noted, if it is what the file
-    /// has there; what was noted and it does not have is sent again.
+    /// Takes the storage's own list for what has arrived: what it has and was not noted is noted, if it is what the
+    /// file has there; what was noted and it does not have is sent again.
     private func reconcile(
         _ listed: [UploadedPart], _ source: SourceFile, _ plan: PartPlan
     ) async throws -> [Int: StoredPart] {
@@ -172,8 +172,8 @@ struct UploadAttempt: Sendable {
     private func checksum(of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>) throws -> UInt32? {
         let found = try source.digests(range)
         if let known = part.crc32c, known != found.crc32c { return nil }
-        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what is
-        // encrypted, costs that the part is sent again.
+        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what
+        // is encrypted, costs that the part is sent again.
         if let md5 = EntityTag(part.etag).md5 { return md5 == found.md5 ? found.crc32c : nil }
         return part.crc32c
     }

@@ -2,8 +2,8 @@
 public struct ObjectBody: Sendable {
     /// How many bytes there are.
     public let size: Int64
-    /// Fills the buffer with the bytes from an offset on. Throws where they cannot be read, or are not the same any more.
-    /// May be called again for bytes that were read before: an exchange may have to be repeated.
+    /// Fills the buffer with the bytes from an offset on. Throws where they cannot be read, or are not the same any
+    /// more. May be called again for bytes that were read before: an exchange may have to be repeated.
     public let read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Void
     /// Waited for before so many further bytes are sent. Throws to end the exchange.
     public let pace: @Sendable (_ count: Int) async throws -> Void

@@ -26,7 +26,8 @@ public struct ObjectError: Error, Sendable {
         public static let wrongLength = Code(rawValue: "object.wrongLength")
         /// The answer cannot be understood.
         public static let unusableAnswer = Code(rawValue: "object.unusableAnswer")
-        /// The request could not be made, for a reason that passes: the client is shut down, a credential cannot be had.
+        /// The request could not be made, for a reason that passes: the client is shut down, a credential cannot be
+        /// had.
         public static let notPrepared = Code(rawValue: "object.notPrepared")
 
         // Somebody has to sign in.

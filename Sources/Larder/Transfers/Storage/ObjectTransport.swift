@@ -41,7 +41,8 @@ public protocol ObjectTransport: Sendable {
 
     /// Puts the object together from its parts, which ascend by number.
     ///
-    /// - Throws: `.noSuchUpload` where it was completed or aborted, `.incomplete` where a part is missing or another one.
+    /// - Throws: `.noSuchUpload` where it was completed or aborted, `.incomplete` where a part is missing or another
+    ///   one.
     func completeUpload(
         _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject

@@ -1,6 +1,7 @@
 /// What the storage says of an object that it has.
 public struct StoredObject: Sendable, Hashable {
-    /// Names these bytes under this key: other bytes have another one. With its quotation marks, as the server sends it.
+    /// Names these bytes under this key: other bytes have another one. With its quotation marks, as the server sends
+    /// it.
     public var etag: String
     /// Whether the ETag is made of the bytes' MD5 as S3 makes it; those of objects that are encrypted with a key of the
     /// user's look alike and tell nothing.

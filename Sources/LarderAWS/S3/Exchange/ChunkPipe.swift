@@ -32,7 +32,9 @@ final class ChunkPipe: AsyncSequence, Sendable {
     }
 
     /// Waits until there is room and gives a chunk; false when nobody wants it any more.
-    func write(_ chunk: ByteBuffer) async -> Bool {
+    ///
+    /// What is said to be the last is the end at once: the storage may answer as soon as it has it.
+    func write(_ chunk: ByteBuffer, isLast: Bool) async -> Bool {
         let hasRoom = await withCheckedContinuation { continuation in
             let answer: Bool? = state.withLock { state in
                 if state.isAbandoned { return false }
@@ -45,6 +47,7 @@ final class ChunkPipe: AsyncSequence, Sendable {
         guard hasRoom else { return false }
         // There is one writer, so that the room is still there.
         let reader = state.withLock { state -> Reader? in
+            if isLast, !state.isAbandoned { state.ending = .success(()) }
             if state.reader == nil { state.waiting = chunk }
             defer { state.reader = nil }
             return state.reader

@@ -59,12 +59,12 @@ extension S3Transport {
             } catch {
                 answer = .failure(error)
             }
-            // An answer may come before all was sent. Then the rest is of no use to anybody.
-            let isWhole = pipe.isWhole
+            // When the client has the last chunk, the task that made it is about to end.
+            if pipe.isWhole { return (answer, await group.next()) }
+            // The answer came before all was sent. The rest is of no use to anybody.
             pipe.abandon()
             group.cancelAll()
-            let produced = await group.next()
-            return (answer, isWhole ? produced : nil)
+            return (answer, nil)
         }
         // The body's own failure is why the exchange failed, unless the storage had refused it by then.
         if case .failure(let refusal) = answer, refusal.error.status != nil { throw refusal }
@@ -92,12 +92,12 @@ extension S3Transport {
                 try Task.checkCancellation()
                 let isLast = offset + Int64(count) == body.size
                 let chunk = try writer.chunk(count, isLast: isLast) { try body.read(offset, $0) }
-                guard await pipe.write(chunk) else { return .failure(.exchangeCancelled) }
+                guard await pipe.write(chunk, isLast: isLast) else { return .failure(.exchangeCancelled) }
                 clock.moved()
                 offset += Int64(count)
             }
             if body.size == 0, framing.length > 0 {
-                guard await pipe.write(writer.trailer()) else { return .failure(.exchangeCancelled) }
+                guard await pipe.write(writer.trailer(), isLast: true) else { return .failure(.exchangeCancelled) }
             }
         } catch {
             return .failure(ObjectError(ofCaller: error, .local, "The body could not be read."))
