@@ -139,8 +139,8 @@ let package = Package(
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderHTTP", "LarderOperations", "LarderRecords", "LarderLMDB",
-                "LarderGraphQL",
+                "LarderCommandLine", "Larder", "LarderAWS", "LarderHTTP", "LarderOperations", "LarderRecords",
+                "LarderLMDB", "LarderGraphQL",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder",
@@ -173,7 +173,12 @@ let package = Package(
         .executableTarget(
             name: "larder-demo",
             dependencies: [
-                "Larder", "LarderHTTP", "RecipeServer",
+                "Larder", "LarderAWS", "LarderHTTP", "RecipeServer",
+                // The small object storage that it serves itself.
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 // To tamper with larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -286,7 +291,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LarderCommandTests",
-            dependencies: ["Larder", "LarderCommand", "RecipeServer", "LarderTestSupport"],
+            dependencies: [
+                "Larder", "LarderAWS", "LarderCommand", "LarderOperations", "RecipeServer", "LarderTestSupport",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

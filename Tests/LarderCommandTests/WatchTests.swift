@@ -80,6 +80,25 @@ struct WatchTests {
         }
     }
 
+    @Test("changes --follow goes on with what is committed much later, and an interrupt ends it in order")
+    func followsChanges() async throws {
+        try await Pantry.withStore { pantry in
+            let changes = try LarderProcess.start(["changes", "--follow", "--since", "0", "--store", pantry.store])
+            try await changes.waitForLines(1)
+            for (title, lines) in [("Stew", 2), ("Broth", 3)] {
+                try await Task.sleep(for: .milliseconds(400))
+                try await pantry.rename("1", to: title)
+                try await changes.waitForLines(lines)
+            }
+            changes.interrupt()
+            let outcome = try await changes.finish()
+            #expect(outcome.status == 0)
+            #expect(outcome.errors == "")
+            // The first of them asks for a field of the query's root that was not there.
+            #expect(outcome.output.split(separator: "\n").dropFirst() == ["2 QUERY_ROOT Recipe:1", "3 Recipe:1"])
+        }
+    }
+
     @Test("An interrupt ends it in order")
     func isInterrupted() async throws {
         try await Pantry.withStore { pantry in

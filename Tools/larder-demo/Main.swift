@@ -57,6 +57,7 @@ import Foundation
             switch role {
             case .writer: try await KilledWriter.write(store: store, server: server)
             case .sender: try await KilledSender.send(store: store, server: server)
+            case .carrier: try await KilledCarrier.carry(store: store, storage: server)
             }
         } catch { complain("child: \(error)") }
         exit(Status.failed)

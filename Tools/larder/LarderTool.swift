@@ -18,18 +18,19 @@ struct LarderTool: ParsableCommand {
               larder get    --store S Movie:12345
               larder watch  --store S Movie:12345
 
-            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and mutations show only read: they \
-            make no file and change none but the locks. ingest, fetch, rm, compact and clear write, and say what they \
-            wrote; those that remove much want --write.
+            info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
+            transfers list, show and watch only read: they make no file and change none but the locks. ingest, fetch, \
+            rm, compact and clear write, and say what they wrote; those that remove much, and those that change what \
+            is queued, want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
-            object (watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.
+            object (watch, transfers watch: one a line) of a versioned shape, and a failure is a JSON object on standard error.
 
             Exit status: 0 done, 1 failed, 2 the arguments or the files they name cannot be used, 3 the cache does not \
             know it, 4 refused, 5 damaged.
             """,
         subcommands: [
-            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Watchers.self,
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self, Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])

@@ -6,6 +6,7 @@ enum KilledChild {
     enum Role: String, Sendable {
         case writer = "--write-until-killed"
         case sender = "--send-until-killed"
+        case carrier = "--transfer-until-killed"
     }
 
     /// Starts the child, and kills it as soon as it is time.

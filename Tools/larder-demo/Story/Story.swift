@@ -60,6 +60,7 @@ final class Story {
         try await signIn()
         try await startElsewhere()
         try await comeBack()
+        try await transfer()
         try close()
     }
 
@@ -93,7 +94,7 @@ final class Story {
 
     private func close() throws {
         try store.close()
-        printout.step(18, "In short")
+        printout.step(20, "In short")
         printout.fact("the fetch", fetchDuration)
         printout.fact("the same from disk", readDuration)
         printout.fact("requests the server saw in all", server.requestCount)

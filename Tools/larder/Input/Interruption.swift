@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -7,31 +8,30 @@ import Glibc
 import Musl
 #endif
 
-/// What the terminal's interrupt key and `kill` ask for, as something to wait for: the work in hand is ended in order.
+/// What the terminal's interrupt key and `kill` ask for, as something to wait for, as often as one likes: the work in
+/// hand is ended in order.
 final class Interruption: Sendable {
-    private let interrupts: AsyncStream<Void>
+    private let signals: Signals
     private let stop: @Sendable () -> Void
 
     init() {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        interrupts = stream
+        let signals = Signals()
         let sources = [SIGINT, SIGTERM].map { number in
             // Otherwise the signal still ends the process.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { continuation.yield() }
+            source.setEventHandler { signals.note() }
             source.activate()
             return Source(source)
         }
+        self.signals = signals
         stop = { for source in sources { source.cancel() } }
     }
 
     deinit { stop() }
 
-    /// Returns at the first signal, or when the task is cancelled.
-    func wait() async {
-        for await _ in interrupts { return }
-    }
+    /// Returns at the first signal, at once where there was one, or when the task is cancelled.
+    func wait() async { await signals.wait() }
 
     /// Whether a signal came, or the task was cancelled, within a time.
     func wait(for time: Duration) async -> Bool {
@@ -46,6 +46,47 @@ final class Interruption: Sendable {
             }
             defer { group.cancelAll() }
             return await group.next() ?? true
+        }
+    }
+
+    /// Whether one has come, and who waits for it. A stream would not do: it ends for good when a task that waits is
+    /// cancelled.
+    private final class Signals: Sendable {
+        private struct State {
+            var hasCome = false
+            var count = 0
+            var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        }
+
+        private let state = Mutex(State())
+
+        func note() {
+            let waiting = state.withLock { state in
+                state.hasCome = true
+                defer { state.waiting = [:] }
+                return Array(state.waiting.values)
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+
+        func wait() async {
+            let number = state.withLock { state in
+                state.count += 1
+                return state.count
+            }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isOver = state.withLock { state in
+                        // Where it is cancelled from here on, it is found by its number.
+                        if state.hasCome || Task.isCancelled { return true }
+                        state.waiting[number] = continuation
+                        return false
+                    }
+                    if isOver { continuation.resume() }
+                }
+            } onCancel: {
+                state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+            }
         }
     }
 

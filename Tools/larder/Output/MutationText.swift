@@ -77,5 +77,5 @@ extension UUID {
 
 extension Date {
     /// ISO 8601, to the second, in UTC.
-    fileprivate var text: String { formatted(.iso8601) }
+    var text: String { formatted(.iso8601) }
 }

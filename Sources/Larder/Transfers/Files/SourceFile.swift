@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderOperations
+package import LarderOperations
 
 #if canImport(Darwin)
 internal import Darwin
@@ -86,6 +86,13 @@ final class SourceFile: Sendable {
 }
 
 extension FileIdentity {
+    /// The file that an upload is of, as it is now.
+    ///
+    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`.
+    package init(ofSource path: String) throws(LarderError) {
+        self = try SourceFile.identity(of: URL(filePath: path))
+    }
+
     init(_ status: stat) {
         #if canImport(Darwin)
         // Not compiled here.

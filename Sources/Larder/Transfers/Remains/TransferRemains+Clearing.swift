@@ -1,0 +1,131 @@
+package import Foundation
+package import LarderOperations
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+extension TransferRemains {
+    /// What has become of them.
+    package struct Cleared: Sendable {
+        package var files: [File] = []
+        /// Those whose uploads the storage has forgotten.
+        package var uploads: [StoredTransfer] = []
+        /// Those of which nothing is left, and which are noted so.
+        package var transfers: [StoredTransfer] = []
+        package var left: [Left] = []
+    }
+
+    /// Something that stays, and why.
+    package struct Left: Sendable {
+        package enum Reason: Sendable {
+            /// A runner of its partition works, and clears it away itself.
+            case runnerWorks
+            /// No storage was named.
+            case noStorage
+            /// The storage was asked to begin an upload, and its name did not arrive.
+            case noName
+            case object(ObjectError)
+            case local(LarderError)
+        }
+
+        package var transfer: UUID
+        package var reason: Reason
+
+        package init(transfer: UUID, reason: Reason) {
+            self.transfer = transfer
+            self.reason = reason
+        }
+    }
+
+    /// Removes the files, has the storage forget the uploads, and notes of which transfers nothing is left.
+    ///
+    /// Of transfers that a runner could take up again nothing is touched without the runner's right.
+    ///
+    /// - Parameters:
+    ///   - storage: Nil where there is none to ask.
+    ///   - timeout: How long each exchange may take.
+    /// - Throws: `OperationsError` where the rows cannot be read or written. What could not be removed is in the result.
+    package func clear(
+        _ table: TransferTable?, storage: (any ObjectTransport)?, timeout: Duration, now: () -> Date = { Date() }
+    ) async throws -> Cleared {
+        var cleared = Cleared()
+        let known = Set(transfers.map(\.id))
+        for file in files where !known.contains(file.transfer) { Self.remove(file, &cleared) }
+        guard let table else { return cleared }
+        for (partition, transfers) in Dictionary(grouping: transfers, by: \.partition).sorted(by: { $0.key < $1.key }) {
+            let lock = try RunnerLock(folder: folder, partition: partition, suffix: TransferRunner.lockSuffix)
+            guard try lock.tryAcquire() else {
+                cleared.left += transfers.map { Left(transfer: $0.id, reason: .runnerWorks) }
+                continue
+            }
+            defer { lock.release() }
+            for transfer in transfers {
+                // It may have been retried since.
+                guard let found = try table.find(transfer.id), [.failed, .cancelling].contains(found.state) else {
+                    continue
+                }
+                let mine = files.filter { $0.transfer == found.id }
+                let isUploadGone = await abort(found, storage, timeout, &cleared)
+                let areFilesGone = mine.allSatisfy { Self.remove($0, &cleared) }
+                guard isUploadGone, areFilesGone else { continue }
+                do throws(OperationsError) {
+                    if found.state == .failed {
+                        try await table.forgetUpload(of: found.id)
+                    } else {
+                        try await table.cleared(found.id, now: now())
+                    }
+                    cleared.transfers.append(found)
+                } catch {
+                    if ![.wrongState, .notFound].contains(error.code) { throw error }
+                }
+            }
+        }
+        return cleared
+    }
+
+    /// - Returns: Whether there is none any more.
+    private func abort(
+        _ transfer: StoredTransfer, _ storage: (any ObjectTransport)?, _ timeout: Duration, _ cleared: inout Cleared
+    ) async -> Bool {
+        guard transfer.hasUpload else { return true }
+        guard let id = transfer.upload else {
+            cleared.left.append(Left(transfer: transfer.id, reason: .noName))
+            return false
+        }
+        guard let storage else {
+            cleared.left.append(Left(transfer: transfer.id, reason: .noStorage))
+            return false
+        }
+        do throws(ObjectError) {
+            let upload = MultipartUpload(location: transfer.location, id: id)
+            try await storage.abortUpload(upload, deadline: .now + timeout)
+            cleared.uploads.append(transfer)
+            return true
+        } catch {
+            cleared.left.append(Left(transfer: transfer.id, reason: .object(error)))
+            return false
+        }
+    }
+
+    /// - Returns: Whether it is there no more.
+    @discardableResult
+    private static func remove(_ file: File, _ cleared: inout Cleared) -> Bool {
+        if unlink(file.url.path) == 0 {
+            cleared.files.append(file)
+            return true
+        }
+        let status = errno
+        // Whose transfer has just ended removes it as well.
+        if status == ENOENT { return true }
+        cleared.left.append(Left(
+            transfer: file.transfer,
+            reason: .local(LarderError(
+                .destinationUnusable, "\(file.url.path) cannot be removed: \(FileFailure(status))"))))
+        return false
+    }
+}

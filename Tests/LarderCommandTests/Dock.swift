@@ -1,0 +1,115 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+
+/// A folder with a store, whose transfers are brought into the states in which they are wanted, and files for them.
+struct Dock {
+    let folder: URL
+
+    static let schema = """
+        type Photo { id: ID! title: String! }
+        input S3ObjectInput { bucket: String! key: String! region: String! mimeType: String localUri: String }
+        type Query { photo(id: ID!): Photo }
+        type Mutation { add(title: String!, file: S3ObjectInput): Photo! }
+        """
+    static let size = 300_000
+    static let location = ObjectLocation(bucket: "media", key: "v/1 a.mov", region: "eu-west-1")
+
+    /// Runs `body` with a dock at which nothing is queued.
+    static func run(_ body: (Dock) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let dock = Dock(folder: folder)
+            try await dock.withPartition { _ in }
+            try await body(dock)
+        }
+    }
+
+    var store: String { folder.appending(path: "store").path }
+    var source: URL { folder.appending(path: "source.bin") }
+
+    func larder(_ arguments: String..., environment: [String: String] = [:]) async throws -> Outcome {
+        try await LarderProcess.run(arguments + ["--store", store], environment: environment)
+    }
+
+    /// As a program that uses the store.
+    func withPartition<Result>(_ body: (Partition) async throws -> Result) async throws -> Result {
+        var options = Store.Options()
+        options.silence()
+        let store = try Store.open(at: URL(filePath: store), schemaText: [Self.schema], options: options)
+        do {
+            let result = try await body(try store.partition())
+            try store.close()
+            return result
+        } catch {
+            try? store.close()
+            throw error
+        }
+    }
+
+    /// As its runner.
+    func withTable<Result>(_ body: (TransferTable) async throws -> Result) async throws -> Result {
+        try await OperationsDatabase.using(URL(filePath: store)) { try await body($0.transfers) }
+    }
+
+    // MARK: Transfers
+
+    func upload(_ options: UploadOptions = UploadOptions(), to location: ObjectLocation = location) async throws -> UUID {
+        if !FileManager.default.fileExists(atPath: source.path) {
+            try Data(repeating: 7, count: Self.size).write(to: source)
+        }
+        return try await withPartition { try await $0.transfers.upload(source, to: location, options: options).id.uuid }
+    }
+
+    func download(to name: String = UUID().uuidString) async throws -> UUID {
+        try await withPartition {
+            try await $0.transfers.download(Self.location, to: folder.appending(path: name)).id.uuid
+        }
+    }
+
+    /// Pending to running, with so many bytes of it arrived.
+    @discardableResult
+    func begin(
+        _ id: UUID, arrived: Int64 = 0, upload: String? = nil, isAsked: Bool = false
+    ) async throws -> TransferAttempt {
+        try await withTable { table in
+            guard let begun = try await table.begin(id, owner: "a test", now: Date()) else { throw NotBegun() }
+            var notes: [TransferNote] = []
+            if arrived > 0 {
+                notes += [.partSize(arrived), .parts([StoredPart(number: 1, size: arrived, etag: "\"1\"", crc32c: 1)])]
+            }
+            if isAsked { notes.append(.uploadAsked(before: [])) }
+            if let upload { notes.append(.upload(upload)) }
+            try await table.note(begun.attempt, notes)
+            return begun.attempt
+        }
+    }
+
+    func fail(_ attempt: TransferAttempt) async throws {
+        try await withTable { table in
+            _ = try await table.fail(
+                attempt, TransferFailure(code: "object.accessDenied", message: "not\nallowed", time: Date()), now: Date())
+        }
+    }
+
+    func state(of id: UUID) async throws -> TransferState? { try await withTable { try $0.find(id)?.state } }
+
+    /// Makes a partial file of a transfer, as a runner does.
+    @discardableResult
+    func partialFile(of name: String) throws -> String {
+        let transfers = URL(filePath: store).appending(path: "transfers")
+        try FileManager.default.createDirectory(at: transfers, withIntermediateDirectories: true)
+        let file = transfers.appending(path: name + ".part")
+        try Data(repeating: 1, count: 5_000).write(to: file)
+        return file.path
+    }
+
+    @discardableResult
+    func partialFile(of id: UUID) throws -> String { try partialFile(of: id.text) }
+
+    struct NotBegun: Error {}
+}
+
+extension UUID {
+    var text: String { uuidString.lowercased() }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// A terminal of the test's own, on which the command runs.
+final class Terminal {
+    struct Unavailable: Error {}
+
+    private let process = Process()
+    private let (master, slave): (Int32, Int32)
+    private(set) var shown = ""
+
+    init(_ arguments: [String]) throws {
+        let (master, slave) = try Self.pair()
+        (self.master, self.slave) = (master, slave)
+        process.executableURL = LarderProcess.executable()
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    private static func pair() throws -> (master: Int32, slave: Int32) {
+        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard master >= 0, fcntl(master, F_SETFL, O_NONBLOCK) == 0 else { throw Unavailable() }
+        #if os(Linux)
+        // TIOCSPTLCK and TIOCGPTN: the functions of the C library for these are not imported.
+        var (lock, number) = (Int32(0), UInt32(0))
+        guard ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else { throw Unavailable() }
+        let name = "/dev/pts/\(number)"
+        #else
+        guard grantpt(master) == 0, unlockpt(master) == 0, let text = ptsname(master) else { throw Unavailable() }
+        let name = String(cString: text)
+        #endif
+        let slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard slave >= 0 else { throw Unavailable() }
+        return (master, slave)
+    }
+
+    deinit {
+        if process.isRunning { process.terminate() }
+        close(master)
+        close(slave)
+    }
+
+    private func take() {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while case let count = read(master, &buffer, buffer.count), count > 0 {
+            shown += String(decoding: buffer[..<count], as: UTF8.self)
+        }
+    }
+
+    /// Waits until something was shown. Gives up when the command has ended, or after a minute.
+    func wait(for text: String) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            take()
+            if shown.contains(text) { return }
+            try #require(process.isRunning && .now < deadline, "\(text) in \(shown)")
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// - Returns: Its exit status.
+    func finish() async -> Int32 {
+        while process.isRunning {
+            take()
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+        take()
+        return process.terminationStatus
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Lines at the bottom of the terminal that are drawn again and again, such as bars of progress.
+package struct RedrawnLines {
+    /// How many are on the screen.
+    private var count = 0
+
+    /// Nil where standard output is no terminal, or one that cannot move its cursor.
+    package init?() {
+        let terminal = ProcessInfo.processInfo.environment["TERM"] ?? ""
+        guard isatty(STDOUT_FILENO) == 1, !terminal.isEmpty, terminal != "dumb" else { return nil }
+    }
+
+    /// The terminal's size in columns and rows.
+    package var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, numericCast(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// Puts lines in the place of those that were drawn before; none: takes these away. Those for which the screen has no
+    /// room are left out, as is what goes past its right edge.
+    package mutating func draw(_ lines: [String]) throws {
+        // The cursor cannot be moved to what has left the screen.
+        let shown = lines.prefix(max(0, size.rows - 1))
+        guard count > 0 || !shown.isEmpty else { return }
+        // To the first line, all below it cleared; and no line is broken at the edge.
+        var text = (count > 0 ? "\u{1B}[\(count)A" : "") + "\r\u{1B}[J\u{1B}[?7l"
+        for line in shown { text += Output.oneLine(line) + "\n" }
+        count = shown.count
+        try StandardFiles.writeOutput(Array((text + "\u{1B}[?7h").utf8))
+    }
+}

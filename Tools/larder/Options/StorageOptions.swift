@@ -1,0 +1,58 @@
+import ArgumentParser
+import Foundation
+import Larder
+import LarderAWS
+import LarderCommandLine
+
+/// Where an object storage is. Its keys come from the environment, where no list of processes shows them.
+struct StorageOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The storage's region, such as eu-west-1.", valueName: "name"))
+    var region: String?
+    @Option(help: ArgumentHelp("Another storage than Amazon S3 that speaks as it does.", valueName: "url"))
+    var endpoint: String?
+    @Flag(name: .customLong("path-style"), help: "Name buckets in the path and not in the host.")
+    var usesPaths = false
+    @Option(help: ArgumentHelp("How long each exchange with the storage may take.", valueName: "seconds"))
+    var timeout: Double = 30
+
+    /// Nil where no storage was named.
+    func access() throws(Failure) -> StorageAccess? {
+        guard timeout > 0, timeout < 1e9 else { throw Failure(usage: "--timeout takes a number of seconds above 0") }
+        guard let region else {
+            guard endpoint == nil, !usesPaths else {
+                throw Failure(usage: "name the storage's --region as well; a storage that has none takes any")
+            }
+            return nil
+        }
+        guard !region.isEmpty else { throw Failure(usage: "the region is empty") }
+        var options = S3Transport.Options()
+        if usesPaths { options.addressing = .path }
+        if let endpoint {
+            guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(),
+                scheme == "http" || scheme == "https", url.host()?.isEmpty == false
+            else { throw Failure(usage: "the endpoint \(endpoint) is no URL of http or https") }
+            options.endpoint = url
+        }
+        return StorageAccess(
+            region: region, credentials: try Self.credentials(), options: options, timeout: .seconds(timeout))
+    }
+
+    private static func credentials() throws(Failure) -> Credentials.CloudCredentials {
+        let environment = ProcessInfo.processInfo.environment
+        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        guard let key = value("AWS_ACCESS_KEY_ID"), let secret = value("AWS_SECRET_ACCESS_KEY") else {
+            throw Failure(
+                usage: "--region wants keys in the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        }
+        return Credentials.CloudCredentials(
+            accessKeyID: key, secretAccessKey: secret, sessionToken: value("AWS_SESSION_TOKEN"), expires: nil)
+    }
+}
+
+/// A storage, and the right to ask it.
+struct StorageAccess: Sendable {
+    var region: String
+    var credentials: Credentials.CloudCredentials
+    var options: S3Transport.Options
+    var timeout: Duration
+}

@@ -1,0 +1,109 @@
+import Foundation
+import LarderCommandLine
+import LarderOperations
+
+// A transfer as the tool shows it.
+
+extension StoredTransfer {
+    /// Bytes that will not be moved again. Of one that is done, the parts are forgotten.
+    var completed: Int64 { state == .done ? size ?? 0 : arrived }
+
+    var members: [(name: String, value: JSONText)] {
+        var members: [(name: String, value: JSONText)] = [
+            ("id", .string(id.text)), ("sequence", .int(Int(sequence))), ("partition", .string(partition)),
+            ("kind", .string(kind.text)), ("state", .string(state.text)), ("bucket", .string(bucket)),
+            ("key", .string(key)), ("region", region.map(JSONText.string) ?? .null), ("file", .string(path)),
+            ("priority", .int(priority)), ("size", size.map { .int(Int($0)) } ?? .null),
+            ("arrived", .int(Int(completed))), ("attempts", .int(attempts)), ("created", .string(created.text)),
+        ]
+        if let failure { members.append(("failure", failure.json)) }
+        return members
+    }
+
+    var summary: JSONText { .object(members) }
+
+    var line: String {
+        let failure = failure.map { " \($0.line)" } ?? ""
+        let size = size.map(String.init) ?? "-"
+        return Output.oneLine(
+            "\(state.text) \(id.text) \(kind.text) \(completed)/\(size) \(attempts) \(bucket)/\(key) \(path)\(failure)")
+    }
+}
+
+/// A transfer with what is known of it elsewhere.
+struct ShownTransfer {
+    var transfer: StoredTransfer
+    /// How many parts have arrived whole.
+    var parts: Int
+    /// The mutations that wait for it.
+    var waiting: [UUID]
+
+    var json: JSONText {
+        func text(_ date: Date?) -> JSONText { date.map { .string($0.text) } ?? .null }
+        return .object(transfer.members + [
+            ("replaces", .boolean(transfer.replaces)),
+            ("contentType", transfer.contentType.map(JSONText.string) ?? .null),
+            ("metadata", transfer.metadata.map(JSONText.raw) ?? .object([])),
+            ("partSize", transfer.partSize.map { .int(Int($0)) } ?? .null), ("parts", .int(parts)),
+            ("upload", transfer.upload.map(JSONText.string) ?? .null),
+            ("etag", transfer.etag.map(JSONText.string) ?? .null),
+            ("version", transfer.version.map(JSONText.string) ?? .null),
+            ("crc32c", transfer.crc32c.map { .string($0.digits) } ?? .null),
+            ("expires", text(transfer.expires)), ("notBefore", text(transfer.notBefore)),
+            ("ended", text(transfer.ended)), ("mutations", .strings(waiting.map(\.text))),
+        ])
+    }
+
+    var lines: String {
+        var lines = [transfer.line, "created \(transfer.created.text)"]
+        if let expires = transfer.expires { lines.append("expires \(expires.text)") }
+        if let time = transfer.notBefore { lines.append("not before \(time.text)") }
+        if let ended = transfer.ended { lines.append("ended \(ended.text)") }
+        if let size = transfer.partSize { lines.append("parts \(parts) of \(size) bytes") }
+        if let upload = transfer.upload { lines.append("upload \(upload)") }
+        if let etag = transfer.etag { lines.append("etag \(etag)") }
+        if let version = transfer.version { lines.append("version \(version)") }
+        if let crc32c = transfer.crc32c { lines.append("crc32c \(crc32c.digits)") }
+        lines += waiting.map { "waiting mutation \($0.text)" }
+        return lines.map(Output.oneLine).joined(separator: "\n")
+    }
+}
+
+extension UInt32 {
+    /// Eight hexadecimal digits.
+    fileprivate var digits: String {
+        let digits = String(self, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+}
+
+extension TransferFailure {
+    var json: JSONText {
+        .object([("code", .string(code)), ("message", .string(message)), ("time", .string(time.text))])
+    }
+
+    var line: String { "\(code): \(message)" }
+}
+
+extension TransferDraft.Kind {
+    var text: String {
+        switch self {
+        case .upload: "upload"
+        case .download: "download"
+        }
+    }
+}
+
+extension TransferState {
+    var text: String {
+        switch self {
+        case .pending: "pending"
+        case .running: "running"
+        case .paused: "paused"
+        case .failed: "failed"
+        case .cancelling: "cancelling"
+        case .done: "done"
+        case .cancelled: "cancelled"
+        }
+    }
+}
