@@ -42,7 +42,8 @@ struct EnvironmentVerbTests {
             #expect(use.status == 0, "\(use.errors)")
             let report = try text(result(use)["switch"])
             #expect(try text(result(plan)["switch"]) == report)
-            #expect(report.contains(#""before":{"answered":0,"inFlight":0,"pending":3,"setAside":0}"#))
+            #expect(report.contains(
+                #""before":{"answered":0,"failedTransfers":0,"inFlight":0,"pending":3,"setAside":0,"transfers":0}"#))
             #expect(report.contains(#""carried":\#(work == "--carry" ? 3 : 0)"#))
             #expect(report.contains(#""discarded":\#(work == "--discard" ? 3 : 0)"#))
             try await cellar.expectSound()

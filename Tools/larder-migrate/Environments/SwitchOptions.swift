@@ -43,6 +43,7 @@ extension SwitchReport {
         .object([
             ("isSwitch", .boolean(isSwitch)), ("from", from?.json ?? .null), ("to", to?.json ?? .null),
             ("carried", .int(carried)), ("discarded", .int(discarded)),
+            ("carriedTransfers", .int(carriedTransfers)), ("discardedTransfers", .int(discardedTransfers)),
         ])
     }
 
