@@ -8,10 +8,12 @@ final class HollowStorage: ObjectTransport {
     static let mebibyte: Int64 = 1 << 20
 
     let limits = ObjectLimits.s3
-    private let size: Int64
+    private let object: StoredObject
     private let parts = Mutex<[Int: UploadedPart]>([:])
 
-    init(size: Int64) { self.size = size }
+    init(size: Int64) {
+        object = StoredObject(etag: "\"whole\"", size: size, crc32c: Self.checksum(size: size))
+    }
 
     /// The mebibyte of this number, from 0.
     static func fill(_ number: Int64, _ bytes: UnsafeMutableRawBufferPointer) {
@@ -86,10 +88,6 @@ final class HollowStorage: ObjectTransport {
     func object(
         at location: ObjectLocation, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject { object }
-
-    private var object: StoredObject {
-        StoredObject(etag: "\"whole\"", size: size, crc32c: Self.checksum(size: size))
-    }
 
     func beginUpload(
         to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant

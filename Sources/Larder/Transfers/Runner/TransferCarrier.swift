@@ -97,7 +97,7 @@ struct TransferCarrier: Sendable {
             failure = TransferFailure(code: "transfer.invalid", message: "\(error)", time: core.now())
             consequence = .fail
         }
-        core.logger.info("an attempt of a transfer has failed", metadata: [
+        core.logger.debug("an attempt of a transfer has failed", metadata: [
             "transfer": "\(transfer.id)", "error": "\(failure.message)",
         ])
         try await ifStillOurs { () throws(OperationsError) in
