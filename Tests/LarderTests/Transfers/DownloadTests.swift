@@ -142,4 +142,29 @@ struct DownloadTests {
             }
         }
     }
+
+    @Test("A file on another volume appears there whole, and a full volume is told and left as it was",
+        .enabled(if: canMount, "only root can make a volume"))
+    func otherVolume() async throws {
+        try await withDepot { depot in
+            let bytes = Self.bytes(50_000)
+            depot.storage.keep(bytes, at: Depot.location)
+            try await withSmallVolume(200 << 10) { volume in
+                for (number, code) in [(1, nil), (2, nil), (3, nil), (4, LarderError.Code.diskFull)] {
+                    let file = volume.appending(path: "copy \(number)")
+                    let download = try await depot.app.transfers.download(Depot.location, to: file)
+                    try await depot.drain()
+                    if let code {
+                        await expectCode(code) { try await download.finished() }
+                    } else {
+                        try await download.finished()
+                        #expect(try Array(Data(contentsOf: file)) == bytes)
+                    }
+                    #expect(depot.partials.isEmpty)
+                }
+                let names = try FileManager.default.contentsOfDirectory(atPath: volume.path)
+                #expect(names.sorted() == ["copy 1", "copy 2", "copy 3"])
+            }
+        }
+    }
 }

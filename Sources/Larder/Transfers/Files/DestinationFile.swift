@@ -65,7 +65,7 @@ struct DestinationFile {
                 unlink(copy)
                 throw error
             }
-            unlink(partial.path)
+            // The partial file stays until this is noted: whoever goes on after a kill compares it with what is there.
         }
         try synchronizeFolder()
     }
