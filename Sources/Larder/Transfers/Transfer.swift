@@ -81,7 +81,7 @@ public struct Transfer: Sendable, Identifiable {
     ///   `.unknownTransfer`.
     public func retry(expires: Date? = nil) async throws(LarderError) {
         let status = try status()
-        let source = status.kind == .upload ? try SourceFile.identity(of: status.file) : nil
+        let source = status.kind == .upload ? try SourceFile.identity(at: status.file.path) : nil
         try await change { (table) throws(OperationsError) in
             try await table.retry(id.uuid, source: source, expires: expires)
         }

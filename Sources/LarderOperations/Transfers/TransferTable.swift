@@ -12,7 +12,13 @@ package struct TransferTable: Sendable {
     /// - Throws: `.duplicate` where an id was used before; `.parked`; `.full`, `.busy` and others of the database.
     package func enqueue(_ drafts: [TransferDraft]) async throws(OperationsError) {
         try await write { transaction in
-            for draft in drafts { try transaction.enqueue(draft) }
+            var partitions: [String: Int64] = [:]
+            for draft in drafts {
+                let partition = try partitions[draft.partition]
+                    ?? transaction.db.usablePartition(making: draft.partition)
+                partitions[draft.partition] = partition
+                try transaction.enqueue(draft, in: partition)
+            }
         }
     }
 

@@ -45,8 +45,7 @@ struct TransferTransaction {
             [state.rawValue, sequence])
     }
 
-    func enqueue(_ draft: TransferDraft) throws {
-        let partition = try db.usablePartition(making: draft.partition)
+    func enqueue(_ draft: TransferDraft, in partition: Int64) throws {
         do {
             try db.run(
                 """

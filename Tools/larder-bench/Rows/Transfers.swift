@@ -39,47 +39,51 @@ extension Bench {
     func resumeUpload() async throws -> [BenchRow] {
         let parts = 100
         let size = Int64(parts) << 20
-        return try await withDepot { store, app, folder in
-            let file = folder.appending(path: "large")
-            guard FileManager.default.createFile(atPath: file.path, contents: nil) else {
-                throw BenchFailure("no file can be made")
-            }
-            let handle = try FileHandle(forWritingTo: file)
-            try handle.truncate(atOffset: UInt64(size))
-            try handle.close()
-            var changed = TransferRunner.Options()
-            changed.partSize = 1 << 20
-            let options = changed
-            var (times, sentAgain) = ([Double](), 0)
-            for _ in 0..<max(rounds, 3) {
-                let storage = HalvingStorage(stopsAfter: parts / 2)
-                let upload = try await app.transfers.upload(file, to: .init(bucket: "media", key: "large"))
-                // The storage answers no more, as if the program had been killed.
-                let runner = TransferRunner(app, storage: storage, options: options)
-                let first = Task { try await runner.drain() }
-                try await storage.waitUntilStopped()
-                first.cancel()
-                _ = try? await first.value
-                let sent = storage.sent
-                storage.goOn()
-                let begin = ContinuousClock.now
-                let again = try Store.open(at: folder, schema: try Schema(parsing: ItemShop.schemaText))
-                let other = try again.partition()
-                let next = TransferRunner(other, storage: storage, options: options)
-                let second = Task { try await next.drain() }
-                let time = try await storage.firstByte() - begin
-                try await second.value
-                guard try upload.status().state == .done else { throw BenchFailure("the upload was not done") }
-                sentAgain = max(sentAgain, storage.sent.count - Set(storage.sent).count)
-                keep(sent.count)
-                try again.close()
-                times.append(time / .seconds(1))
-            }
-            let median = times.sorted()[times.count / 2]
-            return [BenchRow(
-                name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
-                value: median, reach: .most(0.1),
-                note: "at most \(sentAgain) of \(parts) parts sent again, over \(options.connectionsPerHost) connections")]
+        let folder = URL(filePath: freshPath("transfers"))
+        defer { remove(folder.path) }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = folder.appending(path: "large")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: UInt64(size))
+        try handle.close()
+        var changed = TransferRunner.Options()
+        changed.partSize = 1 << 20
+        let options = changed
+        let schema = try Schema(parsing: ItemShop.schemaText)
+        func open() throws -> (Store, Partition) {
+            let store = try Store.open(at: folder.appending(path: "store"), schema: schema)
+            return (store, try store.partition())
         }
+        var (times, sentAgain) = ([Double](), 0)
+        for _ in 0..<max(rounds, 3) {
+            let storage = HalvingStorage(stopsAfter: parts / 2)
+            let (killed, before) = try open()
+            let upload = try await before.transfers.upload(file, to: .init(bucket: "media", key: "large"))
+            // The storage answers no more, and the program goes: what is under way is lost.
+            let runner = TransferRunner(before, storage: storage, options: options)
+            let first = Task { try await runner.drain() }
+            try await storage.waitUntilStopped()
+            first.cancel()
+            _ = try? await first.value
+            try killed.close()
+            storage.goOn()
+            let begin = ContinuousClock.now
+            let (store, app) = try open()
+            let next = TransferRunner(app, storage: storage, options: options)
+            let second = Task { try await next.drain() }
+            let time = try await storage.firstByte() - begin
+            try await second.value
+            guard try app.transfers[upload.id].status().state == .done else {
+                throw BenchFailure("the upload was not done")
+            }
+            sentAgain = max(sentAgain, storage.sent.count - Set(storage.sent).count)
+            try store.close()
+            times.append(time / .seconds(1))
+        }
+        let note = "at most \(sentAgain) of \(parts) parts sent again, over \(options.connectionsPerHost) connections"
+        return [BenchRow(
+            name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
+            value: times.sorted()[times.count / 2], reach: .most(0.1), note: note)]
     }
 }

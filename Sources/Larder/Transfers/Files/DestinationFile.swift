@@ -44,7 +44,7 @@ struct DestinationFile {
     /// Whether a file is there with just these bytes: that of another volume, copied before a crash.
     func isSame(as partial: PartialFile) throws(LarderError) -> Bool {
         let size = try partial.identity().size
-        guard let identity = try? SourceFile.identity(of: file), identity.size == size,
+        guard let identity = try? SourceFile.identity(at: file.path), identity.size == size,
             let source = try? SourceFile(path: file.path, identity: identity)
         else { return false }
         let whole: Range<Int64> = 0..<size

@@ -30,10 +30,10 @@ final class SourceFile: Sendable {
 
     deinit { close(descriptor) }
 
-    static func identity(of file: URL) throws(LarderError) -> FileIdentity {
-        let descriptor = try open(file.path)
+    static func identity(at path: String) throws(LarderError) -> FileIdentity {
+        let descriptor = try open(path)
         defer { close(descriptor) }
-        return try identity(descriptor, file.path)
+        return try identity(descriptor, path)
     }
 
     /// - Throws: `.sourceChanged` where the file is not as it was queued any more.
@@ -90,7 +90,7 @@ extension FileIdentity {
     ///
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`.
     package init(ofSource path: String) throws(LarderError) {
-        self = try SourceFile.identity(of: URL(filePath: path))
+        self = try SourceFile.identity(at: path)
     }
 
     init(_ status: stat) {
