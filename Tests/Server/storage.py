@@ -34,7 +34,8 @@ class QuietHandler(MotoRequestHandler):
 
 
 def main():
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    # Neither of broken requests nor of what they make moto stumble over.
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     settings.INITIAL_NO_AUTH_ACTION_COUNT = float("inf")
     server = make_server(
         "127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), True, request_handler=QuietHandler
