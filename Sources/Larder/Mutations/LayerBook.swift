@@ -19,6 +19,16 @@ final class LayerBook: Sendable {
         var settled: Set<UUID> = []
         /// How often layers were taken out.
         var removals: UInt64 = 0
+
+        mutating func put(_ page: Page) {
+            // Nearly always at the end.
+            let index = pages.lastIndex { $0.sequence <= page.sequence }
+            if let index, pages[index].sequence == page.sequence {
+                pages[index] = page
+            } else {
+                pages.insert(page, at: index.map { $0 + 1 } ?? 0)
+            }
+        }
     }
 
     private let cache: RecordCache
@@ -37,25 +47,23 @@ final class LayerBook: Sendable {
     /// How often layers were taken out so far.
     var removals: UInt64 { book.withLock { $0.removals } }
 
-    /// Shows what a mutation is expected to do, if it says so, and if it has not ended already.
+    /// Shows what mutations are expected to do, those that say so and have not ended already: all at once.
     ///
-    /// - Parameter removals: As many as there were before it was queued: a runner may have ended it since.
-    func put(_ mutation: Mutation, after removals: UInt64, _ queue: MutationQueue) {
-        guard var page = page(of: mutation.expectation) else { return }
+    /// - Parameter removals: As many as there were before they were queued: a runner may have ended some since.
+    func put(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
+        let pages = mutations.compactMap { page(of: $0.expectation) }
+        guard !pages.isEmpty else { return }
         change { book in
-            // Where the queue cannot be read it is shown: it was accepted.
-            if book.removals != removals, let standing = try? queue.find(mutation.id) {
-                guard case .present(let found) = standing, found.state != .deadLetter,
-                    let newer = self.page(of: found.expectation)
-                else { return }
-                page = newer
-            }
-            // Nearly always at the end.
-            let index = book.pages.lastIndex { $0.sequence <= page.sequence }
-            if let index, book.pages[index].sequence == page.sequence {
-                book.pages[index] = page
-            } else {
-                book.pages.insert(page, at: index.map { $0 + 1 } ?? 0)
+            for page in pages {
+                // Where the queue cannot be read it is shown: it was accepted.
+                if book.removals != removals, let standing = try? queue.find(page.id) {
+                    guard case .present(let found) = standing, found.state != .deadLetter,
+                        let newer = self.page(of: found.expectation)
+                    else { continue }
+                    book.put(newer)
+                } else {
+                    book.put(page)
+                }
             }
         }
     }

@@ -45,24 +45,27 @@ extension MutationRunner: Service {
         }
         defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
-        let queue = try core.intent.database().mutations
+        // The threads are the runner's own: they may wait for the disk, and need not change for each step.
+        let queue = try core.intent.database().mutations.blocking
         let lock = try RunnerLock(folder: core.folder, partition: core.name)
         let observation = options.connectivity.observe { [bell = core.intent.bell] _ in bell.ring() }
         defer { observation.stop() }
         guard try await acquire(lock) else { return }
         defer { lock.release() }
         let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: lock.owner)
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                do { try await attempts.storeAnswers() } catch {
-                    // They are in the queue; nobody is to wait for room among them any more.
-                    attempts.answers.close()
-                    self.end(because: error)
+        await withTaskExecutorPreference(executor) {
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    do { try await attempts.storeAnswers() } catch {
+                        // They are in the queue; nobody is to wait for room among them any more.
+                        attempts.answers.close()
+                        self.end(because: error)
+                    }
                 }
+                do { try await attempts.recover() } catch { end(because: error) }
+                await send(attempts, queue, untilEmpty)
+                attempts.answers.close()
             }
-            do { try await attempts.recover() } catch { end(because: error) }
-            await send(attempts, queue, untilEmpty)
-            attempts.answers.close()
         }
         if let failure = progress.withLock({ $0.failure }) { throw failure }
     }

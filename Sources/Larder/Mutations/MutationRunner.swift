@@ -78,6 +78,8 @@ public final class MutationRunner: Sendable {
     let transport: (any GraphQLTransport)?
     let options: Options
     let progress = Mutex(Progress())
+    /// Where its tasks run, and the transport, as far as that says nothing else.
+    let executor = OutsideExecutor()
 
     /// - Parameter partition: Whose mutations are sent, over its transport.
     public init(_ partition: Partition, options: Options = Options()) {

@@ -15,7 +15,7 @@ struct NotedAnswer: Sendable {
 /// Answers on their way from those who send mutations to the one who stores what came of them, in their order.
 ///
 /// Storing costs three waits for the disk, however many are stored. So where more are on the way they are waited for:
-/// a moment, and not for more than a few. There is room for so many: whoever is quicker than the cache waits for it.
+/// a moment, and not for more than some. There is room for so many: whoever is quicker than the cache waits for it.
 final class NotedAnswers: Sendable {
     private struct State {
         var waiting: [NotedAnswer] = []
@@ -39,9 +39,9 @@ final class NotedAnswers: Sendable {
         }
     }
 
-    private static let room = 32
-    /// Less than anybody sees, and some ten commits to a disk.
-    private static let moment = Duration.milliseconds(5)
+    private static let room = 128
+    /// Hardly more than a picture of a moving one is seen, and some fifty commits to a disk.
+    private static let moment = Duration.milliseconds(20)
     private let state = Mutex(State())
 
     /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and whoever runs next

@@ -19,14 +19,44 @@ extension Partition {
     ) async throws(LarderError) -> MutationReceipt {
         try core.requireCurrent()
         let draft = try draft(operation, queued)
-        let mutation: Mutation
         let queue = try core.intent.database().mutations
         let removals = core.layers.removals
+        let mutation: Mutation
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
-        core.layers.put(mutation, after: removals, queue)
+        show([mutation], after: removals, queue)
+        return self.mutation(MutationID(mutation.id))
+    }
+
+    /// Queues many mutations, all of them or none, in one commit: what belongs together, and a great deal that would
+    /// otherwise wait for the disk one after the other.
+    ///
+    /// They are queued in the order in which they are given. Later ones may depend on earlier ones, by the ids that
+    /// these are given, and use their temporary ids. Each is sent by itself, and ends for itself.
+    ///
+    /// - Returns: A receipt for each, in the same order.
+    /// - Throws: As for one, for the first that cannot be queued; then none is.
+    @discardableResult
+    public func mutate(
+        _ mutations: [(operation: GraphQLOperation, queued: QueuedMutation)]
+    ) async throws(LarderError) -> [MutationReceipt] {
+        try core.requireCurrent()
+        var drafts: [MutationDraft] = []
+        drafts.reserveCapacity(mutations.count)
+        for (operation, queued) in mutations { drafts.append(try draft(operation, queued)) }
+        guard !drafts.isEmpty else { return [] }
+        let queue = try core.intent.database().mutations
+        let removals = core.layers.removals
+        let stored: [Mutation]
+        do { stored = try await queue.enqueue(drafts) } catch { throw LarderError(error) }
+        show(stored, after: removals, queue)
+        return stored.map { mutation(MutationID($0.id)) }
+    }
+
+    /// Shows what has been queued, and wakes the runner.
+    private func show(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
+        core.layers.put(mutations, after: removals, queue)
         core.followOthers()
         core.intent.bell.ring()
-        return MutationReceipt(id: MutationID(mutation.id), intent: core.intent)
     }
 
     /// A mutation that was queued before, in this process or another; whether it is known, its status tells.

@@ -1,6 +1,7 @@
 internal import Dispatch
 
-/// Runs what others wrote and what may block its thread: a key store that waits for a person, a program that hangs.
+/// Runs what may block its thread: a key store that waits for a person, a program that hangs, a commit that waits for
+/// the disk.
 ///
 /// Swift's own threads are as many as there are processors; one that never came back would be missing everywhere.
 final class OutsideExecutor: TaskExecutor {

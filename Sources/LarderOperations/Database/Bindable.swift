@@ -55,6 +55,9 @@ extension [UInt8]: Bindable {
 
 extension UUID: Bindable {
     func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
-        withUnsafeBytes(of: uuid) { Array($0).bind(to: statement, at: index) }
+        // Safe for the reason given above.
+        withUnsafeBytes(of: uuid) { bytes in
+            sqlite3_bind_blob64(statement, index, bytes.baseAddress, UInt64(bytes.count), copied)
+        }
     }
 }

@@ -134,10 +134,12 @@ package final class OperationsDatabase: Sendable {
     }
 
     /// Makes a write, alone in its savepoint, and returns when it is on disk.
+    ///
+    /// - Parameter isBlocking: Whether it may be made on the caller's thread, which then waits for the disk.
     func write<Value: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Value
+        isBlocking: Bool = false, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(OperationsError) -> Value {
-        try await writer.perform(body)
+        try await writer.perform(isBlocking: isBlocking, body)
     }
 }
 

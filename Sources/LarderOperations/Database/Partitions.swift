@@ -17,12 +17,18 @@ extension Database {
     ///
     /// - Throws: `.parked` where another is the current one, or none is to be.
     func usablePartition(_ name: String) throws -> Int64? {
-        let id = try partition(name)
-        let current = try row("SELECT partition FROM current_partition WHERE only = 1") { row in
-            try row.optional(0, row.integer)
-        }
-        guard current == .none || (id != nil && current == .some(id)) else { throw OperationsError.parked(name) }
-        return id
+        let known = try row(
+            "SELECT p.id, \(Self.isParked("p.id")) FROM partition p WHERE p.name = ?", [name]
+        ) { row in (id: try row.integer(0), isParked: try row.integer(1) == 1) }
+        // Where there is a current one, what has never had anything is not it.
+        let isParked = try known?.isParked ?? exists("SELECT 1 FROM current_partition WHERE only = 1")
+        guard !isParked else { throw OperationsError.parked(name) }
+        return known?.id
+    }
+
+    /// An expression: whether a partition, by its number, is not the one in which something may be begun.
+    static func isParked(_ id: String) -> String {
+        "EXISTS (SELECT 1 FROM current_partition c WHERE c.only = 1 AND c.partition IS NOT \(id))"
     }
 
     /// The same, and makes one if there is none.

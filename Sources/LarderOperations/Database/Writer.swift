@@ -4,7 +4,8 @@ internal import Synchronization
 
 /// Makes writes one after the other, those that wait together in one commit.
 ///
-/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. A write that fails takes
+/// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. What comes while a commit is
+/// made waits for the next; what comes while the writes of one are carried out goes with them. A write that fails takes
 /// nobody with it: the others are made again, each in a savepoint. All are told after the commit, and not before.
 final class Writer: Sendable {
     struct Job: Sendable {
@@ -16,8 +17,10 @@ final class Writer: Sendable {
     private struct State {
         var waiting: [Job] = []
         var isClosed = false
-        /// Whether a block that takes what is waiting is to run.
+        /// Whether somebody is to take what is waiting.
         var isScheduled = false
+        /// Whether he waits for more, and is to be woken.
+        var isAsleep = false
         /// How many wait soon, if those who shared the last commit come again.
         var expected = 0
         var patience = Writer.patience
@@ -25,6 +28,11 @@ final class Writer: Sendable {
         var disappointments = 0
         var hurries = 0
         var commitCount = 0
+
+        mutating func takeWaiting() -> [Job] {
+            defer { waiting = [] }
+            return waiting
+        }
     }
 
     /// How long a commit is held up for those who shared the last one: for half of what that took, within these.
@@ -32,11 +40,13 @@ final class Writer: Sendable {
     private static let patience = Duration.microseconds(60)
     private static let longestPatience = Duration.milliseconds(2)
     private static let mostDisappointments = 6
+    /// So many are enough for a commit, where more come all the time.
+    private static let mostJobs = 1_000
 
     private let pool: DatabasePool
     private let isReadOnly: Bool
     private let state = Mutex(State())
-    private let arrivals = DispatchSemaphore(value: 0)
+    private let alarm = DispatchSemaphore(value: 0)
 
     init(pool: DatabasePool, isReadOnly: Bool) {
         self.pool = pool
@@ -48,121 +58,187 @@ final class Writer: Sendable {
     /// Refuses whatever comes from now on.
     func close() { state.withLock { $0.isClosed = true } }
 
+    /// - Parameter isBlocking: Whether the commit may be made on the caller's thread, with what others want written.
     func perform<Value: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Value
+        isBlocking: Bool, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(OperationsError) -> Value {
         let result = await withCheckedContinuation { continuation in
             let value = Box<Value>()
-            enqueue(Job(
+            let job = Job(
                 work: { db in value.set(try body(db)) },
                 completion: { outcome in
                     continuation.resume(returning: outcome.flatMap {
                         value.get().map(Result.success) ?? .failure(OperationsError(.storage, "a write had no result"))
                     })
-                }))
+                })
+            enqueue(job, isBlocking: isBlocking)
         }
         return try result.get()
     }
 
-    private func enqueue(_ job: Job) {
+    private func enqueue(_ job: Job, isBlocking: Bool) {
         if isReadOnly {
             return job.completion(.failure(.readOnly))
         }
-        let (isOpen, isFirst) = state.withLock { state in
-            guard !state.isClosed else { return (false, false) }
+        let (isOpen, isFirst, mustWake) = state.withLock { state in
+            guard !state.isClosed else { return (false, false, false) }
             state.waiting.append(job)
-            defer { state.isScheduled = true }
-            return (true, !state.isScheduled)
+            defer { (state.isScheduled, state.isAsleep) = (true, false) }
+            return (true, !state.isScheduled, state.isAsleep)
         }
         guard isOpen else { return job.completion(.failure(.closed)) }
-        if isFirst { pool.asyncWriteWithoutTransaction { self.run(self.takeWaiting(), $0) } }
-        arrivals.signal()
+        if mustWake { alarm.signal() }
+        guard isFirst else { return }
+        if isBlocking {
+            pool.writeWithoutTransaction { run($0) }
+        } else {
+            pool.asyncWriteWithoutTransaction { self.run($0) }
+        }
     }
 
-    private func takeWaiting() -> [Job] {
-        let patience = state.withLock { state -> Duration? in
-            guard state.waiting.count < state.expected else { return nil }
-            if state.hurries > 0 {
-                state.hurries -= 1
-                return nil
-            }
-            return state.patience
-        }
-        if let patience { waitForOthers(within: patience) }
-        let jobs = state.withLock { state in
-            defer { (state.waiting, state.isScheduled) = ([], false) }
-            return state.waiting
-        }
-        // The signals of those that were taken; a later one's that goes with them costs it only the patience.
-        for _ in jobs where arrivals.wait(timeout: .now()) == .timedOut { break }
-        return jobs
+    /// Makes commits of what waits, until nobody does for whom no other block is scheduled.
+    private func run(_ db: Database) {
+        var round = Round()
+        repeat {
+            round = Round(jobs: state.withLock { $0.takeWaiting() })
+            run(&round, db)
+        } while round.isAnyLeft ?? takeNoMore()
     }
 
-    private func waitForOthers(within patience: Duration) {
-        let deadline = DispatchTime.now() + .nanoseconds(Int(patience.components.attoseconds / 1_000_000_000))
-        while state.withLock({ $0.waiting.count < $0.expected }) {
-            guard arrivals.wait(timeout: deadline) == .timedOut else { continue }
-            return state.withLock { state in
-                state.disappointments = min(state.disappointments + 1, Self.mostDisappointments)
-                state.hurries = 1 << state.disappointments
-            }
-        }
-        state.withLock { $0.disappointments = 0 }
+    /// What is to be in one commit.
+    private struct Round {
+        var jobs: [Job] = []
+        /// Nil while jobs are added; then, whether others wait for whom this block is to make the next commit.
+        var isAnyLeft: Bool?
+        /// When those who are expected are given up.
+        var deadline: DispatchTime?
     }
 
-    private func run(_ jobs: [Job], _ db: Database) {
-        let start = ContinuousClock.now
+    /// Makes one commit of what waits, and of what comes while that is being written down.
+    private func run(_ round: inout Round, _ db: Database) {
         do {
-            let outcomes = try commit(jobs, db)
-            let time = ContinuousClock.now - start
+            let outcomes = try commit(&round, db)
             // Before anybody is told: whoever comes again then is one of them.
-            state.withLock { state in
-                state.expected = state.waiting.count + jobs.count
-                state.patience = min(max(time / 2, Self.patience), Self.longestPatience)
-            }
-            for (job, outcome) in zip(jobs, outcomes) { job.completion(outcome) }
+            state.withLock { $0.expected = $0.waiting.count + outcomes.count }
+            for (job, outcome) in zip(round.jobs, outcomes) { job.completion(outcome) }
         } catch {
-            let failure = OperationsError.translated(error)
-            // What does not fit together may fit alone. Whatever else prevented the commit would do so again, and
-            // each would wait for as long.
-            guard failure.code == .full, jobs.count > 1 else {
-                for job in jobs { job.completion(.failure(failure)) }
-                return
+            fail(round.jobs, with: OperationsError.translated(error), db)
+        }
+    }
+
+    /// What has come meanwhile; waits a little for those who are expected. Nil where the commit is to be made, and
+    /// whoever comes from now on waits for the next.
+    private func more(_ round: inout Round) -> [Job]? {
+        let count = round.jobs.count
+        while count < Self.mostJobs {
+            let (jobs, patience) = state.withLock { state -> ([Job], Duration?) in
+                if !state.waiting.isEmpty { return (state.takeWaiting(), nil) }
+                guard count < state.expected else {
+                    if round.deadline != nil { state.disappointments = 0 }
+                    return ([], nil)
+                }
+                if round.deadline == nil, state.hurries > 0 {
+                    state.hurries -= 1
+                    return ([], nil)
+                }
+                state.isAsleep = true
+                return ([], state.patience)
             }
-            for job in jobs { run([job], db) }
+            if !jobs.isEmpty {
+                round.jobs += jobs
+                return jobs
+            }
+            guard let patience else { break }
+            let end = round.deadline ?? .now() + .nanoseconds(Int(patience.components.attoseconds / 1_000_000_000))
+            round.deadline = end
+            guard sleep(until: end) else { break }
+        }
+        round.isAnyLeft = takeNoMore()
+        return nil
+    }
+
+    /// False where nobody came in time.
+    private func sleep(until deadline: DispatchTime) -> Bool {
+        if alarm.wait(timeout: deadline) == .success { return true }
+        let isLate = state.withLock { state in
+            defer { state.isAsleep = false }
+            guard state.isAsleep else { return false }
+            state.disappointments = min(state.disappointments + 1, Self.mostDisappointments)
+            state.hurries = 1 << state.disappointments
+            return true
+        }
+        // Somebody came at the last moment, and the signal is on its way.
+        if !isLate { alarm.wait() }
+        return !isLate
+    }
+
+    /// Whoever comes from now on waits for another block, unless somebody waits for this one already.
+    ///
+    /// - Returns: Whether somebody does.
+    private func takeNoMore() -> Bool {
+        state.withLock { state in
+            state.isScheduled = !state.waiting.isEmpty
+            return state.isScheduled
         }
     }
 
-    /// Makes one commit of the jobs. Throws if nothing was committed.
-    private func commit(_ jobs: [Job], _ db: Database) throws -> [Result<Void, OperationsError>] {
-        if jobs.count > 1, try commitWhole(jobs, db) { return jobs.map { _ in .success(()) } }
-        return try transaction(db) {
-            let outcomes = try jobs.count == 1 ? [alone(jobs[0], db)] : jobs.map { try savepoint($0, db) }
-            return (outcomes, outcomes.contains { (try? $0.get()) != nil })
+    private func fail(_ jobs: [Job], with failure: OperationsError, _ db: Database) {
+        // What does not fit together may fit alone. Whatever else prevented the commit would do so again, and each would
+        // wait for as long.
+        guard failure.code == .full, jobs.count > 1 else {
+            for job in jobs { job.completion(.failure(failure)) }
+            return
         }
-    }
-
-    /// Makes the commit if none of the jobs fails. Savepoints cost as much as short writes do, and are for the others.
-    private func commitWhole(_ jobs: [Job], _ db: Database) throws -> Bool {
-        try transaction(db) {
+        for job in jobs {
             do {
-                for job in jobs { try job.work(db) }
+                for outcome in try separately([job], db) { job.completion(outcome) }
+            } catch { job.completion(.failure(OperationsError.translated(error))) }
+        }
+    }
+
+    /// Makes one commit of the jobs, and of those that come in time. Throws if nothing was committed.
+    private func commit(_ round: inout Round, _ db: Database) throws -> [Result<Void, OperationsError>] {
+        var failure: OperationsError?
+        let isWhole = try transaction(db) {
+            do {
+                for job in round.jobs { try job.work(db) }
+                while let others = more(&round) {
+                    for job in others { try job.work(db) }
+                }
                 return (true, true)
             } catch let error where db.isInsideTransaction && OperationsError.translated(error).code != .full {
+                failure = OperationsError.translated(error)
                 return (false, false)
             }
+        }
+        if isWhole { return round.jobs.map { _ in .success(()) } }
+        if round.jobs.count == 1, let failure { return [.failure(failure)] }
+        // Savepoints cost as much as short writes do, and are for those that are made again because one has failed.
+        return try separately(round.jobs, db)
+    }
+
+    /// Makes one commit of those of the jobs that do not fail.
+    private func separately(_ jobs: [Job], _ db: Database) throws -> [Result<Void, OperationsError>] {
+        try transaction(db) {
+            let outcomes = try jobs.map { try savepoint($0, db) }
+            return (outcomes, outcomes.contains { (try? $0.get()) != nil })
         }
     }
 
     private func transaction<Outcome>(
         _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
     ) throws -> Outcome {
-        try db.beginTransaction(.immediate)
+        try db.run("BEGIN IMMEDIATE TRANSACTION")
         do {
             let (outcome, isKept) = try body()
             if isKept {
-                try db.commit()
-                state.withLock { $0.commitCount += 1 }
+                let start = ContinuousClock.now
+                try db.run("COMMIT TRANSACTION")
+                let time = ContinuousClock.now - start
+                state.withLock { state in
+                    state.commitCount += 1
+                    state.patience = min(max(time / 2, Self.patience), Self.longestPatience)
+                }
             } else if db.isInsideTransaction {
                 try db.rollback()
             }
@@ -174,21 +250,18 @@ final class Writer: Sendable {
         }
     }
 
-    private func alone(_ job: Job, _ db: Database) throws -> Result<Void, OperationsError> {
-        do { return .success(try job.work(db)) } catch { return .failure(OperationsError.translated(error)) }
-    }
-
     private func savepoint(_ job: Job, _ db: Database) throws -> Result<Void, OperationsError> {
-        try db.execute(sql: "SAVEPOINT job")
+        try db.run("SAVEPOINT job")
         do {
             try job.work(db)
         } catch {
             let failure = OperationsError.translated(error)
             guard db.isInsideTransaction, failure.code != .full else { throw error }
-            try db.execute(sql: "ROLLBACK TRANSACTION TO SAVEPOINT job; RELEASE SAVEPOINT job")
+            try db.run("ROLLBACK TRANSACTION TO SAVEPOINT job")
+            try db.run("RELEASE SAVEPOINT job")
             return .failure(failure)
         }
-        try db.execute(sql: "RELEASE SAVEPOINT job")
+        try db.run("RELEASE SAVEPOINT job")
         return .success(())
     }
 }

@@ -18,6 +18,15 @@ package import Foundation
 /// whose attempt is under way may have taken effect. An expired one is a dead letter and can be replayed.
 package struct MutationQueue: Sendable {
     let database: OperationsDatabase
+    var isBlocking = false
+
+    /// The same queue, whose writes may keep the thread of whoever asks waiting for the disk: two changes of threads
+    /// fewer for each. Not for Swift's own threads, which are as many as there are processors.
+    package var blocking: MutationQueue {
+        var queue = self
+        queue.isBlocking = true
+        return queue
+    }
 
     /// Queues a mutation at the end of the order.
     ///
@@ -27,11 +36,36 @@ package struct MutationQueue: Sendable {
     /// - Returns: The mutation as it is stored.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
+        try Self.check(draft)
+        return try await write { transaction in
+            try transaction.enqueue(draft, in: transaction.db.usablePartition(making: draft.partition))
+        }
+    }
+
+    /// Queues mutations at the end of the order, all of them or none, in one transaction. Later ones may depend on
+    /// earlier ones and use their temporary ids.
+    ///
+    /// - Returns: The mutations as they are stored, in the same order.
+    /// - Throws: As for one, with the first mutation that cannot be queued.
+    package func enqueue(_ drafts: [MutationDraft]) async throws(OperationsError) -> [Mutation] {
+        for draft in drafts { try Self.check(draft) }
+        guard !drafts.isEmpty else { return [] }
+        return try await write { transaction in
+            var partitions: [String: Int64] = [:]
+            return try drafts.map { draft in
+                let partition = try partitions[draft.partition]
+                    ?? transaction.db.usablePartition(making: draft.partition)
+                partitions[draft.partition] = partition
+                return try transaction.enqueue(draft, in: partition)
+            }
+        }
+    }
+
+    private static func check(_ draft: MutationDraft) throws(OperationsError) {
         try requireObject(draft.content.variables, of: draft.id)
         guard draft.idempotencyKey != "" else {
             throw OperationsError(.invalid, "the idempotency key is empty; leave it out, or give one", mutation: draft.id)
         }
-        return try await write { try $0.enqueue(draft) }
     }
 
     /// Makes several steps in one transaction: all of them, or none.
@@ -73,10 +107,9 @@ package struct MutationQueue: Sendable {
         _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String], beginningNextAs owner: String,
         now: Date
     ) async throws(OperationsError) -> Mutation? {
-        try await apply(
-            [.answer(attempt, answer, temporaryIDs: temporaryIDs), .beginNext(after: attempt.mutation, owner: owner)],
-            now: now
-        ).first
+        try await write { transaction in
+            try transaction.acknowledge(attempt, answer, temporaryIDs, beginningNextAs: owner, now: now)
+        }
     }
 
     package func settle(_ id: UUID, result: [UInt8]? = nil, now: Date) async throws(OperationsError) {
@@ -98,7 +131,7 @@ package struct MutationQueue: Sendable {
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (QueueTransaction) throws -> Value
     ) async throws(OperationsError) -> Value {
-        try await database.write { try body(QueueTransaction(db: $0)) }
+        try await database.write(isBlocking: isBlocking) { try body(QueueTransaction(db: $0)) }
     }
 
     func read<Value>(_ body: (QueueTransaction) throws -> Value) throws(OperationsError) -> Value {

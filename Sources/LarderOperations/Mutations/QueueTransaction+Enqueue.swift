@@ -4,9 +4,9 @@ internal import GRDB
 extension QueueTransaction {
     /// Adds a mutation at the end of the order.
     ///
-    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`, `.parked`.
-    func enqueue(_ draft: MutationDraft) throws -> Mutation {
-        let partition = try db.usablePartition(making: draft.partition)
+    /// - Parameter partition: The draft's, which was found usable in this transaction.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
+    func enqueue(_ draft: MutationDraft, in partition: Int64) throws -> Mutation {
         try requireNew(draft, partition)
         let reserved = Set(draft.temporaryIDs)
         var found = try resolve(draft.content, lane: draft.lane, partition: partition, own: reserved)

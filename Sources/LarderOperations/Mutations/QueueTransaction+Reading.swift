@@ -2,8 +2,10 @@ internal import Foundation
 internal import GRDB
 
 extension QueueTransaction {
-    static let selection = """
-        SELECT m.sequence, m.id, p.name, m.lane, m.state, m.stalled, m.idempotency_key, m.created, m.expires,
+    static let selection = "SELECT \(columns) FROM \(tables)"
+
+    static let columns = """
+        m.sequence, m.id, p.name, m.lane, m.state, m.stalled, m.idempotency_key, m.created, m.expires,
             m.not_before, m.attempts, m.owner, c.document, c.operation_name, c.variables, c.optimistic_response,
             c.list_edits, c.updater, c.resolver, c.check_query, a.answer, f.class, f.code, f.message, f.details, f.time,
             (SELECT group_concat(hex(x.id)) FROM mutation_dependency d JOIN mutation x ON x.sequence = d.dependency
@@ -12,15 +14,19 @@ extension QueueTransaction {
             (SELECT group_concat(hex(x.id)) FROM mutation_transfer w JOIN transfer x ON x.sequence = w.transfer
                 WHERE w.sequence = m.sequence),
             m.touched
-        FROM mutation m
+        """
+    static let tables = """
+        mutation m
         JOIN partition p ON p.id = m.partition
         LEFT JOIN mutation_content c ON c.sequence = m.sequence
         LEFT JOIN mutation_answer a ON a.sequence = m.sequence
         LEFT JOIN mutation_failure f ON f.sequence = m.sequence
         """
 
+    static let mutationSQL = selection + " WHERE m.id = ?"
+
     func mutation(_ id: UUID) throws -> Mutation? {
-        try db.row(Self.selection + " WHERE m.id = ?", [id]) { try Mutation($0) }
+        try db.row(Self.mutationSQL, [id]) { try Mutation($0) }
     }
 
     /// How many of a partition are in each state.
@@ -149,7 +155,7 @@ extension QueueTransaction {
 }
 
 extension Mutation {
-    /// From the columns of `QueueTransaction.selection`.
+    /// From `QueueTransaction.columns`.
     init(_ row: Columns) throws {
         guard !row.isNull(12) else { throw OperationsError.damaged("a mutation has no content") }
         id = try row.uuid(1)

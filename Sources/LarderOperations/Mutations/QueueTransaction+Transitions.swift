@@ -10,7 +10,6 @@ extension QueueTransaction {
             try retryLater(attempt, at: at, failure, revision, now: now)
         case .answer(let attempt, let answer, let real):
             try acknowledge(attempt, answer, real, now: now)
-        case .beginNext(let id, let owner): return try beginNext(after: id, owner: owner, now: now)
         case .settle(let id, let result): try settle(id, result: result, now: now)
         case .setAside(let id, let state, let failure):
             try setAside(sequence: entry(id, in: state).sequence, failure)
@@ -20,9 +19,15 @@ extension QueueTransaction {
     }
 
     private func begin(_ id: UUID, owner: String, now: Date) throws -> Mutation {
-        guard var mutation = try mutation(id) else {
+        guard let turn = try db.row(Self.turnSQL, [id], Turn.init) else {
             throw OperationsError(.notFound, "there is no such mutation, or it is settled", mutation: id)
         }
+        return try begin(turn, owner: owner, now: now)
+    }
+
+    private func begin(_ turn: Turn, owner: String, now: Date) throws -> Mutation {
+        var mutation = turn.mutation
+        let id = mutation.id
         guard mutation.state == .pending else { throw Self.wrongState(id, .pending, mutation.state) }
         guard mutation.expires.map({ now < $0 }) ?? true else {
             throw OperationsError(.expired, "its time is over; call expire", mutation: id)
@@ -33,12 +38,14 @@ extension QueueTransaction {
         guard mutation.transfers.isEmpty else {
             throw OperationsError(.notItsTurn, "it waits for a transfer that is not done", mutation: id)
         }
-        guard try !isWaiting(mutation, now) else {
+        let notBefore = mutation.notBefore?.milliseconds
+        guard !Self.isWaiting(until: notBefore, set: turn.notBeforeSet, now: now.milliseconds) else {
             throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
         }
-        guard let partition = try db.usablePartition(mutation.partition),
-            try !isLaneTaken(partition, mutation.lane, before: mutation.sequence)
-        else { throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id) }
+        guard !turn.isParked else { throw OperationsError.parked(mutation.partition) }
+        guard !turn.isLaneTaken else {
+            throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id)
+        }
         try db.run(
             """
             UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL
@@ -51,9 +58,12 @@ extension QueueTransaction {
         return mutation
     }
 
-    private func beginNext(after id: UUID, owner: String, now: Date) throws -> Mutation? {
-        let entry = try entry(id)
-        let next = try db.row(Self.nextSQL, [entry.partition, entry.lane]) { try $0.uuid(0) }
+    /// In flight to acknowledged, and the next of its lane to in flight, if there is one and it can be sent now.
+    func acknowledge(
+        _ attempt: Attempt, _ answer: [UInt8], _ real: [TemporaryID: String], beginningNextAs owner: String, now: Date
+    ) throws -> Mutation? {
+        let lane = try acknowledge(attempt, answer, real, now: now)
+        let next = try db.row(Self.nextSQL, [lane.partition, lane.name], Turn.init)
         do {
             return try next.map { try begin($0, owner: owner, now: now) }
         } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState, .parked].contains(error.code)
@@ -63,19 +73,39 @@ extension QueueTransaction {
         }
     }
 
-    static let nextSQL = """
-        SELECT id FROM mutation INDEXED BY mutation_lane
-        WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1
-        """
+    /// A mutation, and what besides it decides whether it may be begun: all of it looked at where it is begun, for
+    /// others may have been quicker, and another partition be the current one.
+    private struct Turn {
+        var mutation: Mutation
+        /// When its `notBefore` was worked out.
+        var notBeforeSet: Int64?
+        /// Whether one of its lane is in flight, or waits and was there before.
+        var isLaneTaken: Bool
+        var isParked: Bool
 
-    /// Whether it is not to be sent yet.
-    private func isWaiting(_ mutation: Mutation, _ now: Date) throws -> Bool {
-        guard let time = mutation.notBefore else { return false }
-        let set = try db.row("SELECT not_before_set FROM mutation WHERE sequence = ?", [mutation.sequence]) { row in
-            try row.optional(0, row.integer)
+        /// From the columns of `turnSQL`.
+        init(_ row: Columns) throws {
+            mutation = try Mutation(row)
+            notBeforeSet = try row.optional(30, row.integer)
+            isLaneTaken = try row.integer(31) == 1
+            isParked = try row.integer(32) == 1
         }
-        return Self.isWaiting(until: time.milliseconds, set: set ?? nil, now: now.milliseconds)
     }
+
+    private static let turnSelection = """
+        SELECT \(columns), m.not_before_set,
+            EXISTS (SELECT 1 FROM mutation b INDEXED BY mutation_lane
+                WHERE b.partition = m.partition AND b.lane = m.lane AND b.queued = 1 AND b.sequence < m.sequence)
+            OR EXISTS (SELECT 1 FROM mutation f INDEXED BY mutation_in_flight
+                WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = 1),
+            \(Database.isParked("m.partition"))
+        FROM \(tables)
+        """
+    static let turnSQL = turnSelection + " WHERE m.id = ?"
+    static let nextSQL = turnSelection + """
+         WHERE m.sequence = (SELECT sequence FROM mutation INDEXED BY mutation_lane
+            WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1)
+        """
 
     /// Whether one is not to be sent yet, in milliseconds since 1970.
     ///
@@ -83,20 +113,6 @@ extension QueueTransaction {
     static func isWaiting(until time: Int64?, set: Int64?, now: Int64) -> Bool {
         guard let time, now < time else { return false }
         return set.map { $0 <= now } ?? true
-    }
-
-    /// Whether one of the lane is in flight, or waits and was there before.
-    private func isLaneTaken(_ partition: Int64, _ lane: String, before sequence: Int64) throws -> Bool {
-        try db.exists(
-            """
-            SELECT 1 FROM mutation INDEXED BY mutation_lane
-            WHERE partition = ? AND lane = ? AND queued = 1 AND sequence < ? LIMIT 1
-            """, [partition, lane, sequence])
-            || db.exists(
-                """
-                SELECT 1 FROM mutation INDEXED BY mutation_in_flight
-                WHERE partition = ? AND lane = ? AND state = 1 LIMIT 1
-                """, [partition, lane])
     }
 
     private func retryLater(
@@ -110,25 +126,46 @@ extension QueueTransaction {
         if let revision { try revise(attempt.mutation, entry, revision) }
     }
 
+    /// - Returns: The lane that it leaves.
+    @discardableResult
     private func acknowledge(
         _ attempt: Attempt, _ answer: [UInt8], _ real: [TemporaryID: String], now: Date
-    ) throws {
-        let entry = try entry(attempt)
-        try db.run(
-            "UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE sequence = ?", [entry.sequence])
-        try db.run(
-            "INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)", [entry.sequence, answer])
-        try resolveReserved(by: attempt.mutation, entry.sequence, to: real, now: now)
+    ) throws -> (partition: Int64, name: String) {
+        let found = try db.rows(
+            """
+            UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE id = ? AND state = 1 AND attempts = ?
+            RETURNING sequence, partition, lane, EXISTS (SELECT 1 FROM temporary_id t INDEXED BY temporary_id_reserver
+                WHERE t.sequence = mutation.sequence)
+            """, [attempt.mutation, attempt.number]
+        ) { row in
+            (sequence: try row.integer(0), partition: try row.integer(1), lane: try row.text(2),
+                hasReserved: try row.integer(3) == 1)
+        }.first
+        guard let found else {
+            let entry = try entry(attempt)
+            throw OperationsError.damaged("mutation \(entry.sequence) is not found by its id")
+        }
+        try db.run("INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)", [found.sequence, answer])
+        guard found.hasReserved || !real.isEmpty else { return (found.partition, found.lane) }
+        try resolveReserved(by: attempt.mutation, found.sequence, to: real, now: now)
+        return (found.partition, try entry(attempt.mutation).lane)
     }
 
     private func settle(_ id: UUID, result: [UInt8]?, now: Date) throws {
-        let entry = try entry(id, in: .acknowledged)
+        let found = try db.rows(
+            "DELETE FROM mutation WHERE id = ? AND state = 2 RETURNING partition, sequence, idempotency_key", [id]
+        ) { row in
+            (partition: try row.integer(0), sequence: try row.integer(1), key: try row.optional(2, row.text))
+        }.first
+        guard let found else {
+            let entry = try entry(id, in: .acknowledged)
+            throw OperationsError.damaged("mutation \(entry.sequence) is not found by its id")
+        }
         try db.run(
             """
             INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
-            SELECT id, partition, sequence, 0, idempotency_key, ?, ? FROM mutation WHERE sequence = ?
-            """, [now.milliseconds, result, entry.sequence])
-        try db.run("DELETE FROM mutation WHERE sequence = ?", [entry.sequence])
+            VALUES (?, ?, ?, 0, ?, ?, ?)
+            """, [id, found.partition, found.sequence, found.key, now.milliseconds, result])
     }
 
     func setAside(sequence: Int64, _ failure: MutationFailure) throws {

@@ -4,8 +4,6 @@ package import Foundation
 package enum Transition: Sendable {
     /// Pending to in flight: it is about to be sent. It must be runnable.
     case begin(UUID, owner: String)
-    /// The next of a mutation's lane to in flight, if there is one and it can be sent now.
-    case beginNext(after: UUID, owner: String)
     /// In flight to pending: the attempt is known to have had no effect, or the server tells a repeat. Not tried again
     /// before `at`, unless the clock is set back meanwhile; at once if nil.
     case retryLater(Attempt, at: Date?, MutationFailure, revision: Revision? = nil)

@@ -136,4 +136,34 @@ struct MutationFileTests {
             }
         }
     }
+    @Test("Of many that are queued at once each waits for its own file; with one whose upload is over none is queued")
+    func many() async throws {
+        try await withTemporaryFolder { folder in
+            let storage = MemoryStorage()
+            let transport = ScriptedTransport { _ in answered }
+            try await withAlbum(transport, folder, storage) { depot in
+                let (file, _) = try depot.file(bytes: 10)
+                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+                let cancelled = try await depot.app.transfers.upload(
+                    file, to: ObjectLocation(bucket: "media", key: "v/2.mov"))
+                try await cancelled.cancel()
+                let withFile = QueuedMutation(lane: "files", files: [MutationFile(upload, in: "input.file")])
+                await expectCode(.init(rawValue: "operations.wrongState")) {
+                    try await depot.app.mutate([
+                        (addPhoto, withFile), (addPhoto, .init(files: [MutationFile(cancelled, in: "input.file")])),
+                    ])
+                }
+                #expect(try depot.app.mutations().count == 0)
+                let receipts = try await depot.app.mutate([(addPhoto, withFile), (addPhoto, .init())])
+                let runner = MutationRunner(depot.app)
+                let task = Task { try await runner.run() }
+                #expect(try await receipts[1].ended(within: .seconds(20)).state == .applied)
+                #expect(try receipts[0].status()?.state == .pending)
+                try await depot.drain()
+                #expect(try await receipts[0].ended(within: .seconds(20)).state == .applied)
+                task.cancel()
+                try await task.value
+            }
+        }
+    }
 }

@@ -16,6 +16,7 @@ final class BareQueue {
         try Self.check(sqlite3_open(file, &database))
         for statement in [
             "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
+            "PRAGMA secure_delete = ON",
             """
             CREATE TABLE mutation (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
                 partition INTEGER NOT NULL, lane TEXT NOT NULL, state INTEGER NOT NULL, attempts INTEGER NOT NULL,

@@ -13,10 +13,21 @@ struct RatingDesk {
     static let document =
         "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }"
 
+    private static let title = "A soup of lentils and a good deal of cumin"
+
+    /// The same mutations as a program queues them.
+    static func mutation(_ number: Int) -> (operation: GraphQLOperation, queued: QueuedMutation) {
+        let fields: [String: Value] = ["id": .string("\(number)"), "title": .string(title)]
+        let item = fields.merging(["__typename": .string("Item")]) { $1 }
+        return (
+            GraphQLOperation(document, name: "Rename", variables: fields),
+            QueuedMutation(optimisticResponse: .object(["rename": .object(item)]))
+        )
+    }
+
     /// Mutations that were never queued.
     static func draft(_ number: Int) -> MutationDraft {
-        let title = "A soup of lentils and a good deal of cumin"
-        return MutationDraft(
+        MutationDraft(
             partition: Store.unnamedPartition,
             content: MutationContent(
                 document: document, operationName: "Rename",

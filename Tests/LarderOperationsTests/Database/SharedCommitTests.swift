@@ -1,0 +1,79 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Commits that are shared")
+struct SharedCommitTests {
+    @Test("Writers on threads of their own and others share commits, and each is told of its own write", arguments: [
+        1, 2, 3,
+    ])
+    func mixed(seed: UInt64) async throws {
+        var random = SeededNumbers(seed: seed)
+        let kinds = (0..<300).map { _ in Int.random(in: 0..<4, using: &random) }
+        try await withOperations { database in
+            let taken = try await database.enqueue(draft(key: "taken"))
+            let accepted = await withTaskGroup(of: UUID?.self) { group in
+                for kind in kinds {
+                    let queue = kind < 2 ? database.mutations : database.mutations.blocking
+                    group.addTask { try? await queue.enqueue(draft(key: kind % 2 == 0 ? nil : "taken")).id }
+                }
+                return await group.reduce(into: Set<UUID>()) { if let id = $1 { $0.insert(id) } }
+            }
+            #expect(accepted.count == kinds.filter { $0 % 2 == 0 }.count, "seed \(seed)")
+            #expect(try Set(database.mutations.list().map(\.id)) == accepted.union([taken]), "seed \(seed)")
+            #expect(database.commitCount <= accepted.count + 1)
+        }
+    }
+
+    @Test("Tasks that each write one after the other share commits", arguments: [false, true])
+    func closedLoop(isBlocking: Bool) async throws {
+        try await withOperations { database in
+            let queue = isBlocking ? database.mutations.blocking : database.mutations
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for task in 0..<8 {
+                    group.addTask { for _ in 0..<50 { _ = try await queue.enqueue(draft("\(task)")) } }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try database.mutations.list().count == 400)
+            #expect(database.commitCount < 400)
+        }
+    }
+
+    @Test("Whoever was told that a write is made finds it, whoever closes meanwhile", arguments: [false, true])
+    func closing(isBlocking: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            let queue = isBlocking ? database.mutations.blocking : database.mutations
+            let accepted = await withTaskGroup(of: Result<UUID?, any Error>.self) { group in
+                for index in 0..<200 {
+                    group.addTask {
+                        if index == 100 { try? database.close() }
+                        do { return .success(try await queue.enqueue(draft()).id) } catch { return .failure(error) }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            for case .failure(let error) in accepted { #expect((error as? OperationsError)?.code == .closed) }
+            let again = try OperationsDatabase(folder: folder)
+            let found = try Set(again.mutations.list().map(\.id))
+            #expect(Set(accepted.compactMap { try? $0.get() }) == found)
+            try expectSound(again)
+            try again.close()
+        }
+    }
+
+    @Test("A write that fails takes nothing with it, of whichever thread it is", arguments: [false, true])
+    func failing(isBlocking: Bool) async throws {
+        try await withOperations { database in
+            let queue = isBlocking ? database.mutations.blocking : database.mutations
+            let first = draft()
+            _ = try await queue.enqueue(first)
+            await expectFailure(.duplicate) { _ = try await queue.enqueue(first) }
+            await expectFailure(.notFound) { try await queue.settle(UUID(), now: noon) }
+            #expect(try database.mutations.list().map(\.id) == [first.id])
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Queueing many at once")
+struct BulkEnqueueTests {
+    @Test("Many are queued in one commit, in the order in which they are given")
+    func order() async throws {
+        try await withOperations { database in
+            let drafts = (0..<50).map { draft("\($0 % 3)", key: "\($0)") }
+            let before = database.commitCount
+            let stored = try await database.mutations.enqueue(drafts)
+            #expect(database.commitCount == before + 1)
+            #expect(stored.map(\.id) == drafts.map(\.id))
+            #expect(stored.map(\.sequence) == stored.map(\.sequence).sorted())
+            #expect(try database.mutations.list() == stored)
+            #expect(try database.heads() == drafts.prefix(3).map(\.id))
+        }
+    }
+
+    @Test("One that cannot be queued is named, and none is queued")
+    func allOrNone() async throws {
+        try await withOperations { database in
+            let taken = try await database.enqueue(draft(key: "taken"))
+            var noObject = draft()
+            noObject.content.variables = json("[]")
+            let bad: [(MutationDraft, OperationsError.Code)] = [
+                (draft(key: "taken"), .duplicate), (noObject, .invalid), (draft(key: ""), .invalid),
+                (draft(variables: #"{"id":"\#(TemporaryID().text)"}"#), .unknownTemporaryID),
+            ]
+            for (draft, code) in bad {
+                let drafts = [LarderOperationsTests.draft(), draft, LarderOperationsTests.draft(in: "new")]
+                await expectFailure(code) { _ = try await database.mutations.enqueue(drafts) }
+            }
+            #expect(try database.mutations.list().map(\.id) == [taken])
+            #expect(try await database.pool.read { try $0.partition("new") } == nil)
+        }
+    }
+
+    @Test("The same id or key twice among them is refused, and none is queued")
+    func twice() async throws {
+        try await withOperations { database in
+            let one = draft()
+            await expectFailure(.duplicate) { _ = try await database.mutations.enqueue([one, one]) }
+            await expectFailure(.duplicate) {
+                _ = try await database.mutations.enqueue([draft(key: "k"), draft(key: "k")])
+            }
+            let queued = try database.mutations.list()
+            #expect(queued.isEmpty)
+        }
+    }
+
+    @Test("Later ones wait for earlier ones, and use their temporary ids")
+    func dependent() async throws {
+        try await withOperations { database in
+            let token = TemporaryID()
+            let maker = draft("a", temporaryIDs: [token])
+            let user = draft("b", variables: #"{"id":"\#(token.text)"}"#)
+            let waiter = draft("c", dependencies: [maker.id])
+            let stored = try await database.mutations.enqueue([maker, user, waiter])
+            #expect(stored.map(\.dependencies) == [[], [maker.id], [maker.id]])
+            #expect(try database.heads() == [maker.id])
+            try await database.complete(maker.id, temporaryIDs: [token: "7"])
+            #expect(try database.mutation(user.id)?.content.variables == json(#"{"id":"7"}"#))
+            #expect(try database.heads() == [user.id, waiter.id])
+        }
+    }
+
+    @Test("In a parked partition none is queued, and none of another's with it")
+    func parked() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            try await database.enter(environment("b"), as: "pb")
+            await expectFailure(.parked) {
+                _ = try await database.mutations.enqueue([draft(in: "pb"), draft(in: "pa")])
+            }
+            await expectFailure(.parked) {
+                _ = try await database.mutations.enqueue([draft(in: "pb"), draft(in: "unheard of")])
+            }
+            #expect(try database.mutations.list().count == 0)
+        }
+    }
+
+    @Test("None at all is no commit")
+    func none() async throws {
+        try await withOperations { database in
+            let before = database.commitCount
+            let stored = try await database.mutations.enqueue([])
+            #expect(stored.isEmpty)
+            #expect(database.commitCount == before)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Many mutations queued at once")
+struct BulkTests {
+    private let card = GraphQLFragment("fragment F on Recipe { title rating }")
+
+    private func shown(_ recipe: String, _ stars: Int) -> (operation: GraphQLOperation, queued: QueuedMutation) {
+        let answer: Value = [
+            "rate": ["__typename": "Recipe", "id": .string(recipe), "title": "Soup", "rating": .int(Int64(stars))],
+        ]
+        return (giveStars(recipe, stars), QueuedMutation(optimisticResponse: answer))
+    }
+
+    @Test("They are seen at once, sent in their order, and each has a receipt of its own")
+    func sent() async throws {
+        let server = RatingServer { _ in nil } errors: { number in
+            number == 2 ? #"{"data":null,"errors":[{"message":"no"}]}"# : nil
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await app.mutate((1...4).map { shown("\($0)", $0) })
+            #expect(receipts.count == 4)
+            for stars in 1...4 {
+                #expect(try app.read("Recipe:\(stars)", card)["rating"]?.double == Double(stars))
+            }
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 1", "2 2", "4 4"])
+            let states = try receipts.map { try $0.status()?.state }
+            #expect(states == [.applied, .applied, .deadLetter, .applied])
+            await expectCode(.miss) { _ = try app.read("Recipe:3", card) }
+        }
+    }
+
+    @Test("Of those of a lane the server sees the order, among others that are queued one by one")
+    func order() async throws {
+        let server = RatingServer()
+        try await withKitchen(server) { (app) throws in
+            try await app.mutate(giveStars("1", 0), queued: .init())
+            try await app.mutate((1...20).map { (giveStars("1", $0), QueuedMutation()) })
+            try await app.mutate(giveStars("1", 21), queued: .init())
+            try await quickRunner(app).drain()
+            #expect(server.effects == (0...21).map { "1 \($0)" })
+        }
+    }
+
+    @Test("One that is refused leaves nothing of the others: no row, no layer, no request")
+    func refused() async throws {
+        let server = RatingServer()
+        try await withKitchen(server) { (app) throws in
+            let id = MutationID(UUID())
+            try await app.mutate(giveStars("9", 9), queued: .init(id: id))
+            let wrongResponse: Value = ["rate": ["__typename": "Recipe", "id": 1]]
+            let bad: [((operation: GraphQLOperation, queued: QueuedMutation), LarderError.Code)] = [
+                ((giveStars("2", 2), QueuedMutation(id: id)), .init(rawValue: "operations.duplicate")),
+                ((giveStars("2", 2), QueuedMutation(optimisticResponse: wrongResponse)), .data),
+                ((giveStars("2", 2), QueuedMutation(updater: "nobody")), .unknownUpdater),
+                ((recipeList, QueuedMutation()), .operation),
+            ]
+            for (one, code) in bad {
+                await expectCode(code) { try await app.mutate([shown("1", 1), one, shown("3", 3)]) }
+            }
+            #expect(try app.mutations().map(\.id) == [id])
+            await expectCode(.miss) { _ = try app.read("Recipe:1", card) }
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["9 9"])
+        }
+    }
+
+    @Test("They survive the store's being closed, and an empty list is none")
+    func reopened() async throws {
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: kitchenSchema)
+            let first = try Store.open(at: folder, schema: schema)
+            let app = try first.partition()
+            #expect(try await app.mutate([]).count == 0)
+            #expect(try app.mutations().count == 0)
+            let receipts = try await app.mutate((1...3).map { shown("\($0)", $0) })
+            try first.close()
+            let second = try Store.open(at: folder, schema: schema)
+            let again = try second.partition()
+            #expect(try again.mutations().map(\.id) == receipts.map(\.id))
+            #expect(try again.read("Recipe:2", card)["rating"]?.double == 2)
+            try second.close()
+        }
+    }
+}
