@@ -12,7 +12,7 @@ final class TransferBook: Sendable {
 
     // MARK: Progress
 
-    func meter(of id: UUID, total: Int64?, arrived: Int64) -> TransferMeter {
+    func meter(of id: UUID, arrived: Int64) -> TransferMeter {
         let meter = TransferMeter(arrived: arrived)
         meters.withLock { $0[id] = meter }
         return meter
