@@ -86,9 +86,9 @@ public struct Transfers: Sendable {
     /// What is known of each, at one moment. As `all`.
     public func list(in states: Set<TransferStatus.State>? = nil) throws(LarderError) -> [TransferStatus] {
         guard let database = try core.intent.database(making: false) else { return [] }
+        let stored = states.map { states in Set(TransferState.allCases.filter { states.contains(.init($0)) }) }
         do {
-            return try database.transfers.list(in: core.name, states: states.map { Set($0.map(\.stored)) })
-                .map(TransferStatus.init)
+            return try database.transfers.list(in: core.name, states: stored).map(TransferStatus.init)
         } catch { throw LarderError(error) }
     }
 
@@ -150,20 +150,6 @@ extension ObjectAttributes {
         guard let stored = transfer.metadata else { return }
         do { metadata = try JSONDecoder().decode([String: String].self, from: Data(stored)) } catch {
             throw LarderError(.invalidTransfer, "the metadata is not as it was kept", cause: error)
-        }
-    }
-}
-
-extension TransferStatus.State {
-    var stored: TransferState {
-        switch self {
-        case .pending: .pending
-        case .running: .running
-        case .paused: .paused
-        case .failed: .failed
-        case .cancelling: .cancelling
-        case .done: .done
-        case .cancelled: .cancelled
         }
     }
 }
