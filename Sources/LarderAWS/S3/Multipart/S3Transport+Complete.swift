@@ -52,13 +52,11 @@ extension S3Transport {
 
     /// Whether an ETag is that of the parts, as far as it can be said.
     private static func isRight(_ etag: String, _ parts: [UploadedPart], _ headers: HTTPHeaders) -> Bool {
-        let md5s = parts.compactMap { Checksums.md5(ofETag: $0.etag) }
-        let text = etag.filter { $0 != "\"" }
-        let words = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard !headers.isEncryptedByKey, md5s.count == parts.count, words.count == 2,
-            Checksums.md5(ofETag: String(words[0])) != nil
+        let tag = EntityTag(etag)
+        guard !headers.isEncryptedByKey, tag.md5 != nil, tag.parts != nil,
+            let made = EntityTag(ofParts: parts.map { EntityTag($0.etag) })
         else { return true }
-        return "\"\(text.lowercased())\"" == Checksums.compositeETag(md5s)
+        return tag == made
     }
 }
 
