@@ -7,15 +7,16 @@ extension MutationRunner: Service {
     /// for, each as long as its exchange may take.
     ///
     /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed;
-    ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or
-    ///   another program keeps the file locked past the deadline. Nothing is lost; run again when that is over.
+    ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache cannot
+    ///   be read or written: the disk is full, or another program keeps the file locked past the deadline. Nothing is
+    ///   lost; run again when that is over.
     public func run() async throws {
         try await lifecycle.run { try await work(untilEmpty: false) }
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
-    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or another
-    /// runner works, it waits: cancel its task to end that.
+    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or
+    /// another runner works, it waits: cancel its task to end that.
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
@@ -43,8 +44,8 @@ extension MutationRunner: Service {
         }
     }
 
-    /// Sends whatever can be sent, each lane in its order, until the runner is to stop. What has gone wrong then ends no
-    /// lane that has something in flight: it is waited for, so that its answer is not lost as well.
+    /// Sends whatever can be sent, each lane in its order, until the runner is to stop. What has gone wrong then ends
+    /// no lane that has something in flight: it is waited for, so that its answer is not lost as well.
     private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async {
         await withDiscardingTaskGroup { group in
             while let heads = await lifecycle.next({ try await look(queue, untilEmpty) }) {
