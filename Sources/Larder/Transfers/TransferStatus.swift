@@ -98,7 +98,3 @@ extension TransferStatus.State {
         }
     }
 }
-
-extension StoredTransfer {
-    var location: ObjectLocation { ObjectLocation(bucket: bucket, key: key, region: region) }
-}

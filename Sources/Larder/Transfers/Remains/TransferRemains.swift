@@ -52,11 +52,3 @@ package struct TransferRemains: Sendable {
         }
     }
 }
-
-extension StoredTransfer {
-    /// The upload in parts that the storage has begun for it, by the name that was noted.
-    var multipartUpload: MultipartUpload? { upload.map { MultipartUpload(location: location, id: $0) } }
-
-    /// Whether the storage has begun an upload in parts for it, or was asked to.
-    var hasUpload: Bool { upload != nil || uploadsBefore != nil }
-}

@@ -50,10 +50,11 @@ extension TransferRunner: Service {
         let task = Task {
             do { try await carrier.carry(id) } catch { lifecycle.end(because: error) }
         }
-        progress.withLock { $0.busy[id] = .some(task) }
+        progress.withLock { $0.tasks[id] = task }
         await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
         progress.withLock { progress in
-            progress.busy.removeValue(forKey: id)
+            progress.busy.remove(id)
+            progress.tasks[id] = nil
             progress.begun.remove(id)
         }
         core.transfers.noteChanges(of: [id])
@@ -72,7 +73,7 @@ extension TransferRunner: Service {
             return .wait(nil)
         }
         lifecycle.set(.running)
-        let busy = progress.withLock { Set($0.busy.keys) }
+        let busy = progress.withLock { $0.busy }
         let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count)
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
@@ -88,17 +89,16 @@ extension TransferRunner: Service {
 
     /// Ends what somebody has paused or cancelled, in whatever process.
     private func endStopped(_ table: TransferTable) throws {
-        let begun = progress.withLock { progress in progress.begun.map { ($0, progress.busy[$0] ?? nil) } }
-        for (id, task) in begun where try table.find(id)?.state != .running { task?.cancel() }
+        let begun = progress.withLock { progress in progress.tasks.filter { progress.begun.contains($0.key) } }
+        for (id, task) in begun where try table.find(id)?.state != .running { task.cancel() }
     }
 
     /// Those that are not under way, up to as many as may be, which are from now on.
     private func take(_ ids: [UUID]) -> [UUID] {
         progress.withLock { progress in
             var taken: [UUID] = []
-            for id in ids where progress.busy.count < options.maximumTransfers && progress.busy[id] == nil {
-                progress.busy[id] = .some(nil)
-                taken.append(id)
+            for id in ids where progress.busy.count < options.maximumTransfers {
+                if progress.busy.insert(id).inserted { taken.append(id) }
             }
             return taken
         }

@@ -176,9 +176,3 @@ struct UploadAttempt: Sendable {
         return object
     }
 }
-
-extension UploadedPart {
-    init(_ part: StoredPart) {
-        self.init(number: part.number, size: part.size, etag: part.etag ?? "", crc32c: part.crc32c)
-    }
-}
