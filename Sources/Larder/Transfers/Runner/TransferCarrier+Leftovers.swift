@@ -26,7 +26,10 @@ extension TransferCarrier {
             ])
         }
         for transfer in remains.transfers where transfer.state == .failed && transfer.partition == core.name {
-            guard !Task.isCancelled, await isCleared(transfer) else { continue }
+            // It may have been retried since.
+            guard !Task.isCancelled, let found = try? table.find(transfer.id), found.state == .failed,
+                await isCleared(found)
+            else { continue }
             try? await table.forgetUpload(of: transfer.id)
         }
     }
