@@ -112,11 +112,11 @@ extension S3Transport {
         let headers = sent.answer.headers
         let checksum = headers.first(name: BodyFraming.trailerName)
         var isSame = checksum.map { Checksums.crc32c($0) == sent.crc32c } ?? true
-        // Some storages repeat the checksum that they were told, and have not looked; over TLS that does no harm. What is
-        // encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
+        // Some storages repeat the checksum that they were told, and have not looked; over TLS that does no harm. What
+        // is encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
         let isSecure = try endpoint.isSecure
         if isSame, checksum == nil || !isSecure, !headers.isEncryptedByKey,
-            let md5 = headers.first(name: "ETag").flatMap({ Checksums.md5(ofETag: $0) })
+            let md5 = headers.first(name: "ETag").flatMap({ EntityTag($0).wholeMD5 })
         {
             isSame = try Checksums.md5(of: body, chunkSize: chunkSize, clock: clock) == md5
         }
