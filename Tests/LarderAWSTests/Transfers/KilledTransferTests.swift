@@ -132,7 +132,7 @@ private struct TransferLoad {
             let location = ObjectLocation(bucket: server.bucket, key: "\(prefix)/\(name)")
             uploads.append((try await app.transfers.upload(file, to: location).id, location, bytes))
             let object = ObjectLocation(bucket: server.bucket, key: "\(prefix)/there-\(name)")
-            _ = try await storage.put(ObjectBody(bytes), to: object, ObjectAttributes(), idle: .seconds(10))
+            _ = try await storage.put(ObjectBody(bytes), to: object, ObjectAttributes(), idle: .ample)
             let copy = folder.appending(path: "copy-\(name)")
             downloads.append((try await app.transfers.download(object, to: copy).id, copy, bytes))
         }
@@ -176,7 +176,7 @@ private struct TransferLoad {
             #expect(try Array(Data(contentsOf: file)) == bytes, "\(file.lastPathComponent); \(note)")
         }
         let left = try await storage.uploads(
-            in: server.bucket, region: nil, prefix: prefix, deadline: .now + .seconds(10))
+            in: server.bucket, region: nil, prefix: prefix, deadline: .ample)
         #expect(left.isEmpty, note)
         let partials = try? FileManager.default.contentsOfDirectory(
             atPath: folder.appending(path: "store/transfers").path)
