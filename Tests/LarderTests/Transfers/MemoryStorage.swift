@@ -43,9 +43,14 @@ final class MemoryStorage: ObjectTransport {
     /// Whether it tells CRC-32C of objects and of parts that it lists.
     let tellsChecksums: Bool
 
-    init(partSize: Int64 = 1024, tellsChecksums: Bool = false) {
+    /// A byte becomes another on its way in so many exchanges to come.
+    let damages = Mutex(Countdown(0))
+
+    init(
+        partSize: Int64 = 1024, tellsChecksums: Bool = false, maximumParts: Int = 100, largestPart: Int64 = 1 << 20
+    ) {
         limits = ObjectLimits(
-            largestPut: 1 << 30, smallestPart: partSize, largestPart: 1 << 20, maximumParts: 100,
+            largestPut: 1 << 30, smallestPart: partSize, largestPart: largestPart, maximumParts: maximumParts,
             largestObject: 100 << 20)
         self.tellsChecksums = tellsChecksums
     }
@@ -143,7 +148,9 @@ final class MemoryStorage: ObjectTransport {
         _ range: Range<Int64>, of location: ObjectLocation, etag: String, into sink: ObjectSink, idle: Duration
     ) async throws(ObjectError) -> StoredObject {
         try await carrying(.get(range)) { () async throws(ObjectError) in
-            let (stored, bytes) = try self.found(location)
+            let (stored, whole) = try self.found(location)
+            var bytes = whole
+            if self.damages.withLock({ $0.take() }) { bytes[Int(range.lowerBound)] ^= 1 }
             guard stored.etag == etag else { throw ObjectError(.changed, "the object has other bytes") }
             for start in stride(from: range.lowerBound, to: range.upperBound, by: 1000) {
                 let end = min(start + 1000, range.upperBound)

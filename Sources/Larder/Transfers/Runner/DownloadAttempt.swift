@@ -46,8 +46,17 @@ struct DownloadAttempt: Sendable {
             try await carrier.table.note(transfer.attempt, [.lost(lost)])
             try await receive(lost, plan, file)
         }
-        try file.synchronize()
-        let crc = try await verify(plan, file)
+        let crc: UInt32
+        do {
+            crc = try await verified(plan, file)
+        } catch let error as LarderError where error.code == .damagedDownload {
+            // It may have become so on its way: once more, all of it.
+            let all = count == 0 ? [] : Array(1...count)
+            try await carrier.table.note(transfer.attempt, [.lost(all)])
+            meter.restart(arrived: 0)
+            try await receive(all, plan, file)
+            crc = try await verified(plan, file)
+        }
         let isThere = missing.isEmpty ? try destination.isSame(as: file) : false
         if !isThere { try destination.take(file) }
         options.afterStep(.fileMoved)
@@ -114,12 +123,26 @@ struct DownloadAttempt: Sendable {
             try await carrier.pacer.wait(for: count)
             meter.move(count, of: number)
         }
-        _ = try await storage.get(
+        let object = try await storage.get(
             plan.parts.range(of: number), of: location, etag: plan.etag, into: sink, idle: options.idle)
+        if let size = object.size, size != plan.parts.size {
+            // It would end too early, or never: what was said of the object before is not kept.
+            try await carrier.table.note(transfer.attempt, [.restart])
+            throw ObjectError(
+                .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
+        }
         return StoredPart(number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
     }
 
     // MARK: Verifying
+
+    private func verified(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
+        // The disk works while the processor does.
+        async let synchronized: Void = file.synchronize()
+        let crc = try await verify(plan, file)
+        try await synchronized
+        return crc
+    }
 
     /// Compares what arrived with what the storage says of the object: its checksum, or its ETag where that is an MD5.
     ///

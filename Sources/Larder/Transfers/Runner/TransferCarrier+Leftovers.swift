@@ -65,12 +65,13 @@ extension TransferCarrier {
         }
     }
 
-    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user.
+    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user. Keys are
+    /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
     func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
         do throws(ObjectError) {
             return try await storage.uploads(
                 in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
-            ).filter { $0.location.key == location.key }.map(\.id)
+            ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
         } catch {
             guard error.code == .accessDenied else { throw error }
             return nil

@@ -101,7 +101,7 @@ struct TransferCarrier: Sendable {
         try await ifStillOurs { () throws(OperationsError) in
             switch consequence {
             case .retry(let isFault, let pause):
-                if isFault, runner.countFault(of: transfer.id) >= options.maximumFaults {
+                if isFault, runner.countFault(error, of: transfer.id) >= options.maximumFaults {
                     return try await fail(transfer, failure)
                 }
                 let pause = pause ?? options.backoff.pause(after: transfer.attempts, fraction: options.random())

@@ -65,6 +65,8 @@ public final class TransferRunner: Sendable {
         var begun: Set<UUID> = []
         /// Failures in a row.
         var faults: [UUID: Int] = [:]
+        /// How often each has begun anew because the storage had forgotten it, whatever has arrived since.
+        var restarts: [UUID: Int] = [:]
         /// How often in a row the credentials were not taken, and until when nothing is begun because of that.
         var refusals = 0
         var refusedUntil: ContinuousClock.Instant?
@@ -103,10 +105,11 @@ public final class TransferRunner: Sendable {
     func noteBegun(_ transfer: UUID) { progress.withLock { _ = $0.begun.insert(transfer) } }
 
     /// - Returns: How many there were in a row.
-    func countFault(of transfer: UUID) -> Int {
+    func countFault(_ error: any Error, of transfer: UUID) -> Int {
         progress.withLock { progress in
             progress.faults[transfer, default: 0] += 1
-            return progress.faults[transfer, default: 0]
+            if (error as? ObjectError)?.code == .noSuchUpload { progress.restarts[transfer, default: 0] += 1 }
+            return max(progress.faults[transfer, default: 0], progress.restarts[transfer, default: 0])
         }
     }
 
