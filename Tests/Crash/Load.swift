@@ -24,7 +24,7 @@ enum Load: String {
             parsing: "type Book { id: ID! title: String! } type Query { books: [Book!]! book(id: ID!): Book }")
         let store = try Store.open(at: folder, schema: schema)
         let app = try store.partition()
-        let before = peak
+        let before = try peak()
         switch self {
         case .objects:
             let elements = (0..<100_000).map { #"{"id":"\#($0)","title":"t\#($0)"}"# }
@@ -68,7 +68,7 @@ enum Load: String {
         case .upload: try await upload(app, folder)
         case .download: try await download(app, folder)
         }
-        say("peak \((peak - before) >> 20)")
+        say("peak \((try peak() - before) >> 20)")
         say(try app.records.check().isSound ? "sound" : "unsound")
         try store.close()
     }
@@ -107,18 +107,20 @@ enum Load: String {
     /// The pages that the store has, used or free.
     private func pages(_ app: Partition) throws -> Int { Int(try app.records.check().counts.pages) }
 
+    private struct UnknownMemory: Error {}
+
     /// The most memory that this process has had, in bytes.
-    private var peak: Int {
-        var usage = rusage()
-        #if canImport(Glibc)
-        let who = __rusage_who_t(RUSAGE_SELF.rawValue)
-        #else
-        let who = RUSAGE_SELF
-        #endif
-        guard getrusage(who, &usage) == 0 else { return 0 }
+    private func peak() throws -> Int {
         #if os(Linux)
-        return usage.ru_maxrss << 10
+        // What `getrusage` says may be that of the process it was forked from.
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        guard let kibibytes = status.firstMatch(of: /VmHWM:\s+([0-9]+) kB/).flatMap({ Int($0.1) }) else {
+            throw UnknownMemory()
+        }
+        return kibibytes << 10
         #else
+        var usage = rusage()
+        guard getrusage(RUSAGE_SELF, &usage) == 0 else { throw UnknownMemory() }
         return usage.ru_maxrss
         #endif
     }

@@ -44,7 +44,7 @@ enum Switching {
             try await app.session.signIn(
                 Credentials(userPool: .init(
                     idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
-                deadline: .now + .seconds(5))
+                deadline: .now + .seconds(300))
             say("signed \(name) \(number)")
         }
     }

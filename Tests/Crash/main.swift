@@ -24,6 +24,9 @@ import LarderTestSupport
 //     larder-crash STORE power MARKS SEED N
 //                                       works through N lives that each end well, while it is recorded: see
 //                                       PowerLossLoad
+//     larder-crash STORE transfers MARKS SEED N
+//                                       does that with transfers, of files that are kept beside the marks: see
+//                                       TransferLoad
 //     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
 //                                       does that beside others, until there is a file END and nothing is left
 //     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
@@ -98,6 +101,12 @@ case "power":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let marks = try Marks(URL(filePath: argument))
     try await PowerLossLoad(folder: folder, marks: marks, seed: seed, lives: lives).run()
+case "transfers":
+    guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
+    let file = URL(filePath: argument)
+    let sources = file.deletingLastPathComponent().appending(path: "sources")
+    try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+    try await TransferLoad(folder: folder, sources: sources, marks: try Marks(file), seed: seed, lives: lives).run()
 case "share":
     guard arguments.count >= 8, let seed = UInt64(arguments[5]), let count = Int(arguments[6]) else { exit(2) }
     let step = arguments.count > 9 ? MutationStep(rawValue: arguments[8]) : nil

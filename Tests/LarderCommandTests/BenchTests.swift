@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("larder-bench", .timeLimit(.minutes(5)))
+@Suite("larder-bench", .timeLimit(.minutes(10)))
 struct BenchTests {
     /// What a run printed, as far as it is of the promised shape; what may be absent is optional.
     private struct Report: Decodable {

@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("larder-demo", .timeLimit(.minutes(5)))
+@Suite("larder-demo", .timeLimit(.minutes(10)))
 struct DemonstrationTests {
     @Test("Every claim is checked and holds, and the store that was named stays and is sound")
     func holds() async throws {

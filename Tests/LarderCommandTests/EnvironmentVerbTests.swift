@@ -28,7 +28,7 @@ struct EnvironmentVerbTests {
             try await app.session.signIn(
                 Credentials(userPool: .init(
                     idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
-                deadline: .now + .seconds(5))
+                deadline: .now + .seconds(300))
             let parked = try #require(try store.current()).name
             let other = try await store.switch(to: Self.environment("production")).partition
             try await other.write(GraphQLOperation("{ number }"), json: Array(#"{"number":2}"#.utf8))

@@ -37,7 +37,7 @@ struct CacheFormatTests {
                 path: cellar.store.appending(path: "records/main").path, stamp: "main", options: .init(),
                 steps: [step])
             #expect(folder.isTransformed(from: 0))
-            try folder.migrate(deadline: .now + .seconds(5))
+            try folder.migrate(deadline: .now + .seconds(300))
             #expect(try folder.format().state == .current)
             #expect(try await cellar.number() == 7)
             try await cellar.expectSound()

@@ -110,7 +110,7 @@ struct Cellar {
         let folder = CacheFolder(store: store, partition: Store.unnamedPartition, Store.Options())
         let environment = try Environment(
             folder: folder.path + "/\(try folder.format().generation)", tables: GenerationMark.tables)
-        try environment.write(deadline: .now + .seconds(5)) { transaction in
+        try environment.write(deadline: .now + .seconds(300)) { transaction in
             guard let meta = environment.table("meta") else { throw RecordError.damagedState }
             var bytes = try GenerationMark.stored(transaction, meta)
             withUnsafeBytes(of: format.littleEndian) { bytes.replaceSubrange(0..<4, with: $0) }

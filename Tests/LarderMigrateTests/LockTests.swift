@@ -44,7 +44,7 @@ struct LockTests {
             let store = cellar.store
             let thread = Thread {
                 Thread.current.name = "switcher"
-                let lock = try? MigrationLock.take(in: store, for: "a switch", within: .seconds(5))
+                let lock = try? MigrationLock.take(in: store, for: "a switch", within: .seconds(300))
                 held.signal()
                 release.wait()
                 lock?.release()

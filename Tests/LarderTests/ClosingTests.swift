@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Closing", .timeLimit(.minutes(2)))
+@Suite("Closing", .timeLimit(.minutes(10)))
 struct ClosingTests {
     private func open(_ folder: URL) throws -> (Store, Partition) {
         let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))

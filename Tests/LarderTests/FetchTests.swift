@@ -144,7 +144,7 @@ struct FetchTests {
             let rate = GraphQLOperation(
                 "mutation Rate($input: Rating!) { rate(input: $input) { title } }",
                 variables: ["input": ["recipe": "1", "stars": 5]])
-            let answer = try await app.mutate(rate, delivery: .immediate(within: .seconds(5)))
+            let answer = try await app.mutate(rate, delivery: .immediate(within: .seconds(300)))
             #expect(answer["rate"]?["title"]?.string == "Best soup")
             #expect(try app.read(recipeList)["recipes"]?[0]?["title"]?.string == "Best soup")
             #expect(String(decoding: try #require(server.requests.last).variables, as: UTF8.self)

@@ -76,7 +76,7 @@ func recipe(_ id: Int) -> GraphQLOperation {
 
 /// The next element, or an error when none comes in time: a stream that stays silent must not hang the tests.
 func next<Element: Sendable>(
-    _ iterator: inout AsyncStream<Element>.Iterator, within time: Duration = .seconds(10)
+    _ iterator: inout AsyncStream<Element>.Iterator, within time: Duration = .seconds(300)
 ) async throws -> Element? {
     // The iterator is handed to one child at a time.
     nonisolated(unsafe) var moved = iterator

@@ -3,7 +3,7 @@ import LarderTestSupport
 import Testing
 
 /// In processes of their own, whose peak of memory is theirs. The limits of time end what would not end.
-@Suite("Large things", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), .timeLimit(.minutes(5)))
+@Suite("Large things", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), .timeLimit(.minutes(10)))
 struct LoadTests {
     private func load(_ name: String) async throws -> (said: [String], megabytes: Int) {
         try await withTemporaryFolder { folder in

@@ -13,7 +13,7 @@ private let shelfSchema = """
 private let shelf = GraphQLOperation("{ books { id title pages { text } } }")
 private let oneBook = Array(#"{"books":[{"id":"1","title":"7","pages":[]}]}"#.utf8)
 
-private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(5)) throws -> (Store, Partition) {
+private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(300)) throws -> (Store, Partition) {
     var options = Store.Options()
     options.lockDeadline = deadline
     let store = try Store.open(at: folder, schema: try Schema(parsing: shelfSchema), options: options)

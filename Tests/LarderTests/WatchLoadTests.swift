@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 @testable import LarderRecords
 
-@Suite("Many watchers, many changes", .timeLimit(.minutes(3)))
+@Suite("Many watchers, many changes", .timeLimit(.minutes(10)))
 struct WatchLoadTests {
     @Test("Ten thousand watchers of one object that start and stop leave nothing behind")
     func startAndStop() async throws {

@@ -15,3 +15,8 @@ package func withSmallVolume(_ bytes: Int, _ body: (URL) async throws -> Void) a
         try await body(folder)
     }
 }
+
+/// Whether anything can be written on a volume of `withSmallVolume`.
+package func setReadOnly(_ isReadOnly: Bool, _ volume: URL) throws {
+    guard succeeds("mount", "-o", "remount,\(isReadOnly ? "ro" : "rw")", volume.path) else { throw NotMounted() }
+}

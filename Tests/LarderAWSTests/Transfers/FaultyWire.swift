@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// A wire to a server that does to some connections what bad networks and servers do, after so many bytes.
+/// A wire to a server that does to some exchanges what bad networks and servers do, from a byte on.
 final class FaultyWire: Sendable {
     enum Fault: Sendable {
         /// The connection breaks.
@@ -12,38 +12,67 @@ final class FaultyWire: Sendable {
         case delay(TimeAmount)
         /// A byte becomes another.
         case corrupt
-        /// This is answered, and the connection closed.
-        case answer(String)
+        /// So many bytes pass in a millisecond.
+        case throttle(Int)
+        /// The client is given this, and the connection closed.
+        case answer(WireRefusal)
     }
+
+    /// A byte of a request, or of an answer.
+    enum Spot: Sendable, CaseIterable {
+        case start, head, bodyStart, middle, end
+
+        /// Its offset. What has no body ends with its head.
+        fileprivate func offset(head: Int, body: Int) -> Int {
+            let last = head + body - 1
+            return switch self {
+            case .start: 0
+            case .head: head / 2
+            case .bodyStart: min(head, last)
+            case .middle: min(head + body / 2, last)
+            case .end: last
+            }
+        }
+    }
+
+    enum Place: Sendable {
+        case spot(Spot)
+        /// After so many bytes; nothing happens where there are no more.
+        case byte(Int)
+
+        func offset(head: Int, body: Int) -> Int {
+            switch self {
+            case .spot(let spot): spot.offset(head: head, body: body)
+            case .byte(let offset): offset
+            }
+        }
+    }
+
+    enum Side: Sendable, CaseIterable { case request, answer }
 
     struct Plan: Sendable {
         var fault: Fault
-        /// After so many bytes of the client's, or of the server's.
-        var bytes: Int
-        var isAnswer = false
+        var side: Side
+        var place: Place
     }
 
-    private let group: MultiThreadedEventLoopGroup
+    /// What is done to an exchange, whose request has this head; nil for nothing.
+    typealias Planner = @Sendable (_ head: String) -> Plan?
+
     private let channel: any Channel
     /// `http://127.0.0.1:PORT`
     let url: String
 
-    /// - Parameter plan: What is done to the next connection; nil for nothing.
-    private init(
-        group: MultiThreadedEventLoopGroup, port: Int, plan: @escaping @Sendable () -> Plan?
-    ) async throws {
-        self.group = group
+    private init(group: MultiThreadedEventLoopGroup, port: Int, plan: @escaping Planner) async throws {
         channel = try await ServerBootstrap(group: group)
             .childChannelOption(.autoRead, value: true)
             .childChannelInitializer { client in
                 // The server's side is opened before anything of the client's is read.
                 ClientBootstrap(group: client.eventLoop).connect(host: "127.0.0.1", port: port).flatMapThrowing {
                     server in
-                    let plan = plan()
-                    let forth = plan.flatMap { $0.isAnswer ? nil : $0 }
-                    let back = plan.flatMap { $0.isAnswer ? $0 : nil }
-                    try client.pipeline.syncOperations.addHandler(WireEnd(to: server, plan: forth))
-                    try server.pipeline.syncOperations.addHandler(WireEnd(to: client, plan: back))
+                    let connection = WireConnection(client: client, server: server, plan: plan)
+                    try client.pipeline.syncOperations.addHandler(WireEnd(connection, .request))
+                    try server.pipeline.syncOperations.addHandler(WireEnd(connection, .answer))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -52,7 +81,7 @@ final class FaultyWire: Sendable {
 
     /// Runs `body` with a wire to a port of this machine.
     static func run<Result>(
-        to port: Int, plan: @escaping @Sendable () -> Plan?, _ body: (FaultyWire) async throws -> Result
+        to port: Int, plan: @escaping Planner, _ body: (FaultyWire) async throws -> Result
     ) async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -68,73 +97,23 @@ final class FaultyWire: Sendable {
     }
 }
 
-/// One end of a connection: hands on what it reads to the other.
+/// Hands what one end sends to the connection.
 private final class WireEnd: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    private let other: any Channel
-    private var plan: FaultyWire.Plan?
-    private var isSilent = false
-    private var isHeld = false
-    private var held: [ByteBuffer] = []
+    private let connection: WireConnection
+    private let side: FaultyWire.Side
 
-    init(to other: any Channel, plan: FaultyWire.Plan?) {
-        self.other = other
-        self.plan = plan
+    init(_ connection: WireConnection, _ side: FaultyWire.Side) {
+        (self.connection, self.side) = (connection, side)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
-        guard !isSilent else { return }
-        if let plan, bytes.readableBytes > plan.bytes {
-            self.plan = nil
-            switch plan.fault {
-            case .cut:
-                if let start = bytes.readSlice(length: plan.bytes) { pass(start) }
-                isSilent = true
-                context.close(promise: nil)
-                other.close(promise: nil)
-                return
-            case .stall:
-                isSilent = true
-                return
-            case .delay(let time):
-                isHeld = true
-                let loop = context.eventLoop
-                let end = NIOLoopBound(self, eventLoop: loop)
-                loop.scheduleTask(in: time) { end.value.release() }
-            case .corrupt:
-                let place = bytes.readerIndex + plan.bytes
-                if let byte = bytes.getInteger(at: place, as: UInt8.self) {
-                    bytes.setInteger(byte ^ 0x20, at: place)
-                }
-            case .answer(let text):
-                isSilent = true
-                var answer = context.channel.allocator.buffer(capacity: text.utf8.count)
-                answer.writeString(text)
-                let context = NIOLoopBound(context, eventLoop: context.eventLoop)
-                context.value.writeAndFlush(NIOAny(answer)).whenComplete { _ in context.value.close(promise: nil) }
-                other.close(promise: nil)
-                return
-            }
-        } else {
-            plan?.bytes -= bytes.readableBytes
-        }
-        pass(bytes)
-    }
-
-    private func pass(_ bytes: ByteBuffer) {
-        if isHeld { held.append(bytes) } else { other.writeAndFlush(bytes, promise: nil) }
-    }
-
-    private func release() {
-        isHeld = false
-        for bytes in held { other.writeAndFlush(bytes, promise: nil) }
-        held = []
+        connection.take(unwrapInboundIn(data), side)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if !isSilent || !isHeld { other.close(promise: nil) }
+        connection.end(side)
         context.fireChannelInactive()
     }
 

@@ -39,7 +39,7 @@ struct KilledTransferTests {
         var random = seeded
         let load = try await TransferLoad(folder, server, storage, &random)
         // Half of the rounds over a wire that is as bad as it may be.
-        let faults = round % 2 == 0 ? Faults.plans(random.next()) : { @Sendable in nil }
+        let faults = round % 2 == 0 ? Faults.plans(random.next()) : Faults.none
         let kills = (0..<Int.random(in: 1...4, using: &random)).map { _ in random.next() }
         try await FaultyWire.run(to: server.url.port ?? 0, plan: faults) { wire in
             for kill in kills { try await Self.kill(folder, server, wire.url, SeededNumbers(seed: kill)) }
@@ -75,7 +75,7 @@ struct KilledTransferTests {
         guard let text = try? String(contentsOf: ledger, encoding: .utf8) else { return }
         let tags = stride(from: 0, to: bytes.count, by: 4 << 10).map { start in
             let digest = Insecure.MD5.hash(data: bytes[start..<min(start + (4 << 10), bytes.count)])
-            return "\"" + digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
+            return "\"\(hexadecimal(digest))\""
         }
         var listed: Set<Substring> = []
         for line in text.split(separator: "\n") {
@@ -93,28 +93,21 @@ struct KilledTransferTests {
 
 /// What happens on a bad wire.
 private enum Faults {
-    static func plans(_ seed: UInt64) -> @Sendable () -> FaultyWire.Plan? {
+    static let none: FaultyWire.Planner = { _ in nil }
+
+    static func plans(_ seed: UInt64) -> FaultyWire.Planner {
         let numbers = Mutex(SeededNumbers(seed: seed))
-        return {
+        return { _ in
             numbers.withLock { random in
-                guard Int.random(in: 0..<3, using: &random) == 0 else { return nil }
-                let faults: [FaultyWire.Fault] = [
-                    .cut, .cut, .delay(.milliseconds(100)), .corrupt, .answer(slowDown), .answer(internalError),
-                ]
+                guard Int.random(in: 0..<5, using: &random) == 0 else { return nil }
+                let faults: [FaultyWire.Fault] = [.cut, .cut, .delay(.milliseconds(100)), .corrupt, .throttle(200)]
+                    + WireRefusal.all.map { .answer($0) }
                 return FaultyWire.Plan(
-                    fault: faults.randomElement(using: &random) ?? .cut, bytes: Int.random(in: 0..<12_000, using: &random),
-                    isAnswer: Bool.random(using: &random))
+                    fault: faults.randomElement(using: &random) ?? .cut,
+                    side: Bool.random(using: &random) ? .request : .answer,
+                    place: .byte(Int.random(in: 0..<5000, using: &random)))
             }
         }
-    }
-
-    static let slowDown = refusal("503 Slow Down", "SlowDown")
-    static let internalError = refusal("500 Internal Server Error", "InternalError")
-
-    private static func refusal(_ status: String, _ code: String) -> String {
-        let body = "<?xml version=\"1.0\"?><Error><Code>\(code)</Code><Message>for a test</Message></Error>"
-        return "HTTP/1.1 \(status)\r\nContent-Type: application/xml\r\nConnection: close\r\n"
-            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 }
 
@@ -139,7 +132,7 @@ private struct TransferLoad {
             let location = ObjectLocation(bucket: server.bucket, key: "\(prefix)/\(name)")
             uploads.append((try await app.transfers.upload(file, to: location).id, location, bytes))
             let object = ObjectLocation(bucket: server.bucket, key: "\(prefix)/there-\(name)")
-            _ = try await storage.put(ObjectBody(bytes), to: object, ObjectAttributes(), idle: .seconds(10))
+            _ = try await storage.put(ObjectBody(bytes), to: object, ObjectAttributes(), idle: .ample)
             let copy = folder.appending(path: "copy-\(name)")
             downloads.append((try await app.transfers.download(object, to: copy).id, copy, bytes))
         }
@@ -156,18 +149,11 @@ private struct TransferLoad {
         (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
 
-    private func bytes(of location: ObjectLocation) async throws -> [UInt8] {
-        let object = try await storage.object(at: location, deadline: .ample)
-        guard let size = object.size, size > 0 else { return [] }
-        let collected = Collected()
-        _ = try await storage.get(0..<size, of: location, etag: object.etag, into: collected.sink(), idle: .ample)
-        return collected.bytes
-    }
-
     /// What is uploaded in parts.
     var inParts: [UInt8] { uploads.last?.bytes ?? [] }
 
-    /// Each transfer is done and its bytes are there, or it has failed and says why, and is done when it is tried again.
+    /// Each transfer is done and its bytes are there, or it has failed and says why, and is done when it is tried
+    /// again.
     func expectWhole(_ note: Comment) async throws {
         let (store, app) = try Self.open(folder)
         for transfer in try app.transfers.all() {
@@ -184,14 +170,14 @@ private struct TransferLoad {
         try await TransferRunner(app, storage: storage, options: options).drain()
         for (id, location, bytes) in uploads {
             #expect(try app.transfers[id].status().state == .done, note)
-            #expect(try await self.bytes(of: location) == bytes, "\(location); \(note)")
+            #expect(try await storage.bytes(of: location) == bytes, "\(location); \(note)")
         }
         for (id, file, bytes) in downloads {
             #expect(try app.transfers[id].status().state == .done, note)
             #expect(try Array(Data(contentsOf: file)) == bytes, "\(file.lastPathComponent); \(note)")
         }
         let left = try await storage.uploads(
-            in: server.bucket, region: nil, prefix: prefix, deadline: .now + .seconds(10))
+            in: server.bucket, region: nil, prefix: prefix, deadline: .ample)
         #expect(left.isEmpty, note)
         let partials = try? FileManager.default.contentsOfDirectory(
             atPath: folder.appending(path: "store/transfers").path)

@@ -111,7 +111,7 @@ struct AppliedTests {
             try await sample.cache.noteRejected(good)
             let generation = sample.cache.generation
             let table = try #require(generation.tables.applied)
-            try generation.environment.write(deadline: .now + .seconds(5)) { transaction in
+            try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
                 let (from, to) = (Array("good".utf8), Array("bad".utf8))
                 let value = try transaction.get(from.span.bytes, in: table)?.withUnsafeBytes(Array.init) ?? []
                 try transaction.put(to.span.bytes, value.span.bytes, in: table)
@@ -131,7 +131,7 @@ struct AppliedTests {
             let definitions = Tables.definitions.filter { $0.name != "applied" }
             let environment = try Environment(folder: generation, tables: definitions)
             let whole = GenerationFolder(path: path, stamp: "s", options: .init())
-            try environment.write(deadline: .now + .seconds(5)) { transaction in
+            try environment.write(deadline: .now + .seconds(300)) { transaction in
                 var tables: Tables? { Tables(environment) }
                 try whole.store(.fresh(), &transaction, try #require(tables))
             }

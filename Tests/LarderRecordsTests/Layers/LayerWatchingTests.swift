@@ -197,7 +197,7 @@ extension RecordCache {
         _ answer: OptimisticLayer.Answer?, edits: [ListEdit] = [], applying key: AppliedKey? = nil
     ) throws {
         let generation = generation
-        try generation.environment.write(deadline: .now + .seconds(5)) { transaction in
+        try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
             var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
             if let key, try !changes.note(key, .applied, 0, generation, transaction) { return }
             if let answer {

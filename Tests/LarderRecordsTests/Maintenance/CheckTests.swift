@@ -57,7 +57,7 @@ struct CheckTests {
             try await library.fill(4, revision: 1)
             let generation = library.cache.generation
             let tables = generation.tables
-            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
             let book = try #require(try tables.record(of: "Book:3", transaction))
             switch fault {
             // A record that is gone and leaves its parts behind.
@@ -204,7 +204,7 @@ struct CheckTests {
             var problems = 0
             for _ in 0..<600 {
                 // Never committed.
-                var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+                var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0:
                     let id = UInt64.random(in: 1...60, using: &random)

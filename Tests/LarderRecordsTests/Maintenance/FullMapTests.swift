@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("A full map", .timeLimit(.minutes(2)))
+@Suite("A full map", .timeLimit(.minutes(10)))
 struct FullMapTests {
     enum Change: CaseIterable {
         case write, update, removeKeys, removeType, removeField, compact, clear
@@ -32,7 +32,7 @@ struct FullMapTests {
     private func exhaust(_ generation: Generation) throws {
         var failure: LMDBError?
         while failure == nil {
-            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
             do {
                 let state = try GenerationState.stored(transaction, generation.tables)
                 try state.store(&transaction, generation.tables)

@@ -29,7 +29,7 @@ struct OverlapTests {
             let sample = try SampleCache(schema, path: folder.appending(path: "records").path, options: options)
             try await sample.write("{ box { id deep } }", data: #"{"box":{"id":"1","deep":null}}"#)
             let generation = sample.cache.generation
-            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(5))
+            var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
             let id = try #require(try generation.tables.record(of: "Box:1", transaction))
             var bytes = try transaction.get(id, in: generation.tables.records)?.withUnsafeBytes { Array($0) } ?? []
             let number = try #require(try generation.names.lookUp("deep", transaction, generation.tables))

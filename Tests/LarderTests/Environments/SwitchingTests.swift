@@ -28,7 +28,7 @@ private func code(_ body: () async throws -> Void) async -> String? {
     } catch { return (error as? LarderError)?.code.rawValue ?? "\(error)" }
 }
 
-@Suite("Switching environments", .timeLimit(.minutes(2)))
+@Suite("Switching environments", .timeLimit(.minutes(10)))
 struct SwitchingTests {
     @Test("A -> B -> A gives back the cache, the queue and the watchers of A, whole")
     func whole() async throws {

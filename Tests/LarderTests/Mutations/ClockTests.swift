@@ -82,7 +82,7 @@ struct ClockTests {
             }
             #expect(error?.code == .unsettled)
             clock.jump(jump)
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
             #expect(server.requests.count == 2)
             running.cancel()
             try await running.value
@@ -103,7 +103,7 @@ struct ClockTests {
                 }
             }
             defer { setting.cancel() }
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
             #expect(server.effects == ["1 5"])
             running.cancel()
             try await running.value

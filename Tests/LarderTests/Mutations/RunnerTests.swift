@@ -85,7 +85,7 @@ struct RunnerTests {
             #expect(server.effects == ["1 1", "1 2", "1 3"])
             #expect(try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))["rating"]?.double == 3)
             #expect(try !app.hasUnsentMutations())
-            let status = try await receipts[2].ended(within: .seconds(5))
+            let status = try await receipts[2].ended(within: .seconds(300))
             #expect(status.state == .applied)
             #expect(status.result.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
         }
@@ -193,7 +193,7 @@ struct RunnerTests {
             #expect(try receipt.status()?.state == .pending)
             isSignedIn.withLock { $0 = true }
             runner.resume()
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
             running.cancel()
             try await running.value
             #expect(runner.state == .stopped)
@@ -254,7 +254,7 @@ struct RunnerTests {
             try await running.value
             while second.state != .running { try await Task.sleep(for: .milliseconds(2)) }
             let receipt = try await app.mutate(rate("1", 2), queued: .init())
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
             waiting.cancel()
             try await waiting.value
         }

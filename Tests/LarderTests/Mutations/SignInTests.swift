@@ -44,7 +44,7 @@ struct SignInTests {
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
             runner.resume()
             signedIn.set()
-            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(60)).state == .applied) }
+            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(300)).state == .applied) }
             running.cancel()
             try await running.value
         }
@@ -101,7 +101,7 @@ struct SignInTests {
             let error = await #expect(throws: LarderError.self) { try await runner.drain() }
             #expect(error?.code == .notRunnable)
             let receipt = try await app.mutate(rate("1", 5))
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
             running.cancel()
             try await running.value
             try await runner.drain()

@@ -34,10 +34,14 @@ enum PowerRecorder {
     }()
 
     /// Records what a child does in `root`, into files beside it.
-    static func record(_ root: URL, beside folder: URL, seed: UInt64, lives: Int) async throws -> Recording {
+    ///
+    /// - Parameter load: What the child is to do, by its word for that.
+    static func record(
+        _ root: URL, beside folder: URL, load: String = "power", seed: UInt64, lives: Int
+    ) async throws -> Recording {
         let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
         let child = try ChildProgram.start(
-            root.appending(path: "store"), ["power", marks.path, "\(seed)", "\(lives)"], input: nil, output: nil,
+            root.appending(path: "store"), [load, marks.path, "\(seed)", "\(lives)"], input: nil, output: nil,
             environment: [
                 "LD_PRELOAD": try #require(library).path, "LARDER_RECORDED_FOLDER": root.path,
                 "LARDER_RECORDING": log.path, "LARDER_MARKS": marks.path,

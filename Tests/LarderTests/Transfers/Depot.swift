@@ -50,10 +50,14 @@ struct Depot: Sendable {
 func withDepot(
     tellsChecksums: Bool = false, _ body: (Depot) async throws -> Void
 ) async throws {
+    try await withDepot(MemoryStorage(tellsChecksums: tellsChecksums), body)
+}
+
+/// Runs `body` with a depot of this storage.
+func withDepot(_ storage: MemoryStorage, _ body: (Depot) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
         let (store, app) = try Depot.open(folder)
-        let depot = Depot(
-            folder: folder, store: store, app: app, storage: MemoryStorage(tellsChecksums: tellsChecksums))
+        let depot = Depot(folder: folder, store: store, app: app, storage: storage)
         do { try await body(depot) } catch {
             try? store.close()
             throw error

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Larder
+import LarderTestSupport
 import Synchronization
 
 /// A storage in memory, that does what S3 does and counts what it is asked.
@@ -42,9 +43,14 @@ final class MemoryStorage: ObjectTransport {
     /// Whether it tells CRC-32C of objects and of parts that it lists.
     let tellsChecksums: Bool
 
-    init(partSize: Int64 = 1024, tellsChecksums: Bool = false) {
+    /// A byte becomes another on its way in so many exchanges to come.
+    let damages = Mutex(Countdown(0))
+
+    init(
+        partSize: Int64 = 1024, tellsChecksums: Bool = false, maximumParts: Int = 100, largestPart: Int64 = 1 << 20
+    ) {
         limits = ObjectLimits(
-            largestPut: 1 << 30, smallestPart: partSize, largestPart: 1 << 20, maximumParts: 100,
+            largestPut: 1 << 30, smallestPart: partSize, largestPart: largestPart, maximumParts: maximumParts,
             largestObject: 100 << 20)
         self.tellsChecksums = tellsChecksums
     }
@@ -114,7 +120,7 @@ final class MemoryStorage: ObjectTransport {
                 tags += Insecure.MD5.hash(data: part.0)
             }
             self.state.withLock { $0.uploads[upload.id] = nil }
-            let tag = "\"\(Self.hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
+            let tag = "\"\(hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
             return self.store(bytes, tag, there.attributes, at: upload.location)
         }
     }
@@ -142,7 +148,9 @@ final class MemoryStorage: ObjectTransport {
         _ range: Range<Int64>, of location: ObjectLocation, etag: String, into sink: ObjectSink, idle: Duration
     ) async throws(ObjectError) -> StoredObject {
         try await carrying(.get(range)) { () async throws(ObjectError) in
-            let (stored, bytes) = try self.found(location)
+            let (stored, whole) = try self.found(location)
+            var bytes = whole
+            if self.damages.withLock({ $0.take() }) { bytes[Int(range.lowerBound)] ^= 1 }
             guard stored.etag == etag else { throw ObjectError(.changed, "the object has other bytes") }
             for start in stride(from: range.lowerBound, to: range.upperBound, by: 1000) {
                 let end = min(start + 1000, range.upperBound)
@@ -225,8 +233,4 @@ final class MemoryStorage: ObjectTransport {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String { "\"\(hexadecimal(Insecure.MD5.hash(data: bytes)))\"" }
-
-    private static func hexadecimal(_ digest: some Sequence<UInt8>) -> String {
-        digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
 }

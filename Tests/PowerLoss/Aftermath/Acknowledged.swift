@@ -13,13 +13,9 @@ package struct Acknowledged: Sendable {
 
     package private(set) var mutations: [MutationID: Promise] = [:]
     package private(set) var effects: [(key: String, effect: RecipeLedger.Effect)] = []
-    /// How many marks there were.
-    package private(set) var count = 0
-
     package init() {}
 
     package mutating func take(_ mark: String) {
-        count += 1
         let words = mark.split(separator: " ").map(String.init)
         guard words.count > 1 else { return }
         switch words[0] {

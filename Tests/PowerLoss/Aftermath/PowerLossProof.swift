@@ -30,6 +30,15 @@ package struct PowerLossProof: Sendable {
     package var isUnsynced: @Sendable (_ path: String) -> Bool = { _ in false }
     /// After so many problems it ends.
     package var patience = 5
+    /// Looks into what a cut has left, and says what is not as it must be.
+    package var inspect: @Sendable (Remains) async throws -> [String] = { remains in
+        var promised = Acknowledged()
+        for mark in remains.marks { promised.take(mark) }
+        return await Aftermath(
+            folder: remains.root.appending(path: "store"), schema: try Schema(parsing: PowerLossLoad.schema),
+            promised: promised, hasVisitor: remains.place % 2 == 0
+        ).problems()
+    }
 
     package init(_ recording: Recording, seed: UInt64) {
         (self.recording, self.seed) = (recording, seed)
@@ -40,30 +49,29 @@ package struct PowerLossProof: Sendable {
         let place: Int
         let cut: PowerCut
         let files: RemainingFiles
-        let promised: Acknowledged
+        let marks: [String]
     }
 
     package func run(in scratch: URL) async throws -> Result {
-        let schema = try Schema(parsing: PowerLossLoad.schema)
         let width = ProcessInfo.processInfo.activeProcessorCount
         var random = SeededNumbers(seed: seed)
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
-        var promised = Acknowledged()
+        var marks: [String] = []
         var seen: Set<[Int]> = []
         var result = Result(entries: recording.entries.count)
         try await withThrowingTaskGroup(of: [String].self) { group in
             for (place, entry) in recording.entries.enumerated() {
                 try disk.play(entry)
-                if case .mark(let mark) = entry { promised.take(mark) }
+                if case .mark(let mark) = entry { marks.append(mark) }
                 guard isWorthACut(place, &random) else { continue }
                 result.places += 1
                 for cut in cuts ?? PowerCut.all(tornCuts, by: &random) {
                     let files = disk.left(by: cut)
-                    guard seen.insert([files.digest, promised.count]).inserted else { continue }
+                    guard seen.insert([files.digest, marks.count]).inserted else { continue }
                     if result.variants >= width { result.problems += try await group.next() ?? [] }
-                    let this = Case(place: place, cut: cut, files: files, promised: promised)
+                    let this = Case(place: place, cut: cut, files: files, marks: marks)
                     let folder = scratch.appending(path: "cut \(result.variants)")
-                    group.addTask { try await problems(of: this, schema, folder) }
+                    group.addTask { try await problems(of: this, folder) }
                     result.variants += 1
                 }
                 if result.problems.count >= patience { break }
@@ -83,7 +91,7 @@ package struct PowerLossProof: Sendable {
         return recording.entries[place].isTurningPoint || next.isTurningPoint || random.next() % UInt64(sparsity) == 0
     }
 
-    private func problems(of this: Case, _ schema: Schema, _ folder: URL) async throws -> [String] {
+    private func problems(of this: Case, _ folder: URL) async throws -> [String] {
         let place = "entry \(this.place), \(this.cut)"
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -92,10 +100,11 @@ package struct PowerLossProof: Sendable {
         let root = folder.appending(path: "root")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         try this.files.write(to: root)
-        let aftermath = Aftermath(
-            folder: root.appending(path: "store"), schema: schema, promised: this.promised,
-            hasVisitor: this.place % 2 == 0)
-        return await aftermath.problems().map { "\(place): \($0)" }
+        let remains = Remains(
+            root: root, recordedRoot: recording.root,
+            paths: Dictionary(this.files.files.map { ($0.inode, $0.path) }) { $1 }, marks: this.marks,
+            isAll: this.cut.contents == .kept && this.cut.names == .kept, place: this.place)
+        return try await inspect(remains).map { "\(place): \($0)" }
     }
 
     /// Whether the recording, played to its end, is what is in the folder: that nothing was missed.

@@ -162,14 +162,11 @@ struct Disk {
                 collect(object, "\(path)/\(name)", entries, cut, &random, &remaining)
                 continue
             }
-            let contents = objects[object].contents
-            let bytes = switch cut.contents {
-            case .lost: contents.durable
-            case .kept: contents.all
-            case .torn: contents.torn(by: &random)
-            }
+            // One file under two names is left in one way.
+            let bytes = remaining.files.first { $0.object == object }?.bytes
+                ?? objects[object].contents.left(cut.contents, by: &random)
             remaining.files.append(.init(
-                path: "\(path)/\(name)", bytes: bytes, inode: objects[object].inode,
+                path: "\(path)/\(name)", bytes: bytes, object: object, inode: objects[object].inode,
                 born: objects[object].born, lastSynced: objects[object].lastSynced))
         }
     }

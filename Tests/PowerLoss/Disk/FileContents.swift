@@ -32,6 +32,15 @@ struct FileContents {
         return bytes
     }
 
+    /// What a power cut leaves.
+    func left(_ fate: PowerCut.Fate, by random: inout some RandomNumberGenerator) -> Data {
+        switch fate {
+        case .lost: durable
+        case .kept: all
+        case .torn: torn(by: &random)
+        }
+    }
+
     /// What a power cut may leave: of what was not synced, each sector of each write is there or not, in no order.
     func torn(by random: inout some RandomNumberGenerator) -> Data {
         guard !pending.isEmpty else { return durable }

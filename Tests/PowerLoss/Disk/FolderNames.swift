@@ -4,6 +4,10 @@ struct FolderNames {
         var removed: [(folder: Int, name: String)] = []
         var added: (folder: Int, name: String, object: Int)?
 
+        func isName(_ name: String, in folder: Int) -> Bool {
+            added.map { $0.folder == folder && $0.name == name } ?? false
+        }
+
         func touches(_ folder: Int) -> Bool { added?.folder == folder || removed.contains { $0.folder == folder } }
     }
 
@@ -20,8 +24,22 @@ struct FolderNames {
     mutating func synchronize(folder: Int, ancestors: Set<Int>) {
         switch order {
         case .separate:
-            for change in pending where change.touches(folder) { durable.apply(change) }
-            pending.removeAll { $0.touches(folder) }
+            var left: [Change] = []
+            for change in pending {
+                guard change.touches(folder) else {
+                    left.append(change)
+                    continue
+                }
+                // What it takes out of another folder is there no more, and does not come back with its older name.
+                for (folder, name) in change.removed {
+                    for older in left where older.isName(name, in: folder) {
+                        durable.apply(Change(removed: older.removed))
+                    }
+                    left.removeAll { $0.isName(name, in: folder) }
+                }
+                durable.apply(change)
+            }
+            pending = left
         case .journalled:
             commit { change in change.touches(folder) || change.added.map { ancestors.contains($0.object) } == true }
         }

@@ -6,6 +6,8 @@ struct RemainingFiles: Sendable {
         /// From the root, with a slash before.
         var path: String
         var bytes: Data
+        /// Which it is: names of one file have the same.
+        var object: Int
         /// The number that it bore when it was recorded.
         var inode: UInt64
         /// When it was made, and when it was last synced with its times, in entries.
@@ -31,7 +33,15 @@ struct RemainingFiles: Sendable {
         for folder in folders {
             try FileManager.default.createDirectory(atPath: root.path + folder, withIntermediateDirectories: false)
         }
-        for file in files { try file.bytes.write(to: URL(filePath: root.path + file.path)) }
+        var made: [Int: String] = [:]
+        for file in files {
+            let path = root.path + file.path
+            if let other = made.updateValue(path, forKey: file.object) {
+                try FileManager.default.linkItem(atPath: other, toPath: path)
+            } else {
+                try file.bytes.write(to: URL(filePath: path))
+            }
+        }
         for file in files where file.path.hasSuffix("/data.mdb") { try restoreTimes(of: file, in: root) }
     }
 

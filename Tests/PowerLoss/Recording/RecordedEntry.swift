@@ -22,7 +22,7 @@ package enum RecordedEntry: Sendable {
     /// Whether what a power cut may leave, or what must be there after it, is different from here on.
     package var isTurningPoint: Bool {
         switch self {
-        case .sync, .mark: true
+        case .sync, .mark, .rename, .link: true
         case .write(_, _, _, let isSynced): isSynced
         default: false
         }

@@ -9,19 +9,32 @@ extension S3Transport {
         var request = S3Request(.HEAD, bucket: location.bucket, key: location.key, region: location.region)
         request.headers = [("x-amz-checksum-mode", "ENABLED")]
         do throws(ObjectError) {
-            return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
-                try answer.headers.object(size: answer.headers.first(name: "Content-Length").flatMap { Int64($0) })
-            }
+            return try await describe(request, deadline)
         } catch {
             // The answer to a HEAD has no body, and so no name of what is wrong: whether credentials have ended or were
             // never good, whether key or bucket is missing. A GET of a byte is refused for the same reason, with one.
             guard error.serverCode == nil, let status = error.status, [400, 403, 404].contains(status) else {
                 throw error
             }
-            request.method = .GET
-            request.headers.append(("range", "bytes=0-0"))
-            _ = try await ask(request, deadline: deadline) { _ throws(S3Refusal) in }
-            throw error
+            var byte = request
+            byte.method = .GET
+            byte.headers.append(("range", "bytes=0-0"))
+            do throws(ObjectError) {
+                _ = try await ask(byte, deadline: deadline) { _ throws(S3Refusal) in }
+            } catch {
+                // An object without bytes has not the first one.
+                guard error.status == 416 else { throw error }
+            }
+        }
+        // It is refused no more, as with new credentials.
+        return try await describe(request, deadline)
+    }
+
+    private func describe(
+        _ request: S3Request, _ deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> StoredObject {
+        try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
+            try answer.headers.object(size: answer.headers.first(name: "Content-Length").flatMap { Int64($0) })
         }
     }
 

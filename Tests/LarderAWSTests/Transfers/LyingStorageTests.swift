@@ -1,0 +1,133 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import NIOHTTP1
+import Synchronization
+import Testing
+
+@Suite("Transfers with a storage that does other than it should")
+struct LyingStorageTests {
+    enum Lie: String, Sendable, CaseIterable {
+        /// Of the object: fewer bytes than it has, more, none at all, no number.
+        case shorter, longer, empty, unsaid
+        /// Of a range: other bytes, all of the object, fewer than said, more than asked for.
+        case otherRange, ignoredRange, closedEarly, shortRange, longRange
+        /// Another object's.
+        case otherTag
+
+        var code: ObjectError.Code {
+            switch self {
+            case .unsaid: .unusableAnswer
+            case .closedEarly: .interrupted
+            case .otherTag: .changed
+            default: .wrongLength
+            }
+        }
+    }
+
+    /// A storage of one object, that lies.
+    private static func answer(_ request: Received, _ lie: Lie?) -> Reply {
+        let bytes = TransferBench.bytes
+        guard request.method == .GET else {
+            var said = bytes.count
+            switch lie {
+            case .shorter: said = 2000
+            case .longer: said = 3500
+            case .empty: said = 0
+            case .unsaid: return Reply(headers: ["ETag": "\"e\"", "Transfer-Encoding": "chunked"])
+            default: break
+            }
+            return Reply(headers: ["ETag": "\"e\""], body: [UInt8](repeating: 0, count: said))
+        }
+        guard let match = request.headers.first(name: "range")?.wholeMatch(of: /bytes=(\d+)-(\d+)/)?.output,
+            let first = Int(match.1), let last = Int(match.2), first < bytes.count
+        else { return .error(.rangeNotSatisfiable, "InvalidRange") }
+        let range = first..<min(last + 1, bytes.count)
+        var reply = Reply.bytes(Array(bytes[range]), range, of: bytes.count)
+        switch lie {
+        case .otherRange: reply = .bytes(Array(bytes[1..<1025]), 1..<1025, of: bytes.count)
+        case .ignoredRange: reply = Reply(headers: ["ETag": "\"e\""], body: bytes)
+        case .closedEarly:
+            reply.headers.add(name: "Content-Length", value: String(range.count))
+            reply.body = Array(reply.body.prefix(500))
+            reply.ending = .cut
+        case .shortRange: reply.body.removeLast()
+        case .longRange: reply.body.append(0)
+        case .otherTag: reply.headers.replaceOrAdd(name: "ETag", value: "\"other\"")
+        default: break
+        }
+        return reply
+    }
+
+    @Test("A download from it fails with its reason, leaves nothing, and is whole once it tells the truth",
+        arguments: Lie.allCases)
+    func download(lie: Lie) async throws {
+        let isHonest = Mutex(false)
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run({ Self.answer($0, isHonest.withLock { $0 } ? nil : lie) }) { _, storage in
+                let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
+                try await bench.runner(storage).drain()
+                if lie == .empty {
+                    // There is nothing that would tell otherwise.
+                    #expect(try await download.finished().size == 0)
+                    return
+                }
+                try await bench.expectFailed(download, lie.code)
+                isHonest.withLock { $0 = true }
+                try await download.retry()
+                try await bench.runner(storage).drain()
+                try await download.finished()
+                #expect(try Array(Data(contentsOf: bench.copy)) == TransferBench.bytes)
+            }
+        }
+    }
+
+    @Test("An upload that it says to have, and has other bytes of, fails with its reason")
+    func upload() async throws {
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run({ _ in .stored(crc32c: "AAAAAA==") }) { _, storage in
+                let upload = try await bench.app.transfers.upload(bench.source, to: .somewhere)
+                try await bench.runner(storage).drain()
+                try await bench.expectFailed(upload, .checksum)
+                #expect(try upload.status().attempts == 3)
+            }
+        }
+    }
+
+    @Test("A bucket whose region cannot be found out ends both with that")
+    func region() async throws {
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run({ _ in .error(.movedPermanently, "PermanentRedirect") }) { _, storage in
+                let upload = try await bench.app.transfers.upload(bench.source, to: .somewhere)
+                let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
+                try await bench.runner(storage).drain()
+                try await bench.expectFailed(upload, .wrongRegion)
+                try await bench.expectFailed(download, .wrongRegion)
+            }
+        }
+    }
+
+    @Test("A bucket that is in another region than was said is sent to there")
+    func otherRegion() async throws {
+        try await TransferBench.run { bench in
+            let script: ScriptedStorage.Script = { request in
+                guard request.signedRegion == "eu-west-1" else {
+                    return .error(.movedPermanently, "PermanentRedirect", headers: ["x-amz-bucket-region": "eu-west-1"])
+                }
+                return request.method == .PUT
+                    ? .stored(crc32c: checksumText(TransferBench.bytes))
+                    : Self.answer(request, nil)
+            }
+            try await ScriptedStorage.run(script) { _, storage in
+                let place = ObjectLocation(bucket: "pantry", key: "a", region: "us-west-2")
+                let upload = try await bench.app.transfers.upload(bench.source, to: place)
+                let download = try await bench.app.transfers.download(place, to: bench.copy)
+                try await bench.runner(storage).drain()
+                try await upload.finished(within: .zero)
+                try await download.finished(within: .zero)
+                #expect(try Array(Data(contentsOf: bench.copy)) == TransferBench.bytes)
+            }
+        }
+    }
+}

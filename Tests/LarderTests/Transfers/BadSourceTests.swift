@@ -1,0 +1,149 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Sources of uploads that are not what they were")
+struct BadSourceTests {
+    enum Harm: String, Sendable, CaseIterable {
+        case removed, replaced, written, truncated, unreadable, folder
+
+        var code: LarderError.Code {
+            switch self {
+            case .removed: .sourceMissing
+            case .replaced, .written, .truncated: .sourceChanged
+            case .unreadable: .sourceUnreadable
+            case .folder: .sourceNotFile
+            }
+        }
+
+        func happen(to file: URL) throws {
+            switch self {
+            case .removed: try FileManager.default.removeItem(at: file)
+            case .replaced: try Data(repeating: 1, count: 10_000).write(to: file, options: .atomic)
+            case .written:
+                let handle = try FileHandle(forUpdating: file)
+                try handle.write(contentsOf: Data("other".utf8))
+                try handle.close()
+            case .truncated:
+                let handle = try FileHandle(forUpdating: file)
+                try handle.truncate(atOffset: 100)
+                try handle.close()
+            case .unreadable:
+                // A link to itself can be opened by nobody, root included.
+                try FileManager.default.removeItem(at: file)
+                try FileManager.default.createSymbolicLink(at: file, withDestinationURL: file)
+            case .folder:
+                try FileManager.default.removeItem(at: file)
+                try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+            }
+        }
+    }
+
+    /// Puts a file where one was harmed, and expects that the upload sends that when it is tried again.
+    private func expectRetried(_ upload: Transfer, _ file: URL, _ depot: Depot) async throws {
+        try? FileManager.default.removeItem(at: file)
+        let (_, bytes) = try depot.file(bytes: 9000, seed: 12)
+        try await upload.retry()
+        try await depot.drain()
+        try await upload.finished()
+        #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+    }
+
+    @Test(
+        "What became of it while it waited is told, nothing is sent, and it can be tried again",
+        arguments: Harm.allCases)
+    func waiting(harm: Harm) async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            try harm.happen(to: file)
+            try await depot.drain()
+            await expectCode(harm.code) { try await upload.finished() }
+            #expect(depot.storage.calls.isEmpty)
+            try await expectRetried(upload, file, depot)
+        }
+    }
+
+    @Test(
+        "What becomes of it between two attempts is told, what was sent is gone, and it can be tried again",
+        arguments: Harm.allCases)
+    func between(harm: Harm) async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let failures = Countdown(1)
+            depot.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(5) = call, failures.take() else { return }
+                try? harm.happen(to: file)
+                throw ObjectError(.interrupted, "for a test")
+            }
+            try await depot.drain()
+            await expectCode(harm.code) { try await upload.finished() }
+            #expect(depot.storage.object(Depot.location) == nil)
+            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            try await expectRetried(upload, file, depot)
+        }
+    }
+
+    @Test("Bytes that change while they are sent in one piece do not take the place of what is there", arguments: [
+        Harm.written, .truncated,
+    ])
+    func whole(harm: Harm) async throws {
+        try await withDepot { depot in
+            depot.storage.keep([1, 2, 3], at: Depot.location)
+            let (file, _) = try depot.file(bytes: 3000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            depot.storage.onCall { call in
+                if case .put = call { try? harm.happen(to: file) }
+            }
+            try await depot.drain()
+            await expectCode(.sourceChanged) { try await upload.finished() }
+            #expect(depot.storage.object(Depot.location)?.bytes == [1, 2, 3])
+        }
+    }
+
+    @Test("A file that would take 10,001 parts goes in larger ones")
+    func manyParts() async throws {
+        try await withDepot(MemoryStorage(partSize: 1, maximumParts: 10_000)) { depot in
+            let (file, bytes) = try depot.file(bytes: 10_001)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            try await depot.drain { $0.partSize = 1 }
+            try await upload.finished()
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(depot.storage.calls.contains(.complete))
+            #expect(depot.storage.calls.count { if case .putPart = $0 { true } else { false } } <= 10_000)
+        }
+    }
+
+    @Test("A file that no number of parts is enough for is refused, and the storage is asked for nothing")
+    func tooLarge() async throws {
+        try await withDepot(MemoryStorage(maximumParts: 9, largestPart: 1024)) { depot in
+            let (file, _) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            try await depot.drain()
+            await expectCode(.init(rawValue: "object.tooLarge")) { try await upload.finished() }
+            #expect(depot.storage.calls.isEmpty)
+        }
+    }
+
+    @Test("An upload of a key that is only written alike is another's, and stays")
+    func alikeKeys() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 10_000)
+            let mine = ObjectLocation(bucket: "media", key: "caf\u{E9}")
+            let others = MultipartUpload(location: .init(bucket: "media", key: "cafe\u{301}"), id: "others")
+            let upload = try await depot.app.transfers.upload(file, to: mine)
+            let failures = Countdown(1)
+            depot.storage.onAnswer { [storage = depot.storage] call throws(ObjectError) in
+                guard case .beginUpload = call, failures.take() else { return }
+                storage.state.withLock { $0.uploads["others"] = .init(location: others.location, attributes: .init()) }
+                throw ObjectError(.interrupted, "for a test")
+            }
+            try await depot.drain()
+            try await upload.finished()
+            #expect(depot.storage.object(mine)?.bytes == bytes)
+            #expect(depot.storage.state.withLock { Array($0.uploads.keys) } == ["others"])
+        }
+    }
+}
