@@ -145,7 +145,7 @@ struct MutationFileTests {
                 let (file, _) = try depot.file(bytes: 10)
                 let upload = try await depot.app.transfers.upload(file, to: Depot.location)
                 let cancelled = try await depot.app.transfers.upload(
-                    file, to: ObjectLocation(bucket: "media", key: "v/2.mov"))
+                    file, to: ObjectLocation(bucket: "media", key: "v/2.mov", region: "eu-west-1"))
                 try await cancelled.cancel()
                 let withFile = QueuedMutation(lane: "files", files: [MutationFile(upload, in: "input.file")])
                 await expectCode(.init(rawValue: "operations.wrongState")) {
