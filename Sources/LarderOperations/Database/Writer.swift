@@ -183,8 +183,8 @@ final class Writer: Sendable {
     }
 
     private func fail(_ jobs: [Job], with failure: OperationsError, _ db: Database) {
-        // What does not fit together may fit alone. Whatever else prevented the commit would do so again, and each would
-        // wait for as long.
+        // What does not fit together may fit alone. Whatever else prevented the commit would do so again, and each
+        // would wait for as long.
         guard failure.code == .full, jobs.count > 1 else {
             for job in jobs { job.completion(.failure(failure)) }
             return

@@ -64,7 +64,8 @@ package struct MutationQueue: Sendable {
     private static func check(_ draft: MutationDraft) throws(OperationsError) {
         try requireObject(draft.content.variables, of: draft.id)
         guard draft.idempotencyKey != "" else {
-            throw OperationsError(.invalid, "the idempotency key is empty; leave it out, or give one", mutation: draft.id)
+            throw OperationsError(
+                .invalid, "the idempotency key is empty; leave it out, or give one", mutation: draft.id)
         }
     }
 
