@@ -150,7 +150,8 @@ let package = Package(
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "CAllocations", "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderGraphQL", "CLMDB",
+                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderRecords", "LarderLMDB",
+                "LarderGraphQL", "CLMDB", "ObjectServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -170,15 +171,22 @@ let package = Package(
             path: "Tools/RecipeServer",
             swiftSettings: strict
         ),
-        .executableTarget(
-            name: "larder-demo",
+        .target(
+            name: "ObjectServer",
             dependencies: [
-                "Larder", "LarderAWS", "LarderHTTP", "RecipeServer",
-                // The small object storage that it serves itself.
+                "Larder", "LarderAWS",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Tools/ObjectServer",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "larder-demo",
+            dependencies: [
+                "Larder", "LarderAWS", "LarderHTTP", "ObjectServer", "RecipeServer",
                 // To tamper with larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

@@ -1,33 +1,36 @@
 import Crypto
-import Foundation
+package import Foundation
 import Synchronization
 
-/// What the storage of this demonstration has, in files of a folder, and what it has counted.
-final class ObjectShelf: Sendable {
-    struct Part: Sendable {
-        var number: Int
-        var file: URL
-        var size: Int
-        var md5: [UInt8]
+/// What a server of objects has, and what it has counted.
+package final class ObjectShelf: Sendable {
+    /// What becomes of the bytes that arrive.
+    package enum Keeping: Sendable {
+        /// They are kept in files of this folder, which is there; ETags are made of their MD5, as S3's are.
+        case files(URL)
+        /// They are counted and forgotten: objects are zeros. ETags are made up, as of what is encrypted.
+        case sizes
+    }
 
-        /// Without quotation marks.
-        var tag: String { hexadecimal(md5) }
+    package struct Part: Sendable {
+        package let number: Int
+        package let bytes: KeptBytes
     }
 
     /// An object is kept as the parts that it was put together from.
-    struct Object: Sendable {
-        var etag: String
-        var parts: [Part]
-        var size: Int { parts.reduce(0) { $0 + $1.size } }
+    package struct Object: Sendable {
+        package let etag: String
+        package let parts: [Part]
+        package var size: Int { parts.reduce(0) { $0 + $1.bytes.size } }
     }
 
-    struct Counts: Sendable, Equatable {
+    package struct Counts: Sendable, Equatable {
         /// Parts that have arrived whole.
-        var parts = 0
+        package var parts = 0
         /// Those whose sending was begun although the storage had listed them to the sender before.
-        var needless = 0
+        package var needless = 0
         /// Ranges that were sent.
-        var ranges = 0
+        package var ranges = 0
     }
 
     private struct Upload {
@@ -42,15 +45,28 @@ final class ObjectShelf: Sendable {
         var counts = Counts()
     }
 
-    private let folder: URL
+    let keeping: Keeping
     private let state = Mutex(State())
 
-    init(in folder: URL) { self.folder = folder }
+    init(_ keeping: Keeping) { self.keeping = keeping }
 
-    var counts: Counts { state.withLock { $0.counts } }
-    var unfinishedUploads: Int { state.withLock { $0.uploads.count } }
+    package var counts: Counts { state.withLock { $0.counts } }
+    package var unfinishedUploads: Int { state.withLock { $0.uploads.count } }
 
-    func object(_ path: String) -> Object? { state.withLock { $0.objects[path] } }
+    /// - Parameter path: `/bucket/key`.
+    package func object(_ path: String) -> Object? { state.withLock { $0.objects[path] } }
+
+    // MARK: Whole objects
+
+    func put(_ bytes: KeptBytes, at path: String) -> Object {
+        let object = Object(etag: "\"\(bytes.tag)\"", parts: [Part(number: 1, bytes: bytes)])
+        state.withLock { $0.objects[path] = object }
+        return object
+    }
+
+    func countRange() { state.withLock { $0.counts.ranges += 1 } }
+
+    // MARK: Uploads in parts
 
     func begin(_ path: String) -> String {
         let id = UUID().uuidString.lowercased()
@@ -72,14 +88,11 @@ final class ObjectShelf: Sendable {
         }
     }
 
-    /// - Returns: The part; nil where there is no such upload.
-    func put(_ number: Int, of upload: String, _ bytes: Data) throws -> Part? {
-        guard state.withLock({ $0.uploads[upload] != nil }) else { return nil }
-        let file = folder.appending(path: UUID().uuidString)
-        try bytes.write(to: file)
-        let part = Part(number: number, file: file, size: bytes.count, md5: Array(Insecure.MD5.hash(data: bytes)))
-        return state.withLock { state in
+    /// - Returns: Nil where there is no such upload.
+    func put(_ number: Int, of upload: String, _ bytes: KeptBytes) -> Part? {
+        state.withLock { state in
             guard var known = state.uploads[upload] else { return nil }
+            let part = Part(number: number, bytes: bytes)
             state.counts.parts += 1
             known.parts[number] = part
             state.uploads[upload] = known
@@ -101,10 +114,11 @@ final class ObjectShelf: Sendable {
     func complete(_ upload: String, _ wanted: [(number: Int, tag: String)]) -> Object? {
         state.withLock { state in
             guard let known = state.uploads[upload] else { return nil }
-            let parts = wanted.compactMap { want in known.parts[want.number].flatMap { $0.tag == want.tag ? $0 : nil } }
+            let parts = wanted.compactMap { want in
+                known.parts[want.number].flatMap { $0.bytes.tag == want.tag ? $0 : nil }
+            }
             guard !parts.isEmpty, parts.count == wanted.count else { return nil }
-            let digest = Insecure.MD5.hash(data: parts.flatMap(\.md5))
-            let object = Object(etag: "\"\(hexadecimal(digest))-\(parts.count)\"", parts: parts)
+            let object = Object(etag: "\"\(KeptBytes.tag(of: parts.map(\.bytes)))-\(parts.count)\"", parts: parts)
             state.objects[known.path] = object
             state.uploads[upload] = nil
             return object
@@ -112,26 +126,4 @@ final class ObjectShelf: Sendable {
     }
 
     func abort(_ upload: String) { state.withLock { $0.uploads[upload] = nil } }
-
-    func bytes(_ range: Range<Int>, of object: Object) throws -> Data {
-        var bytes = Data(capacity: range.count)
-        var start = 0
-        for part in object.parts {
-            let wanted = range.clamped(to: start..<(start + part.size))
-            if !wanted.isEmpty {
-                let file = try FileHandle(forReadingFrom: part.file)
-                defer { try? file.close() }
-                try file.seek(toOffset: UInt64(wanted.lowerBound - start))
-                bytes += try file.read(upToCount: wanted.count) ?? Data()
-            }
-            start += part.size
-        }
-        return bytes
-    }
-
-    func countRange() { state.withLock { $0.counts.ranges += 1 } }
-}
-
-private func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

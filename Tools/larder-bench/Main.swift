@@ -5,8 +5,14 @@ import Foundation
 struct LarderBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "larder-bench",
-        abstract: "Times the record cache against floors measured in the same run.",
-        discussion: "Rows: \(Bench.Row.allCases.map(\.rawValue).joined(separator: ", ")).")
+        abstract: "Times Larder against floors measured in the same run.",
+        discussion: "Rows: \(Bench.Row.allCases.map(\.rawValue).joined(separator: ", ")).",
+        subcommands: [Measure.self, ServeObjects.self, CarryTransfers.self],
+        defaultSubcommand: Measure.self)
+}
+
+struct Measure: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Times rows; what is done unless said.")
 
     @Option(help: "A schema in the schema definition language.") var schema: String?
     @Option(help: "A document with the operation.") var operation: String?

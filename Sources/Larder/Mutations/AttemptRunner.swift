@@ -13,9 +13,9 @@ internal import Logging
 /// | store | the records, with the key among the applied | settled by `recover`, and not stored again |
 /// | settle | the outcome alone | nothing left to do |
 ///
-/// Where the server tells repeats, an answer is noted and the next of the lane begun in one commit. Answers are stored in
-/// their order beside that, by one task for all lanes: those that wait together in one commit of the cache and one of
-/// the queue. Where it does not, each is stored before the next of its lane is begun.
+/// Where the server tells repeats, an answer is noted and the next of the lane begun in one commit. Answers are stored
+/// in their order beside that, by one task for all lanes: those that wait together in one commit of the cache and one
+/// of the queue. Where it does not, each is stored before the next of its lane is begun.
 struct AttemptRunner: Sendable {
     let runner: MutationRunner
     let queue: MutationQueue

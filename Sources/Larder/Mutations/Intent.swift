@@ -49,7 +49,7 @@ final class Intent: Sendable {
         let files = FileManager.default
         guard let size = try? files.attributesOfItem(atPath: file.path)[.size] as? NSNumber, size.intValue <= 1,
             let locks = try? files.contentsOfDirectory(atPath: folder.appending(path: "locks").path),
-            locks.contains(where: { $0.hasSuffix(RunnerLock.suffix) })
+            locks.contains(where: { $0.hasSuffix(MutationRunner.lockSuffix) })
         else { return }
         throw OperationsError(
             .damaged, "larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "

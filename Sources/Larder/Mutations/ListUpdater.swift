@@ -4,8 +4,8 @@ public import LarderRecords
 ///
 /// A mutation names its updater, and the store knows it by this name: `Store.Options.updaters`. It is called with the
 /// optimistic response, for what is shown meanwhile, and with the answer, for what is stored; after a restart as well.
-/// It must depend on nothing but what it is given, must not wait, and must not use the store: it is called in the middle
-/// of reads and writes.
+/// It must depend on nothing but what it is given, must not wait, and must not use the store: it is called in the
+/// middle of reads and writes.
 ///
 /// ```swift
 /// options.updaters["shelve"] = { mutation in

@@ -12,8 +12,7 @@ public struct MutationFile: Sendable {
     public var value: @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value
 
     /// - Parameter value: AppSync's `S3ObjectInput` unless given: `bucket`, `key` and `region`, and `mimeType` where
-    ///   the
-    ///   upload has one.
+    ///   the upload has one.
     public init(
         _ upload: Transfer, in variable: String,
         value: @escaping @Sendable (_ location: ObjectLocation, _ contentType: String?) -> Value = Self.s3Object

@@ -6,142 +6,87 @@ extension MutationRunner: Service {
     /// Sends until the task is cancelled or the service is to shut down. Mutations that are in flight then are waited
     /// for, each as long as its exchange may take.
     ///
-    /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed; `.notRunnable` where the lock cannot be made;
-    ///   `operations.…` and `records.…` where the queue or the cache cannot be read or written: the disk is full, or
-    ///   another program keeps the file locked past the deadline. Nothing is lost; run again when that is over.
+    /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed;
+    ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache cannot
+    ///   be read or written: the disk is full, or another program keeps the file locked past the deadline. Nothing is
+    ///   lost; run again when that is over.
     public func run() async throws {
-        do {
-            try await withTaskCancellationOrGracefulShutdownHandler {
-                try await work(untilEmpty: false)
-            } onCancelOrGracefulShutdown: {
-                self.stop()
-            }
-        } catch { throw LarderError(translating: error) }
+        try await lifecycle.run { try await work(untilEmpty: false) }
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
-    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or another
-    /// runner works, it waits: cancel its task to end that.
+    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or
+    /// another runner works, it waits: cancel its task to end that.
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
-        do {
-            try await withTaskCancellationHandler { try await work(untilEmpty: true) } onCancel: { self.stop() }
-        } catch { throw LarderError(translating: error) }
-    }
-
-    private func stop() {
-        progress.withLock { $0.isStopping = true }
-        core.intent.bell.ring()
+        try await lifecycle.drain { try await work(untilEmpty: true) }
     }
 
     private func work(untilEmpty: Bool) async throws {
-        let isFirst = progress.withLock { progress in
-            defer { progress.isWorking = true }
-            return !progress.isWorking
-        }
-        guard isFirst else {
-            throw LarderError(.notRunnable, "this runner works already; wait for it, or make another")
-        }
         defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
         let queue = try core.intent.database().mutations
-        let lock = try RunnerLock(folder: core.folder, partition: core.name)
-        let observation = options.connectivity.observe { [bell = core.intent.bell] _ in bell.ring() }
-        defer { observation.stop() }
-        guard try await acquire(lock) else { return }
-        defer { lock.release() }
-        let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: lock.owner)
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                do { try await attempts.storeAnswers() } catch {
-                    // They are in the queue; nobody is to wait for room among them any more.
-                    attempts.answers.close()
-                    self.end(because: error)
+        try await lifecycle.alone(options.connectivity) { owner in
+            let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: owner)
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    do { try await attempts.storeAnswers() } catch {
+                        // They are in the queue; nobody is to wait for room among them any more.
+                        attempts.answers.close()
+                        self.lifecycle.end(because: error)
+                    }
                 }
+                do { try await attempts.recover() } catch { lifecycle.end(because: error) }
+                await send(attempts, queue, untilEmpty)
+                attempts.answers.close()
             }
-            do { try await attempts.recover() } catch { end(because: error) }
-            await send(attempts, queue, untilEmpty)
-            attempts.answers.close()
         }
-        if let failure = progress.withLock({ $0.failure }) { throw failure }
     }
 
-    /// Sends whatever can be sent, each lane in its order, until the runner is to stop.
+    /// Sends whatever can be sent, each lane in its order, until the runner is to stop. What has gone wrong then ends
+    /// no lane that has something in flight: it is waited for, so that its answer is not lost as well.
     private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async {
         await withDiscardingTaskGroup { group in
-            while let heads = await next(queue, untilEmpty) {
+            while let heads = await lifecycle.next({ try await look(queue, untilEmpty) }) {
                 for head in heads {
                     group.addTask {
                         defer { self.free(head.lane) }
-                        do { try await attempts.carryOut(head) } catch { self.end(because: error) }
+                        do { try await attempts.carryOut(head) } catch { self.lifecycle.end(because: error) }
                     }
                 }
             }
         }
     }
 
-    private func acquire(_ lock: RunnerLock) async throws -> Bool {
-        while !isStopping {
-            try core.requireCurrent()
-            if try lock.tryAcquire() { return true }
-            set(.standingBy)
-            await core.intent.bell.wait(past: core.intent.bell.count, for: Self.standbyPause)
+    /// What to begin now.
+    private func look(
+        _ queue: MutationQueue, _ untilEmpty: Bool
+    ) async throws -> RunnerLifecycle.Look<[Runnable.Head]> {
+        let now = core.now()
+        if progress.withLock({ $0.isSignedOut }) {
+            lifecycle.set(.waitingForSignIn)
+            return .wait(nil)
         }
-        return false
-    }
-
-    /// As `look`. What goes wrong ends the work, as it does in an attempt.
-    private func next(_ queue: MutationQueue, _ untilEmpty: Bool) async -> [Runnable.Head]? {
-        do { return try await look(queue, untilEmpty) } catch {
-            end(because: error)
-            return nil
+        guard options.connectivity.isConnected else {
+            lifecycle.set(.offline)
+            return .wait(nil)
         }
-    }
-
-    /// Begins nothing more; what other lanes have in flight is waited for, so that their answers are not lost as well.
-    private func end(because error: any Error) {
-        progress.withLock { progress in
-            progress.failure = progress.failure ?? error
-            progress.isStopping = true
+        lifecycle.set(.running)
+        let runnable = try runnable(queue, now)
+        if runnable.mustExpire {
+            core.layers.remove(try await queue.expire(in: core.name, now: now))
+            core.intent.bell.ring()
+            return .wait(.zero)
         }
-        core.intent.bell.ring()
-    }
-
-    /// What to begin now; waits until there is something. Nil when the work is to end.
-    private func look(_ queue: MutationQueue, _ untilEmpty: Bool) async throws -> [Runnable.Head]? {
-        while !isStopping {
-            try core.requireCurrent()
-            let count = core.intent.bell.count
-            let now = core.now()
-            var pause = Self.lookPause
-            if isSignedOut {
-                set(.waitingForSignIn)
-            } else if !options.connectivity.isConnected {
-                set(.offline)
-            } else {
-                set(.running)
-                let runnable = try runnable(queue, now)
-                if runnable.mustExpire {
-                    core.layers.remove(try await queue.expire(in: core.name, now: now))
-                    core.intent.bell.ring()
-                    continue
-                }
-                let heads = take(runnable.heads)
-                if !heads.isEmpty { return heads }
-                if progress.withLock(\.busyLanes.isEmpty) {
-                    core.layers.tidy()
-                    try await pruneIfDue(queue)
-                    if untilEmpty, try !queue.hasMoving(in: core.name) { return nil }
-                }
-                if let again = runnable.lookAgain {
-                    pause = min(pause, max(.milliseconds(1), .seconds(again.timeIntervalSince(now))))
-                }
-            }
-            // Other processes queue as well, and ring no bell here.
-            await core.intent.bell.wait(past: count, for: pause)
+        let heads = take(runnable.heads)
+        if !heads.isEmpty { return .begin(heads) }
+        if progress.withLock(\.busyLanes.isEmpty) {
+            core.layers.tidy()
+            try await pruneIfDue(queue)
+            if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
         }
-        return nil
+        return .wait(until: runnable.lookAgain, now: now)
     }
 
     /// The heads of lanes, those first that come after the ones that were taken last; enough of them for all lanes that
@@ -180,13 +125,8 @@ extension MutationRunner: Service {
 
     /// Whether another mutation is to be begun where one has been answered.
     var goesOn: Bool {
-        progress.withLock { !$0.isStopping && !$0.isSignedOut } && options.connectivity.isConnected
+        !lifecycle.isStopping && progress.withLock { !$0.isSignedOut } && options.connectivity.isConnected
     }
-
-    private var isStopping: Bool { progress.withLock { $0.isStopping } }
-    private var isSignedOut: Bool { progress.withLock { $0.isSignedOut } }
-
-    private func set(_ state: State) { progress.withLock { $0.state = state } }
 
     var resumptions: Int { progress.withLock { $0.resumptions } }
 
@@ -207,6 +147,4 @@ extension MutationRunner: Service {
     }
 
     static let pruningPause = Duration.seconds(3600)
-    private static let standbyPause = Duration.milliseconds(250)
-    private static let lookPause = Duration.milliseconds(250)
 }

@@ -44,29 +44,16 @@ public final class MutationRunner: Sendable {
     }
 
     /// What a runner is doing.
-    public enum State: Sendable, Hashable {
-        /// It has not begun, or has ended.
-        case stopped
-        /// Another runner of the partition works.
-        case standingBy
-        case running
-        /// The server does not know the user; `resume` goes on.
-        case waitingForSignIn
-        /// There is no network.
-        case offline
-    }
+    public typealias State = RunnerState
+
+    static let lockSuffix = ".runner"
 
     struct Progress {
-        var state = State.stopped
         var isSignedOut = false
         /// How often somebody has signed in since.
         var resumptions = 0
-        var isWorking = false
         /// When to forget again what is old; the first time is at the beginning.
         var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
-        var isStopping = false
-        /// What has gone wrong first, and ends the work.
-        var failure: (any Error)?
         var busyLanes: Set<String> = []
         /// The last that became busy.
         var lastLane: String?
@@ -77,6 +64,7 @@ public final class MutationRunner: Sendable {
     let core: PartitionCore
     let transport: (any GraphQLTransport)?
     let options: Options
+    let lifecycle: RunnerLifecycle
     let progress = Mutex(Progress())
 
     /// - Parameter partition: Whose mutations are sent, over its transport.
@@ -84,10 +72,11 @@ public final class MutationRunner: Sendable {
         core = partition.core
         transport = partition.transport
         self.options = options
+        lifecycle = RunnerLifecycle(core, bell: core.intent.bell, lockSuffix: Self.lockSuffix)
     }
 
     /// What it is doing now.
-    public var state: State { progress.withLock { $0.state } }
+    public var state: State { lifecycle.state }
 
     /// Counts one more.
     func countFault(of mutation: UUID) -> Int {

@@ -56,8 +56,8 @@ extension PartitionCore {
         do { try await cache.noteRejected(key) } catch { throw LarderError.parking(error) }
     }
 
-    /// Forgets the outcomes of all but the last mutations, and the keys of those that were settled long ago, in whatever
-    /// process.
+    /// Forgets the outcomes of all but the last mutations, and the keys of those that were settled long ago, in
+    /// whatever process.
     func prune(_ queue: MutationQueue) async throws(LarderError) {
         do {
             try await queue.prune(keeping: Outcome.kept, in: name)

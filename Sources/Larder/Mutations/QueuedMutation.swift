@@ -33,9 +33,9 @@ public struct QueuedMutation: Sendable {
     /// In the one lane, without optimistic response, for ever.
     public init(
         id: MutationID? = nil, lane: MutationLane = .main, dependencies: [MutationID] = [],
-        files: [MutationFile] = [], optimisticResponse: Value? = nil, listChanges: [ListChange] = [], updater: String? = nil,
-        temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil, expires: Date? = nil,
-        resolver: String? = nil, check: String? = nil
+        files: [MutationFile] = [], optimisticResponse: Value? = nil, listChanges: [ListChange] = [],
+        updater: String? = nil, temporaryIDs: [TemporaryObjectID] = [], idempotencyKey: String? = nil,
+        expires: Date? = nil, resolver: String? = nil, check: String? = nil
     ) {
         self.id = id
         self.lane = lane

@@ -48,7 +48,8 @@ public struct Transfer: Sendable, Identifiable {
             let left = deadline.map { ContinuousClock.now.duration(to: $0) } ?? Self.pause
             guard left > .zero else {
                 throw LarderError(
-                    .unfinishedTransfer, "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
+                    .unfinishedTransfer,
+                    "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
             // Another process may carry it out, whose bell this is not.
             await core.transfers.bell.wait(past: count, for: min(left, Self.pause))

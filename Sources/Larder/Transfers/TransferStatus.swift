@@ -13,7 +13,7 @@ public struct TransferStatus: Sendable, Hashable {
     /// | from | to |
     /// | --- | --- |
     /// | pending | running when a runner takes it up, paused, cancelling, failed when its time is over |
-    /// | running | done, failed, paused, cancelling; pending after a failure that may pass, or when its runner has died |
+    /// | running | done, failed, paused, cancelling; pending after a failure that may pass, or if its runner has died |
     /// | paused | pending by `resume`, cancelling |
     /// | failed | pending by `retry`, cancelling |
     /// | cancelling | cancelled when the storage's parts, or the partial file, are gone |
@@ -68,20 +68,12 @@ extension TransferStatus {
     init(_ transfer: StoredTransfer) {
         id = TransferID(transfer.id)
         kind = transfer.kind == .upload ? .upload : .download
-        state = switch transfer.state {
-        case .pending: .pending
-        case .running: .running
-        case .paused: .paused
-        case .failed: .failed
-        case .cancelling: .cancelling
-        case .done: .done
-        case .cancelled: .cancelled
-        }
+        state = State(transfer.state)
         location = transfer.location
         file = URL(filePath: transfer.path)
         priority = transfer.priority
         size = transfer.size
-        arrived = transfer.state == .done ? transfer.size ?? 0 : transfer.arrived
+        arrived = transfer.completed
         attempts = transfer.attempts
         failure = transfer.failure.map { Failure(code: $0.code, message: $0.message, time: $0.time) }
         etag = transfer.etag
@@ -93,6 +85,16 @@ extension TransferStatus {
     }
 }
 
-extension StoredTransfer {
-    var location: ObjectLocation { ObjectLocation(bucket: bucket, key: key, region: region) }
+extension TransferStatus.State {
+    init(_ state: TransferState) {
+        self = switch state {
+        case .pending: .pending
+        case .running: .running
+        case .paused: .paused
+        case .failed: .failed
+        case .cancelling: .cancelling
+        case .done: .done
+        case .cancelled: .cancelled
+        }
+    }
 }

@@ -50,7 +50,7 @@ extension S3Transport {
         /// Reads the time of day, which signatures hold.
         package var wallClock: @Sendable () -> Date = { Date() }
         /// Bytes that are read, hashed and written at a time. S3 takes chunks of 8 KiB or more.
-        package var chunkSize = 512 << 10
+        package var chunkSize = 256 << 10
 
         /// Amazon S3 over TLS.
         public init() {}

@@ -32,6 +32,8 @@ public final class S3Transport: ObjectTransport {
 
     let credentialSource: CredentialSource
     let client: HTTPClient
+    /// What bodies are sent from.
+    let buffers = BufferPool()
     /// Kept as it came, for the first request to throw.
     private let endpointOrError: Result<S3Endpoint, ObjectError>
 

@@ -115,8 +115,8 @@ struct Restoration {
 
     // MARK: Mutations
 
-    /// The highest number of a mutation whose outcome the store may have had and forgotten. Of one that knows no outcome
-    /// nothing was forgotten: the last is always kept.
+    /// The highest number of a mutation whose outcome the store may have had and forgotten. Of one that knows no
+    /// outcome nothing was forgotten: the last is always kept.
     private func lastForgotten() throws -> Int64 {
         let highest = try db.integer("SELECT ifnull(max(sequence), 0) FROM main.outcome") ?? 0
         return highest - Int64(Outcome.kept)
@@ -162,8 +162,8 @@ struct Restoration {
     }
 
     private func copyMutations() throws {
-        // Nobody knows whether the server has what was in flight: whoever had it is gone. Nor what became of one that is
-        // pending in the backup and so old that its outcome may be forgotten.
+        // Nobody knows whether the server has what was in flight: whoever had it is gone. Nor what became of one that
+        // is pending in the backup and so old that its outcome may be forgotten.
         try db.run("""
             INSERT INTO main.mutation (sequence, id, partition, lane, state, stalled, queued, attempts, owner,
                 idempotency_key, created, expires, not_before, not_before_set)

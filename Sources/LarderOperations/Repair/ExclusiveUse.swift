@@ -10,8 +10,8 @@ internal import Musl
 
 /// Makes sure that no process has a database open, as long as `body` runs.
 ///
-/// Whoever has one open in WAL mode holds SQLite's shared lock on it all the while: a POSIX lock on certain bytes of the
-/// file (https://www.sqlite.org/lockingv3.html). Such a lock is lost when this process closes the file by any
+/// Whoever has one open in WAL mode holds SQLite's shared lock on it all the while: a POSIX lock on certain bytes of
+/// the file (https://www.sqlite.org/lockingv3.html). Such a lock is lost when this process closes the file by any
 /// descriptor: `body` must not open it.
 enum ExclusiveUse {
     /// The bytes of the shared lock, far behind the end of any file.

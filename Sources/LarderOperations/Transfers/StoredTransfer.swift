@@ -42,6 +42,8 @@ package struct StoredTransfer: Sendable, Hashable {
     /// How many bytes have arrived in parts that are whole.
     package var arrived: Int64
 
+    /// Bytes that will not be moved again. Of one that is done the parts are forgotten.
+    package var completed: Int64 { state == .done ? size ?? 0 : arrived }
     /// The attempt that was begun last.
     package var attempt: TransferAttempt { TransferAttempt(transfer: id, number: attempts) }
 }

@@ -23,6 +23,21 @@ package enum TransferState: Int, Sendable, Hashable, CaseIterable {
     package var isEnded: Bool { self == .failed || self == .done || self == .cancelled }
 }
 
+extension TransferState: CustomStringConvertible {
+    /// The name by which tools know it.
+    package var description: String {
+        switch self {
+        case .pending: "pending"
+        case .running: "running"
+        case .paused: "paused"
+        case .failed: "failed"
+        case .cancelling: "cancelling"
+        case .done: "done"
+        case .cancelled: "cancelled"
+        }
+    }
+}
+
 extension TransferState {
     init(stored: Int64) throws(OperationsError) {
         guard let state = Int(exactly: stored).flatMap(TransferState.init) else {

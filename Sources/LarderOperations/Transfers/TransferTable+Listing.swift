@@ -145,7 +145,8 @@ extension StoredTransfer {
         }
         let size = try row.optional(18, row.integer)
         let file = try row.isNull(19) || row.isNull(20) ? nil : FileIdentity(
-            device: row.integer(19), inode: row.integer(20), size: size ?? 0, modified: row.optional(21, row.integer) ?? 0)
+            device: row.integer(19), inode: row.integer(20), size: size ?? 0,
+            modified: row.optional(21, row.integer) ?? 0)
         let failure = try row.isNull(29) ? nil : TransferFailure(
             code: row.text(29), message: row.text(30), time: row.optional(31, row.date) ?? .distantPast)
         self.init(

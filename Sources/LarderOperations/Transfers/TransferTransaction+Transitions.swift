@@ -54,8 +54,8 @@ extension TransferTransaction {
         try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
         try db.run(
             """
-            UPDATE transfer SET part_size = NULL, upload = NULL, uploads_before = NULL, etag = NULL, version = NULL, crc32c = NULL,
-                size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
+            UPDATE transfer SET part_size = NULL, upload = NULL, uploads_before = NULL, etag = NULL, version = NULL,
+                crc32c = NULL, size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
                 inode = iif(kind = 0, inode, NULL)
             WHERE sequence = ?
             """, [sequence])
@@ -97,7 +97,8 @@ extension TransferTransaction {
         try set(.failed, of: sequence)
         try db.run("UPDATE transfer SET ended = ? WHERE sequence = ?", [now.milliseconds, sequence])
         try note(failure, of: sequence)
-        return try setWaitingAside(sequence, "the transfer it waits for has failed: \(failure.message)", failure.code, now)
+        return try setWaitingAside(
+            sequence, "the transfer it waits for has failed: \(failure.message)", failure.code, now)
     }
 
     func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {

@@ -33,8 +33,9 @@ struct TransferTransaction {
         let entry = try entry(attempt.transfer, in: [.running])
         guard entry.attempts == attempt.number else {
             throw OperationsError(
-                .wrongState, "attempt \(attempt.number) of transfer \(attempt.transfer.uuidString.lowercased()) is over, "
-                    + "attempt \(entry.attempts) is under way; look again")
+                .wrongState,
+                "attempt \(attempt.number) of transfer \(attempt.transfer.uuidString.lowercased()) is over, attempt "
+                    + "\(entry.attempts) is under way; look again")
         }
         return entry.sequence
     }

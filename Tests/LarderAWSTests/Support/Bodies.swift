@@ -100,8 +100,5 @@ extension Duration {
 
 /// The ETag of an object of this text: its MD5.
 func md5ETag(_ text: String) -> String {
-    let digits = Insecure.MD5.hash(data: Data(text.utf8)).map { byte in
-        (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
-    return "\"\(digits.joined())\""
+    "\"\(hexadecimal(Insecure.MD5.hash(data: Data(text.utf8))))\""
 }

@@ -75,7 +75,7 @@ struct KilledTransferTests {
         guard let text = try? String(contentsOf: ledger, encoding: .utf8) else { return }
         let tags = stride(from: 0, to: bytes.count, by: 4 << 10).map { start in
             let digest = Insecure.MD5.hash(data: bytes[start..<min(start + (4 << 10), bytes.count)])
-            return "\"" + digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
+            return "\"\(hexadecimal(digest))\""
         }
         var listed: Set<Substring> = []
         for line in text.split(separator: "\n") {
@@ -152,7 +152,8 @@ private struct TransferLoad {
     /// What is uploaded in parts.
     var inParts: [UInt8] { uploads.last?.bytes ?? [] }
 
-    /// Each transfer is done and its bytes are there, or it has failed and says why, and is done when it is tried again.
+    /// Each transfer is done and its bytes are there, or it has failed and says why, and is done when it is tried
+    /// again.
     func expectWhole(_ note: Comment) async throws {
         let (store, app) = try Self.open(folder)
         for transfer in try app.transfers.all() {

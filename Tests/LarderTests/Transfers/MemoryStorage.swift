@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Larder
+import LarderTestSupport
 import Synchronization
 
 /// A storage in memory, that does what S3 does and counts what it is asked.
@@ -119,7 +120,7 @@ final class MemoryStorage: ObjectTransport {
                 tags += Insecure.MD5.hash(data: part.0)
             }
             self.state.withLock { $0.uploads[upload.id] = nil }
-            let tag = "\"\(Self.hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
+            let tag = "\"\(hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
             return self.store(bytes, tag, there.attributes, at: upload.location)
         }
     }
@@ -232,8 +233,4 @@ final class MemoryStorage: ObjectTransport {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String { "\"\(hexadecimal(Insecure.MD5.hash(data: bytes)))\"" }
-
-    private static func hexadecimal(_ digest: some Sequence<UInt8>) -> String {
-        digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
 }

@@ -8,7 +8,7 @@ struct Bench {
         case scale, open, walk, size, jsonRows = "json-rows", allocations
         case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
         case coldStart = "cold-start", switching = "switch", seal
-        case queueUploads = "queue-uploads", resumeUpload = "resume-upload"
+        case queueUploads = "queue-uploads", resumeUpload = "resume-upload", largeFile = "large-file"
     }
 
     var input: BenchInput
@@ -44,6 +44,7 @@ struct Bench {
         case .seal: try await seal()
         case .queueUploads: try await queueUploads()
         case .resumeUpload: try await resumeUpload()
+        case .largeFile: try await largeFile()
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderAWS
+import ObjectServer
 import RecipeServer
 
 /// A process that carries out the transfers that are queued, until it is killed.
@@ -12,7 +13,7 @@ enum KilledCarrier {
     static func carry(store folder: URL, storage url: URL) async throws {
         let store = try Store.open(at: folder, schemaText: [RecipeServer.schema])
         let app = try store.partition()
-        try await ObjectStorage.withTransport(to: url) { storage in
+        try await ObjectServer.withTransport(to: url) { storage in
             var options = TransferRunner.Options()
             options.bandwidth = bandwidth
             try await TransferRunner(app, storage: storage, options: options).run()

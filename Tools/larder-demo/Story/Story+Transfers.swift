@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderAWS
+import ObjectServer
 
 extension Story {
     /// Bytes of the file: of parts of 8 MiB, 24, of which the last is smaller.
@@ -11,7 +12,7 @@ extension Story {
     private static let (kills, receiverKills) = ([7, 15], [10, 22])
     /// Exchanges that a killed process may have had under way.
     private static let side = TransferRunner.Options().connectionsPerHost
-    private static let location = ObjectLocation(bucket: ObjectStorage.bucket, key: "videos/supper.mov")
+    private static let location = ObjectLocation(bucket: ObjectServer.bucket, key: "videos/supper.mov")
 
     /// Sends a large file there and back, with a storage and files that are gone afterwards.
     func transfer() async throws {
@@ -20,7 +21,7 @@ extension Story {
         let objects = folder.appending(path: "objects")
         try FileManager.default.createDirectory(at: objects, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let storage = try await ObjectStorage.start(in: objects)
+        let storage = try await ObjectServer.start(keeping: .files(objects))
         do {
             let source = folder.appending(path: "supper.mov")
             try Self.makeFile(source)
@@ -33,7 +34,7 @@ extension Story {
         try await storage.stop()
     }
 
-    private func upload(_ source: URL, _ storage: ObjectStorage) async throws {
+    private func upload(_ source: URL, _ storage: ObjectServer) async throws {
         printout.step(18, "A file of 200 MB goes up, and its sender is killed twice")
         let queueing = try await timed { try await app.transfers.upload(source, to: Self.location) }
         let id = queueing.result.id
@@ -50,7 +51,7 @@ extension Story {
         try claims.expect("it has not arrived", storage.shelf.object(Self.path) == nil, else: "the object")
         let sent = storage.shelf.counts.parts
         let start = ContinuousClock.now
-        let (status, first) = try await ObjectStorage.withTransport(to: storage.url) { transport in
+        let (status, first) = try await ObjectServer.withTransport(to: storage.url) { transport in
             let running = Task { [app] in try await TransferRunner(app, storage: transport).drain() }
             let first = try await waiting(for: "the first byte after the kills") {
                 storage.shelf.counts.parts > sent ? start.duration(to: .now) : nil
@@ -69,7 +70,7 @@ extension Story {
         let object = try claims.require("the object is there", storage.shelf.object(Self.path))
         try claims.expect("it has as many bytes", object.size, is: Self.size)
         try claims.expect(
-            "they are the file's", try Self.isSame(source) { try storage.shelf.bytes($0, of: object) }, is: true)
+            "they are the file's", try Self.isSame(source) { try object.read($0) }, is: true)
 
         printout.say(
             "a small storage in this process, which speaks as S3 does and looks at no signatures; a child process "
@@ -83,7 +84,7 @@ extension Story {
         printout.fact("what the storage has, compared byte by byte", "the same")
     }
 
-    private func download(to file: URL, like source: URL, _ storage: ObjectStorage) async throws {
+    private func download(to file: URL, like source: URL, _ storage: ObjectServer) async throws {
         printout.step(19, "And comes down again, the same way")
         let transfer = try await app.transfers.download(Self.location, to: file)
         try store.close()
@@ -98,7 +99,7 @@ extension Story {
         try open()
         let known = try app.transfers[transfer.id].status()
         let asked = storage.shelf.counts.ranges
-        try await ObjectStorage.withTransport(to: storage.url) { transport in
+        try await ObjectServer.withTransport(to: storage.url) { transport in
             try await TransferRunner(app, storage: transport).drain()
         }
         let partSize = Int64(8 << 20)

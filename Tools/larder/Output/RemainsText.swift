@@ -79,22 +79,22 @@ extension TransferRemains.Left {
 }
 
 extension TransferRemains.File {
-    fileprivate var line: String { "\(url.path) \(bytes) \(state?.text ?? "unknown")" }
+    fileprivate var line: String { "\(url.path) \(bytes) \(state?.description ?? "unknown")" }
 
     fileprivate var json: JSONText {
         .object([
             ("file", .string(url.path)), ("bytes", .int(Int(bytes))), ("transfer", .string(transfer.text)),
-            ("state", state.map { .string($0.text) } ?? .null),
+            ("state", state.map { .string($0.description) } ?? .null),
         ])
     }
 }
 
 extension StoredTransfer {
-    fileprivate var uploadLine: String { "\(upload ?? "-") of \(id.text) \(state.text) \(bucket)/\(key)" }
+    fileprivate var uploadLine: String { "\(upload ?? "-") of \(id.text) \(state) \(bucket)/\(key)" }
 
     fileprivate var uploadJSON: JSONText {
         .object([
-            ("transfer", .string(id.text)), ("state", .string(state.text)), ("bucket", .string(bucket)),
+            ("transfer", .string(id.text)), ("state", .string(state.description)), ("bucket", .string(bucket)),
             ("key", .string(key)), ("upload", upload.map(JSONText.string) ?? .null),
         ])
     }

@@ -5,13 +5,10 @@ import LarderOperations
 // A transfer as the tool shows it.
 
 extension StoredTransfer {
-    /// Bytes that will not be moved again. Of one that is done, the parts are forgotten.
-    var completed: Int64 { state == .done ? size ?? 0 : arrived }
-
     var members: [(name: String, value: JSONText)] {
         var members: [(name: String, value: JSONText)] = [
             ("id", .string(id.text)), ("sequence", .int(Int(sequence))), ("partition", .string(partition)),
-            ("kind", .string(kind.text)), ("state", .string(state.text)), ("bucket", .string(bucket)),
+            ("kind", .string(kind.text)), ("state", .string(state.description)), ("bucket", .string(bucket)),
             ("key", .string(key)), ("region", region.map(JSONText.string) ?? .null), ("file", .string(path)),
             ("priority", .int(priority)), ("size", size.map { .int(Int($0)) } ?? .null),
             ("arrived", .int(Int(completed))), ("attempts", .int(attempts)), ("created", .string(created.text)),
@@ -26,7 +23,7 @@ extension StoredTransfer {
         let failure = failure.map { " \($0.line)" } ?? ""
         let size = size.map(String.init) ?? "-"
         return Output.oneLine(
-            "\(state.text) \(id.text) \(kind.text) \(completed)/\(size) \(attempts) \(bucket)/\(key) \(path)\(failure)")
+            "\(state) \(id.text) \(kind.text) \(completed)/\(size) \(attempts) \(bucket)/\(key) \(path)\(failure)")
     }
 }
 
@@ -90,20 +87,6 @@ extension TransferDraft.Kind {
         switch self {
         case .upload: "upload"
         case .download: "download"
-        }
-    }
-}
-
-extension TransferState {
-    var text: String {
-        switch self {
-        case .pending: "pending"
-        case .running: "running"
-        case .paused: "paused"
-        case .failed: "failed"
-        case .cancelling: "cancelling"
-        case .done: "done"
-        case .cancelled: "cancelled"
         }
     }
 }

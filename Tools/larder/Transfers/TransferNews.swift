@@ -26,7 +26,7 @@ struct TransferNews {
     /// Those that had not ended when they were told.
     private var open: Set<UUID> = []
 
-    private static let underWay: Set<TransferState> = [.pending, .running, .paused, .cancelling]
+    private static let underWay: Set<TransferState> = Set(TransferState.allCases.filter { !$0.isEnded })
 
     init(of id: UUID?) { self.id = id }
 

@@ -16,27 +16,15 @@ struct Ls: Verb {
     var type: String?
     @Option(help: ArgumentHelp("Only keys that begin so.", valueName: "text"))
     var prefix = ""
-    @Option(help: ArgumentHelp("At most as many.", valueName: "n"))
-    var limit: Int?
+    @OptionGroup var limit: LimitOptions
     @Flag(help: "Also objects that are known to be no more.")
     var deleted = false
 
-    func validate() throws {
-        guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
-    }
-
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
-        let limit = min(limit ?? .max, .max - 1)
-        var keys = try await folder.withCache(.reading, output) { cache in
-            // One more than wanted tells whether there are more.
-            try cache.inspect.keys(type: type, prefix: prefix, limit: limit + 1, includingTombstones: deleted)
+        let keys = try await folder.withCache(.reading, output) { cache in
+            try cache.inspect.keys(type: type, prefix: prefix, limit: limit.sought, includingTombstones: deleted)
         }
-        let hasMore = keys.count > limit
-        if hasMore { keys.removeLast() }
-        if hasMore { output.note("there are more than \(limit)") }
-        try output.result(
-            .object([("keys", .strings(keys)), ("hasMore", .boolean(hasMore))]),
-            text: keys.map(Output.oneLine).joined(separator: "\n"))
+        try limit.show(keys, as: "keys", output, json: JSONText.string, line: Output.oneLine)
     }
 }

@@ -19,26 +19,14 @@ extension Mutations {
         @OptionGroup var store: StoreOptions
         @Option(help: ArgumentHelp(
             "Only those in this state: pending, inFlight, acknowledged or deadLetter.", valueName: "state"))
-        var state: State?
-        @Option(help: ArgumentHelp("At most as many.", valueName: "n"))
-        var limit: Int?
-
-        func validate() throws {
-            guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
-        }
+        var state: StateName<MutationState>?
+        @OptionGroup var limit: LimitOptions
 
         func perform(_ output: Output) async throws {
-            let limit = min(limit ?? .max, .max - 1)
-            var found = try await store.folder().withQueue(.reading, output) { queue in
-                // One more than wanted tells whether there are more.
-                try queue.list(MutationFilter(states: state.map { [$0.ofQueue] }), limit: limit + 1)
-            } ?? []
-            let hasMore = found.count > limit
-            if hasMore { found.removeLast() }
-            if hasMore { output.note("there are more than \(limit)") }
-            try output.result(
-                .object([("mutations", .array(found.map(\.summary))), ("hasMore", .boolean(hasMore))]),
-                text: found.map(\.line).joined(separator: "\n"))
+            let found = try await store.folder().withQueue(.reading, output) { queue in
+                try queue.list(MutationFilter(states: state.map { [$0.state] }), limit: limit.sought)
+            }
+            try limit.show(found ?? [], as: "mutations", output, json: \.summary, line: \.line)
         }
     }
 
@@ -63,19 +51,6 @@ extension Mutations {
 }
 
 extension Mutations {
-    enum State: String, CaseIterable, ExpressibleByArgument {
-        case pending, inFlight, acknowledged, deadLetter
-
-        var ofQueue: MutationState {
-            switch self {
-            case .pending: .pending
-            case .inFlight: .inFlight
-            case .acknowledged: .acknowledged
-            case .deadLetter: .deadLetter
-            }
-        }
-    }
-
     static func id(_ text: String) throws -> UUID {
         guard let id = UUID(uuidString: text) else { throw ValidationError("\(text) is no mutation's id.") }
         return id

@@ -54,13 +54,12 @@ struct DestinationFile {
     /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file.
     func take(_ partial: PartialFile) throws(LarderError) {
         try check()
-        do throws(LarderError) { try move(partial.path) } catch {
-            guard error.code == Self.otherVolume else { throw error }
+        if try !move(partial.path) {
             // Beside the destination first, where a rename can reach.
             let copy = folder.appending(path: ".\(file.lastPathComponent.prefix(100)).\(partial.name)").path
             do throws(LarderError) {
                 try partial.copy(to: copy)
-                try move(copy)
+                guard try move(copy) else { throw unusable(EXDEV) }
             } catch {
                 unlink(copy)
                 throw error
@@ -70,26 +69,25 @@ struct DestinationFile {
         try synchronizeFolder()
     }
 
-    private static let otherVolume = LarderError.Code(rawValue: "otherVolume")
-
-    private func move(_ path: String) throws(LarderError) {
+    /// - Returns: False where it is on another volume.
+    private func move(_ path: String) throws(LarderError) -> Bool {
         if replaces {
-            guard rename(path, file.path) != 0 else { return }
+            if rename(path, file.path) == 0 { return true }
         } else {
             // Unlike a rename, it never replaces what somebody else has put there meanwhile.
-            guard link(path, file.path) != 0 else {
+            if link(path, file.path) == 0 {
                 unlink(path)
-                return
+                return true
             }
         }
         let status = errno
         switch status {
-        case EXDEV: throw LarderError(Self.otherVolume, "\(file.path) is on another volume")
+        case EXDEV: return false
         case EEXIST: throw exists
         case EPERM where !replaces, ENOTSUP where !replaces:
             // No links here. Somebody else's file of this name might be replaced, had it come since `check`.
-            guard rename(path, file.path) != 0 else { return }
-            throw unusable(errno)
+            guard rename(path, file.path) == 0 else { throw unusable(errno) }
+            return true
         default: throw unusable(status)
         }
     }

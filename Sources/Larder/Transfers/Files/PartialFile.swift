@@ -26,6 +26,21 @@ final class PartialFile: Sendable {
         folder(of: store).appending(path: transfer.uuidString.lowercased() + suffix).path
     }
 
+    /// The regular files that are named as transfers', by their names; with what each takes on the volume.
+    static func all(in store: URL) -> [(url: URL, transfer: UUID, bytes: Int64)] {
+        let folder = folder(of: store)
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.sorted().compactMap { name in
+            let url = folder.appending(path: name)
+            var status = stat()
+            guard name.hasSuffix(suffix), let transfer = UUID(uuidString: String(name.dropLast(suffix.count))),
+                url.path == path(of: transfer, in: store),
+                lstat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG
+            else { return nil }
+            return (url, transfer, Int64(status.st_blocks) * 512)
+        }
+    }
+
     /// Opens the file of a transfer, which is made if there is none.
     ///
     /// - Throws: `.diskFull`, `.destinationUnusable`.
@@ -41,11 +56,15 @@ final class PartialFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// - Throws: `.destinationUnusable` where it cannot be removed. None there is no error.
-    static func remove(_ transfer: UUID, in store: URL) throws(LarderError) {
+    /// - Returns: Whether there was one.
+    /// - Throws: `.destinationUnusable` where it cannot be removed.
+    @discardableResult
+    static func remove(_ transfer: UUID, in store: URL) throws(LarderError) -> Bool {
         let path = path(of: transfer, in: store)
-        guard unlink(path) != 0, errno != ENOENT, errno != ENOTDIR else { return }
-        throw failure(errno, path)
+        if unlink(path) == 0 { return true }
+        let status = errno
+        if [ENOENT, ENOTDIR].contains(status) { return false }
+        throw LarderError(.destinationUnusable, "\(path) cannot be removed: \(FileFailure(status))")
     }
 
     func identity() throws(LarderError) -> FileIdentity {
@@ -70,14 +89,13 @@ final class PartialFile: Sendable {
         return isLarge ? .max : bytes
     }
 
-    /// Bytes of it that take room on the volume.
-    func taken() throws(LarderError) -> Int64 {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.failure(errno, path) }
-        return Int64(status.st_blocks) * 512
+    func write(_ offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(LarderError) {
+        try Self.write(bytes, to: descriptor, at: offset, path)
     }
 
-    func write(_ offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(LarderError) {
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int64, _ path: String
+    ) throws(LarderError) {
         guard let start = bytes.baseAddress else { return }
         var count = 0
         while count < bytes.count {
@@ -87,23 +105,16 @@ final class PartialFile: Sendable {
                 continue
             }
             let status = errno
-            if status != EINTR { throw Self.failure(status, path) }
+            if status != EINTR { throw failure(status, path) }
         }
     }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
-        guard let start = buffer.baseAddress else { return }
-        var count = 0
-        while count < buffer.count {
-            let got = pread(descriptor, start + count, buffer.count - count, off_t(offset) + off_t(count))
-            if got == 0 { throw LarderError(.damagedDownload, "\(path) is shorter than it was made") }
-            guard got < 0 else {
-                count += got
-                continue
-            }
-            let status = errno
-            if status != EINTR { throw Self.failure(status, path) }
+        let (count, failure) = systemRead(descriptor, offset, buffer)
+        if let failure { throw Self.failure(failure.status, path) }
+        guard count == buffer.count else {
+            throw LarderError(.damagedDownload, "\(path) is shorter than it was made")
         }
     }
 
@@ -122,31 +133,10 @@ final class PartialFile: Sendable {
         let copy = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { throw Self.failure(errno, path) }
         defer { close(copy) }
-        let size = try identity().size
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var offset: Int64 = 0
-        while offset < size {
-            let count = Int(min(Int64(buffer.count), size - offset))
-            let result = buffer.withUnsafeMutableBytes { bytes -> Result<Void, LarderError> in
-                do throws(LarderError) {
-                    let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
-                    try read(offset, bytes)
-                    var done = 0
-                    while done < count {
-                        // Safe: the buffer has so many bytes.
-                        let put = systemWrite(copy, UnsafeRawBufferPointer(rebasing: bytes[done...]))
-                        if put < 0 {
-                            let status = errno
-                            if status != EINTR { throw Self.failure(status, path) }
-                        } else {
-                            done += put
-                        }
-                    }
-                    return .success(())
-                } catch { return .failure(error) }
-            }
-            try result.get()
-            offset += Int64(count)
+        try scan(0..<identity().size) { bytes throws(LarderError) in
+            try Self.write(bytes, to: copy, at: offset, path)
+            offset += Int64(bytes.count)
         }
         guard fsync(copy) == 0 else { throw Self.failure(errno, path) }
     }
@@ -157,9 +147,4 @@ final class PartialFile: Sendable {
         }
         return LarderError(.destinationUnusable, "\(path) cannot be made or used: \(FileFailure(status))")
     }
-}
-
-/// `write`, whose name a method has.
-private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    write(descriptor, bytes.baseAddress, bytes.count)
 }

@@ -16,8 +16,7 @@ final class SourceFile: Sendable {
     private let identity: FileIdentity
 
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file
-    ///   that
-    ///   was queued, or was written to since.
+    ///   that was queued, or was written to since.
     init(path: String, identity: FileIdentity) throws(LarderError) {
         self.path = path
         self.identity = identity
@@ -41,26 +40,18 @@ final class SourceFile: Sendable {
         let found = try Self.identity(descriptor, path)
         guard found == identity else {
             throw LarderError(
-                .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to "
-                    + "send it as it is now")
+                .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer "
+                    + "to send it as it is now")
         }
     }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
-        guard let start = buffer.baseAddress else { return }
-        var count = 0
-        while count < buffer.count {
-            let got = pread(descriptor, start + count, buffer.count - count, off_t(offset) + off_t(count))
-            switch got {
-            case 0:
-                throw LarderError(.sourceChanged, "\(path) ends at \(offset + Int64(count)) bytes, it had more when queued")
-            case ..<0:
-                let status = errno
-                if status == EINTR { continue }
-                throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(FileFailure(status))")
-            default: count += got
-            }
+        let (count, failure) = systemRead(descriptor, offset, buffer)
+        if let failure { throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(failure)") }
+        guard count == buffer.count else {
+            throw LarderError(
+                .sourceChanged, "\(path) ends at \(offset + Int64(count)) bytes, it had more when queued")
         }
     }
 
@@ -80,7 +71,9 @@ final class SourceFile: Sendable {
         guard fstat(descriptor, &status) == 0 else {
             throw LarderError(.sourceUnreadable, "\(path) cannot be looked at: \(FileFailure(errno))")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw LarderError(.sourceNotFile, "\(path) is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw LarderError(.sourceNotFile, "\(path) is no regular file")
+        }
         return FileIdentity(status)
     }
 }
@@ -106,15 +99,3 @@ extension FileIdentity {
             modified: Int64(modified.tv_sec) &* 1_000_000_000 &+ Int64(modified.tv_nsec))
     }
 }
-
-/// What the system says of a call that failed.
-struct FileFailure: CustomStringConvertible {
-    let status: Int32
-
-    init(_ status: Int32) { self.status = status }
-
-    var description: String { "\(String(cString: strerror(status))) (errno \(status))" }
-}
-
-/// `open`, whose name a method has.
-func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 { open(path, flags, mode) }

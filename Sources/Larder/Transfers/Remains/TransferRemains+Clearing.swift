@@ -1,14 +1,6 @@
 package import Foundation
 package import LarderOperations
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
-
 extension TransferRemains {
     /// What has become of them.
     package struct Cleared: Sendable {
@@ -49,13 +41,12 @@ extension TransferRemains {
     /// - Parameters:
     ///   - storage: Nil where there is none to ask.
     ///   - timeout: How long each exchange may take.
-    /// - Throws: `OperationsError` where the rows cannot be read or written. What could not be removed is in the result.
+    /// - Throws: `OperationsError` where the rows cannot be read or written. What could not be removed is in the
+    ///   result.
     package func clear(
         _ table: TransferTable?, storage: (any ObjectTransport)?, timeout: Duration, now: () -> Date = { Date() }
     ) async throws -> Cleared {
-        var cleared = Cleared()
-        let known = Set(transfers.map(\.id))
-        for file in files where !known.contains(file.transfer) { Self.remove(file, &cleared) }
+        var cleared = removeStrayFiles()
         guard let table else { return cleared }
         for (partition, transfers) in Dictionary(grouping: transfers, by: \.partition).sorted(by: { $0.key < $1.key }) {
             let lock = try RunnerLock(folder: folder, partition: partition, suffix: TransferRunner.lockSuffix)
@@ -71,7 +62,7 @@ extension TransferRemains {
                 }
                 let mine = files.filter { $0.transfer == found.id }
                 let isUploadGone = await abort(found, storage, timeout, &cleared)
-                let areFilesGone = mine.allSatisfy { Self.remove($0, &cleared) }
+                let areFilesGone = mine.allSatisfy { remove($0, &cleared) }
                 guard isUploadGone, areFilesGone else { continue }
                 do throws(OperationsError) {
                     if found.state == .failed {
@@ -88,12 +79,19 @@ extension TransferRemains {
         return cleared
     }
 
+    /// Removes the files whose transfers are over for good, or not known.
+    func removeStrayFiles() -> Cleared {
+        var cleared = Cleared()
+        for file in files where file.state != .failed && file.state != .cancelling { remove(file, &cleared) }
+        return cleared
+    }
+
     /// - Returns: Whether there is none any more.
     private func abort(
         _ transfer: StoredTransfer, _ storage: (any ObjectTransport)?, _ timeout: Duration, _ cleared: inout Cleared
     ) async -> Bool {
         guard transfer.hasUpload else { return true }
-        guard let id = transfer.upload else {
+        guard let upload = transfer.multipartUpload else {
             cleared.left.append(Left(transfer: transfer.id, reason: .noName))
             return false
         }
@@ -102,7 +100,6 @@ extension TransferRemains {
             return false
         }
         do throws(ObjectError) {
-            let upload = MultipartUpload(location: transfer.location, id: id)
             try await storage.abortUpload(upload, deadline: .now + timeout)
             cleared.uploads.append(transfer)
             return true
@@ -114,18 +111,14 @@ extension TransferRemains {
 
     /// - Returns: Whether it is there no more.
     @discardableResult
-    private static func remove(_ file: File, _ cleared: inout Cleared) -> Bool {
-        if unlink(file.url.path) == 0 {
-            cleared.files.append(file)
+    private func remove(_ file: File, _ cleared: inout Cleared) -> Bool {
+        do throws(LarderError) {
+            // Whose transfer has just ended removes it as well.
+            if try PartialFile.remove(file.transfer, in: folder) { cleared.files.append(file) }
             return true
+        } catch {
+            cleared.left.append(Left(transfer: file.transfer, reason: .local(error)))
+            return false
         }
-        let status = errno
-        // Whose transfer has just ended removes it as well.
-        if status == ENOENT { return true }
-        cleared.left.append(Left(
-            transfer: file.transfer,
-            reason: .local(LarderError(
-                .destinationUnusable, "\(file.url.path) cannot be removed: \(FileFailure(status))"))))
-        return false
     }
 }

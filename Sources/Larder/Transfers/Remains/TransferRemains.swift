@@ -1,14 +1,6 @@
 package import Foundation
 package import LarderOperations
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
-
 /// What transfers that do not go on have left behind: partial files in the store's folder, and uploads in parts at the
 /// storage. A runner clears these away when it can; here is what it could not.
 ///
@@ -41,11 +33,10 @@ package struct TransferRemains: Sendable {
     package init(in folder: URL, _ table: TransferTable?) throws(OperationsError) {
         self.folder = folder
         // First the files: the rows of all that are made later are there then.
-        let found = Self.partialFiles(in: folder)
-        for var file in found {
-            file.state = try table?.find(file.transfer)?.state
-            if file.state.map(Self.mayGoOn) ?? false { continue }
-            files.append(file)
+        for found in PartialFile.all(in: folder) {
+            let state = try table?.find(found.transfer)?.state
+            if state.map(Self.mayGoOn) ?? false { continue }
+            files.append(File(url: found.url, bytes: found.bytes, transfer: found.transfer, state: state))
         }
         let named = Set(files.map(\.transfer))
         transfers = try table?.list(states: [.failed, .cancelling]).filter { transfer in
@@ -60,24 +51,4 @@ package struct TransferRemains: Sendable {
         case .failed, .cancelling, .done, .cancelled: false
         }
     }
-
-    /// Regular files that are named as a transfer's.
-    private static func partialFiles(in folder: URL) -> [File] {
-        let transfers = PartialFile.folder(of: folder)
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: transfers.path)) ?? []
-        return names.sorted().compactMap { name in
-            guard name.hasSuffix(PartialFile.suffix),
-                let id = UUID(uuidString: String(name.dropLast(PartialFile.suffix.count)))
-            else { return nil }
-            let url = transfers.appending(path: name)
-            var status = stat()
-            guard lstat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-            return File(url: url, bytes: Int64(status.st_blocks) * 512, transfer: id)
-        }
-    }
-}
-
-extension StoredTransfer {
-    /// Whether the storage has begun an upload in parts for it, or was asked to.
-    var hasUpload: Bool { upload != nil || uploadsBefore != nil }
 }

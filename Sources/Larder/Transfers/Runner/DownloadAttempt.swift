@@ -15,6 +15,9 @@ struct DownloadAttempt: Sendable {
         DestinationFile(file: URL(filePath: transfer.path), replaces: transfer.replaces)
     }
 
+    /// Storages do not mind how many ranges there are; each has a row.
+    private static let maximumParts: Int64 = 10_000
+
     /// What is received, as it was noted.
     private struct Plan: Sendable {
         var etag: String
@@ -81,12 +84,12 @@ struct DownloadAttempt: Sendable {
         guard let size = object.size, size >= 0 else {
             throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
         }
-        let count = Int64(10_000)
-        let parts = PartPlan(size: size, partSize: max(options.partSize, size / count + 1, 1))
+        let parts = PartPlan(size: size, partSize: max(options.partSize, size / Self.maximumParts + 1, 1))
         let room = try file.room()
         guard size <= room else {
             throw LarderError(
-                .diskFull, "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
+                .diskFull,
+                "\(location) has \(size) bytes, and the disk room for \(room); make some, and retry the transfer")
         }
         try file.reserve(size)
         try await carrier.table.note(transfer.attempt, [
@@ -108,58 +111,37 @@ struct DownloadAttempt: Sendable {
     // MARK: Receiving
 
     private func receive(_ numbers: [Int], _ plan: Plan, _ file: PartialFile) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            var left = numbers.makeIterator()
-            for _ in 0..<max(1, options.connectionsPerHost) {
-                guard let number = left.next() else { break }
-                group.addTask { try await receive(number, plan, file) }
-            }
-            while try await group.next() != nil {
-                if let number = left.next() { group.addTask { try await receive(number, plan, file) } }
-            }
-        }
+        try await carrier.move(numbers, of: transfer, meter) { try await receive($0, plan, file) }
     }
 
-    private func receive(_ number: Int, _ plan: Plan, _ file: PartialFile) async throws {
-        try await carrier.connections.with(storage.host(of: location)) {
-            let crc = Mutex(CRC32C())
-            let sink = ObjectSink { offset, bytes in
-                try file.write(offset, bytes)
-                crc.withLock { $0.update(bytes) }
-            } pace: { count in
-                try await carrier.pacer.wait(for: count)
-                meter.move(count, of: number)
-            }
-            do {
-                let object = try await storage.get(
-                    plan.parts.range(of: number), of: location, etag: plan.etag, into: sink, idle: options.idle)
-                if let size = object.size, size != plan.parts.size {
-                    // It would end too early, or never: what was said of the object before is not kept.
-                    try await carrier.table.note(transfer.attempt, [.restart])
-                    throw ObjectError(
-                        .wrongLength,
-                        "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
-                }
-                options.afterStep(.partSent)
-                try await carrier.table.note(transfer.attempt, [.parts([
-                    StoredPart(
-                        number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
-                ])])
-                options.afterStep(.partNoted)
-            } catch {
-                meter.end(number, arrived: nil)
-                throw error
-            }
-            meter.end(number, arrived: plan.parts.size(of: number))
-            carrier.runner.noteArrival(of: transfer.id)
+    private func receive(_ number: Int, _ plan: Plan, _ file: PartialFile) async throws -> StoredPart {
+        let crc = Mutex(CRC32C())
+        let sink = ObjectSink { offset, bytes in
+            try file.write(offset, bytes)
+            crc.withLock { $0.update(bytes) }
+        } pace: { count in
+            try await carrier.pacer.wait(for: count)
+            meter.move(count, of: number)
         }
+        let object = try await storage.get(
+            plan.parts.range(of: number), of: location, etag: plan.etag, into: sink, idle: options.idle)
+        if let size = object.size, size != plan.parts.size {
+            // It would end too early, or never: what was said of the object before is not kept.
+            try await carrier.table.note(transfer.attempt, [.restart])
+            throw ObjectError(
+                .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
+        }
+        return StoredPart(number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
     }
 
     // MARK: Verifying
 
     private func verified(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
-        try file.synchronize()
-        return try await verify(plan, file)
+        // The disk works while the processor does.
+        async let synchronized: Void = file.synchronize()
+        let crc = try await verify(plan, file)
+        try await synchronized
+        return crc
     }
 
     /// Compares what arrived with what the storage says of the object: its checksum, or its ETag where that is an MD5.
@@ -168,7 +150,8 @@ struct DownloadAttempt: Sendable {
     private func verify(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
         let parts = try carrier.table.parts(of: transfer.id)
         guard parts.count == plan.parts.count else {
-            throw LarderError(.damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
+            throw LarderError(
+                .damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
         }
         var crc = CRC32C().value
         for part in parts { crc = CRC32C.combine(crc, part.crc32c ?? 0, length: part.size) }
@@ -176,8 +159,7 @@ struct DownloadAttempt: Sendable {
             guard said == crc else { throw damaged }
             return crc
         }
-        let tag = EntityTag(plan.etag)
-        if tag.parts == nil, let md5 = tag.md5,
+        if let md5 = EntityTag(plan.etag).wholeMD5,
             try await storage.object(at: location, deadline: carrier.deadline).etagIsDigest
         {
             guard try file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }

@@ -7,7 +7,7 @@ internal import Logging
 /// | step | on disk | after a crash |
 /// | --- | --- | --- |
 /// | begin | running, with its owner | pending again: `TransferTable.recover` |
-/// | ask for an upload in parts | which of this key there were before | what the storage has begun of this key since is aborted |
+/// | ask for an upload in parts | which of this key there were before | what was begun of it since is aborted |
 /// | the upload has begun | its name | its parts are listed, and those that are as they should be count |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
@@ -42,7 +42,7 @@ struct TransferCarrier: Sendable {
         runner.noteBegun(id)
         options.afterStep(.begun)
         core.transfers.noteChanges(of: [id])
-        let meter = core.transfers.meter(of: id, total: transfer.size, arrived: transfer.arrived)
+        let meter = core.transfers.meter(of: id, arrived: transfer.arrived)
         defer { core.transfers.forgetMeter(of: id) }
         do {
             let object = switch transfer.kind {
@@ -63,8 +63,6 @@ struct TransferCarrier: Sendable {
     // MARK: Failures
 
     private enum Consequence {
-        /// Somebody has stopped it, or the runner.
-        case none
         /// Tried again after a pause.
         case retry(isFault: Bool, after: Duration?)
         case refused
@@ -102,7 +100,6 @@ struct TransferCarrier: Sendable {
         ])
         try await ifStillOurs { () throws(OperationsError) in
             switch consequence {
-            case .none: break
             case .retry(let isFault, let pause):
                 if isFault, runner.countFault(error, of: transfer.id) >= options.maximumFaults {
                     return try await fail(transfer, failure)
@@ -119,7 +116,7 @@ struct TransferCarrier: Sendable {
     }
 
     /// Makes a transition, unless somebody was quicker: it was paused or cancelled.
-    private func ifStillOurs(_ body: () async throws(OperationsError) -> Void) async throws(OperationsError) {
+    func ifStillOurs(_ body: () async throws(OperationsError) -> Void) async throws(OperationsError) {
         do throws(OperationsError) { try await body() } catch {
             if ![.wrongState, .notFound].contains(error.code) { throw error }
         }
@@ -151,89 +148,5 @@ struct TransferCarrier: Sendable {
         if await isCleared(transfer) { try await table.note(transfer.attempt, [.restart]) }
         core.layers.remove(try await table.fail(transfer.attempt, failure, now: core.now()))
         core.intent.bell.ring()
-    }
-
-    // MARK: What is left behind
-
-    /// Clears away what a cancelled transfer has left; tried again by the next runner where that cannot be done.
-    private func clear(_ transfer: StoredTransfer) async throws {
-        guard await isCleared(transfer) else {
-            // Not at once again.
-            try? await Task.sleep(for: options.backoff.first)
-            return
-        }
-        try await ifStillOurs { () throws(OperationsError) in
-            try await table.cleared(transfer.id, now: core.now())
-        }
-    }
-
-    /// Aborts the uploads of transfers that have failed while the storage could not be reached, and removes the partial
-    /// files of transfers that are not there any more, as of an environment that was forgotten.
-    func clearLeftovers() async {
-        clearFolder()
-        guard let failed = try? table.list(in: core.name, states: [.failed]) else { return }
-        for transfer in failed where transfer.upload != nil || transfer.uploadsBefore != nil {
-            guard !Task.isCancelled, await isCleared(transfer) else { continue }
-            try? await table.forgetUpload(of: transfer.id)
-        }
-    }
-
-    private func clearFolder() {
-        let folder = PartialFile.folder(of: core.folder)
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return }
-        let files = names.filter { $0.hasSuffix(PartialFile.suffix) }
-        // Looked at after the files: a file is made after its row, of whatever partition.
-        guard !files.isEmpty, let transfers = try? table.list(states: [.pending, .running, .paused, .cancelling]) else {
-            return
-        }
-        let known = Set(transfers.map { PartialFile.path(of: $0.id, in: core.folder) })
-        for name in files where !known.contains(folder.appending(path: name).path) {
-            try? FileManager.default.removeItem(at: folder.appending(path: name))
-        }
-    }
-
-    /// Removes a transfer's partial file, and has the storage forget its parts.
-    ///
-    /// - Returns: Whether nothing is left.
-    private func isCleared(_ transfer: StoredTransfer) async -> Bool {
-        do {
-            if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
-            let now = try table.find(transfer.id) ?? transfer
-            if let id = now.upload {
-                let upload = MultipartUpload(location: now.location, id: id)
-                try await storage.abortUpload(upload, deadline: deadline)
-            } else if let before = now.uploadsBefore {
-                try await abortUnnoted(of: now.location, after: before)
-            }
-            return true
-        } catch {
-            core.logger.warning("what a transfer has left behind cannot be cleared away yet", metadata: [
-                "transfer": "\(transfer.id)", "error": "\(error)",
-            ])
-            return false
-        }
-    }
-
-    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
-    /// that were not there before. Another program that began one at the same moment has to begin anew.
-    func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
-        let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
-            .compactMap(\.upload)
-        for id in try await uploads(of: location) ?? [] where !before.contains(id) && !known.contains(id) {
-            try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
-        }
-    }
-
-    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user. Keys are
-    /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
-    func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
-        do throws(ObjectError) {
-            return try await storage.uploads(
-                in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
-            ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
-        } catch {
-            guard error.code == .accessDenied else { throw error }
-            return nil
-        }
     }
 }

@@ -51,27 +51,16 @@ public final class TransferRunner: Sendable {
         public init() {}
     }
 
-    /// What a runner is doing.
-    public enum State: Sendable, Hashable {
-        /// It has not begun, or has ended.
-        case stopped
-        /// Another runner of the partition works.
-        case standingBy
-        case running
-        /// The storage does not take the credentials. It is asked again after a pause, or at once after `resume`.
-        case waitingForSignIn
-        /// There is no network.
-        case offline
-    }
+    /// What a runner is doing. While it waits for somebody to sign in, the storage is asked again after a pause.
+    public typealias State = RunnerState
+
+    static let lockSuffix = ".transfers"
 
     struct Progress {
-        var state = State.stopped
-        var isWorking = false
-        var isStopping = false
-        /// What has gone wrong first, and ends the work.
-        var failure: (any Error)?
-        /// Those under way, with what carries them out.
-        var busy: [UUID: Task<Void, Never>?] = [:]
+        /// Those under way.
+        var busy: Set<UUID> = []
+        /// What carries them out.
+        var tasks: [UUID: Task<Void, Never>] = [:]
         /// Those of them that are noted as running.
         var begun: Set<UUID> = []
         /// Failures in a row.
@@ -86,6 +75,7 @@ public final class TransferRunner: Sendable {
     let core: PartitionCore
     let storage: any ObjectTransport
     let options: Options
+    let lifecycle: RunnerLifecycle
     let progress = Mutex(Progress())
 
     /// - Parameters:
@@ -95,10 +85,11 @@ public final class TransferRunner: Sendable {
         core = partition.core
         self.storage = storage
         self.options = options
+        lifecycle = RunnerLifecycle(core, bell: core.transfers.bell, lockSuffix: Self.lockSuffix)
     }
 
     /// What it is doing now.
-    public var state: State { progress.withLock { $0.state } }
+    public var state: State { lifecycle.state }
 
     /// Goes on at once after somebody has signed in.
     public func resume() {
@@ -137,26 +128,4 @@ public final class TransferRunner: Sendable {
             progress.refusedUntil = .now + pause
         }
     }
-}
-
-/// What has just been done of a transfer; a program may be killed there.
-package enum TransferStep: String, Sendable, CaseIterable {
-    /// It is noted as running.
-    case begun
-    /// The storage is about to be asked to begin an upload in parts, and that is noted.
-    case uploadAsked
-    /// The storage has begun an upload in parts, and it is not noted.
-    case uploadBegun
-    /// Its name is noted.
-    case uploadNoted
-    /// The storage has a part, and it is not noted.
-    case partSent
-    /// A part is noted.
-    case partNoted
-    /// The storage has the object, and it is not noted.
-    case objectMade
-    /// The file of a download is in its place, and it is not noted.
-    case fileMoved
-    /// The transfer is noted as done.
-    case finished
 }

@@ -44,7 +44,8 @@ struct UploadAttempt: Sendable {
     private func sendInParts(_ source: SourceFile, size: Int64, _ limits: ObjectLimits) async throws -> StoredObject {
         let planned = PartPlan.partSize(wanted: options.partSize, size: size, limits: limits)
         guard let partSize = transfer.partSize ?? planned else {
-            throw ObjectError(.tooLarge, "\(transfer.path) has \(size) bytes, the storage takes \(limits.largestObject)")
+            throw ObjectError(
+                .tooLarge, "\(transfer.path) has \(size) bytes, the storage takes \(limits.largestObject)")
         }
         let plan = PartPlan(size: size, partSize: partSize)
         let (upload, arrived) = try await begin(source, plan)
@@ -57,18 +58,7 @@ struct UploadAttempt: Sendable {
             return object
         }
         let missing = (1...max(1, plan.count)).filter { arrived[$0] == nil }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            var left = missing.makeIterator()
-            for _ in 0..<max(1, options.connectionsPerHost) {
-                guard let number = left.next() else { break }
-                group.addTask { try await send(number, of: upload, plan, source) }
-            }
-            while try await group.next() != nil {
-                if let number = left.next() {
-                    group.addTask { try await send(number, of: upload, plan, source) }
-                }
-            }
-        }
+        try await carrier.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
         let parts = try carrier.table.parts(of: transfer.id)
         do throws(ObjectError) {
             let object = try await storage.completeUpload(
@@ -86,8 +76,7 @@ struct UploadAttempt: Sendable {
         _ source: SourceFile, _ plan: PartPlan
     ) async throws -> (upload: MultipartUpload?, arrived: [Int: StoredPart]) {
         let attempt = transfer.attempt
-        if let id = transfer.upload {
-            let upload = MultipartUpload(location: location, id: id)
+        if let upload = transfer.multipartUpload {
             let listed: [UploadedPart]
             do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: carrier.deadline) } catch {
                 guard error.code == .noSuchUpload else { throw error }
@@ -108,26 +97,15 @@ struct UploadAttempt: Sendable {
         return (upload, [:])
     }
 
-    private func send(_ number: Int, of upload: MultipartUpload, _ plan: PartPlan, _ source: SourceFile) async throws {
-        try await carrier.connections.with(storage.host(of: location)) {
-            try source.check()
-            do {
-                let part = try await storage.putPart(
-                    number, body(of: source, part: number, plan.range(of: number)), of: upload, idle: options.idle)
-                // What was read was of the file that was queued.
-                try source.check()
-                options.afterStep(.partSent)
-                try await carrier.table.note(transfer.attempt, [.parts([
-                    StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
-                ])])
-                options.afterStep(.partNoted)
-            } catch {
-                meter.end(number, arrived: nil)
-                throw error
-            }
-            meter.end(number, arrived: plan.size(of: number))
-            carrier.runner.noteArrival(of: transfer.id)
-        }
+    private func send(
+        _ number: Int, of upload: MultipartUpload, _ plan: PartPlan, _ source: SourceFile
+    ) async throws -> StoredPart {
+        try source.check()
+        let part = try await storage.putPart(
+            number, body(of: source, part: number, plan.range(of: number)), of: upload, idle: options.idle)
+        // What was read was of the file that was queued.
+        try source.check()
+        return StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
     }
 
     private func body(of source: SourceFile, part: Int, _ range: Range<Int64>) -> ObjectBody {
@@ -176,7 +154,7 @@ struct UploadAttempt: Sendable {
         if let known = part.crc32c, known != found.crc32c { return nil }
         // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what
         // is encrypted, costs that the part is sent again.
-        if let md5 = EntityTag(part.etag).md5 { return md5 == found.md5 ? found.crc32c : nil }
+        if let md5 = EntityTag(part.etag).wholeMD5 { return md5 == found.md5 ? found.crc32c : nil }
         return part.crc32c
     }
 
@@ -191,18 +169,12 @@ struct UploadAttempt: Sendable {
         }
         guard object.size == size else { return nil }
         let tag = EntityTag(object.etag)
-        if object.etagIsDigest, let made = EntityTag.md5(ofParts: parts.compactMap(\.etag).map(EntityTag.init)) {
-            guard tag.md5 == made, tag.parts == parts.count else { return nil }
+        if object.etagIsDigest, let made = EntityTag(ofParts: parts.compactMap(\.etag).map(EntityTag.init)) {
+            guard tag == made else { return nil }
         } else {
             // Encrypted: the tags tell nothing of the bytes.
             guard tag.parts == parts.count else { return nil }
         }
         return object
-    }
-}
-
-extension UploadedPart {
-    init(_ part: StoredPart) {
-        self.init(number: part.number, size: part.size, etag: part.etag ?? "", crc32c: part.crc32c)
     }
 }

@@ -58,7 +58,9 @@ public protocol ObjectTransport: Sendable {
     /// What the storage says of an object.
     ///
     /// - Throws: `.notFound`.
-    func object(at location: ObjectLocation, deadline: ContinuousClock.Instant) async throws(ObjectError) -> StoredObject
+    func object(
+        at location: ObjectLocation, deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> StoredObject
 
     /// Receives a range of an object's bytes, and nothing else: an answer of another range, length or ETag is an error.
     /// Bytes may have gone to the sink before an error.

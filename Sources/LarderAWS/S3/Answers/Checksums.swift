@@ -19,18 +19,6 @@ enum Checksums {
         return data.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The MD5 that an ETag is; nil where it is something else.
-    static func md5(ofETag etag: String) -> [UInt8]? {
-        let digits = etag.filter { $0 != "\"" }.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
-        guard digits.count == 32 else { return nil }
-        var bytes: [UInt8] = []
-        for pair in stride(from: 0, to: 32, by: 2) {
-            guard let high = digits[pair], let low = digits[pair + 1] else { return nil }
-            bytes.append(UInt8(high << 4 | low))
-        }
-        return bytes
-    }
-
     /// The MD5 of a body, which is read once more.
     static func md5(of body: ObjectBody, chunkSize: Int, clock: ExchangeClock) throws(ObjectError) -> [UInt8] {
         var hash = Insecure.MD5()
@@ -65,10 +53,5 @@ enum Checksums {
         } catch {
             throw ObjectError(ofCaller: error, .local, "The body could not be read.")
         }
-    }
-
-    /// The ETag that an object has which was put together from parts: the MD5 of their MD5s, and how many they are.
-    static func compositeETag(_ parts: [[UInt8]]) -> String {
-        "\"\(hexadecimal(Insecure.MD5.hash(data: parts.flatMap { $0 })))-\(parts.count)\""
     }
 }

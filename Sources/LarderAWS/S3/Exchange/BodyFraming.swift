@@ -64,10 +64,17 @@ extension BodyFraming {
         private let signature: SignatureV4
         private var previous: String
         private var checksum = CRC32C()
+        /// What chunks are made in.
+        private(set) var buffers: BufferRing
 
         /// - Parameter seed: The signature of the request, which that of the first chunk follows.
         package init(_ framing: BodyFraming, signature: SignatureV4, seed: String) {
-            (self.framing, self.signature, previous) = (framing, signature, seed)
+            self.init(framing, signature: signature, seed: seed, buffers: BufferRing())
+        }
+
+        /// - Parameter buffers: What chunks are made in.
+        init(_ framing: BodyFraming, signature: SignatureV4, seed: String, buffers: BufferRing) {
+            (self.framing, self.signature, previous, self.buffers) = (framing, signature, seed, buffers)
         }
 
         /// The checksum of the bytes so far.
@@ -78,18 +85,20 @@ extension BodyFraming {
             _ count: Int, isLast: Bool, fill: (UnsafeMutableRawBufferPointer) throws -> Void
         ) rethrows -> ByteBuffer {
             guard framing.hasTrailer else {
-                var buffer = ByteBufferAllocator().buffer(capacity: count)
+                var buffer = buffers.take(capacity: count)
                 _ = try write(count, to: &buffer, fill: fill)
+                buffers.keep(buffer)
                 return buffer
             }
             // The head holds the signature of what follows it: room is left, and filled afterwards.
             let headLength = framing.headLength(count)
-            var buffer = ByteBufferAllocator().buffer(capacity: headLength + count + 2 + (isLast ? 320 : 0))
+            var buffer = buffers.take(capacity: headLength + count + 2 + (isLast ? 320 : 0))
             buffer.writeRepeatingByte(0, count: headLength)
             let digest = try write(count, to: &buffer, fill: fill)
             buffer.setString(head(count, digest: digest), at: buffer.readerIndex)
             buffer.writeStaticString("\r\n")
             if isLast { writeTrailer(to: &buffer) }
+            buffers.keep(buffer)
             return buffer
         }
 

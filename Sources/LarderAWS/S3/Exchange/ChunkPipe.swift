@@ -6,6 +6,10 @@ import Synchronization
 ///
 /// The client reads a body in a task of its own, which outlives the exchange and knows nothing of its cancellation.
 /// Through the pipe it gets at nothing of the caller's: the file is read, and leave is waited for, in the exchange.
+///
+/// The client's task gives chunks to an event loop and asks for more before that loop can say that the socket is full:
+/// while processors are busy it would take a whole body into memory. So it gets a chunk when the loops have dealt with
+/// the one before.
 final class ChunkPipe: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     private typealias Reader = CheckedContinuation<Result<ByteBuffer?, ObjectError>, Never>
@@ -20,6 +24,10 @@ final class ChunkPipe: AsyncSequence, Sendable {
     }
 
     private let state = Mutex(State())
+    private let loops: [any EventLoop]
+
+    /// - Parameter loops: Those that the client may use.
+    init(_ loops: any EventLoopGroup) { self.loops = Array(loops.makeIterator()) }
 
     /// Why the bytes could not be had, if that was so before the exchange was over.
     var failure: ObjectError? {
@@ -79,6 +87,7 @@ final class ChunkPipe: AsyncSequence, Sendable {
     }
 
     fileprivate func next() async throws -> ByteBuffer? {
+        for loop in loops { try await loop.submit {}.get() }
         let result = await withCheckedContinuation { continuation in
             let (answer, writer) = state.withLock { state in read(&state, continuation) }
             writer?.resume(returning: true)

@@ -43,13 +43,14 @@ extension S3Transport {
     private func send(
         _ body: ObjectBody, _ framing: BodyFraming, _ signed: Signed, clock: ExchangeClock
     ) async throws(S3Refusal) -> Sent {
-        let pipe = ChunkPipe()
+        let pipe = ChunkPipe(client.eventLoopGroup)
         var http = signed.http
         http.body = .stream(pipe, length: .known(framing.length))
-        let writer = BodyFraming.Writer(framing, signature: signed.signature, seed: signed.seed)
+        let writer = BodyFraming.Writer(
+            framing, signature: signed.signature, seed: signed.seed, buffers: buffers.take())
         let (answer, produced) = await withTaskGroup(of: Result<UInt32, ObjectError>.self) { group in
             group.addTask {
-                let result = await Self.produce(body, framing, writer, into: pipe, clock: clock)
+                let result = await self.produce(body, framing, writer, into: pipe, clock: clock)
                 pipe.end(result.map { _ in })
                 return result
             }
@@ -80,11 +81,12 @@ extension S3Transport {
     }
 
     /// Reads a body and gives it to the pipe, chunk by chunk.
-    private static func produce(
+    private func produce(
         _ body: ObjectBody, _ framing: BodyFraming, _ writer: BodyFraming.Writer, into pipe: ChunkPipe,
         clock: ExchangeClock
     ) async -> Result<UInt32, ObjectError> {
         var (writer, offset) = (writer, Int64(0))
+        defer { buffers.put(writer.buffers) }
         do {
             while offset < body.size {
                 let count = Int(min(Int64(framing.chunkSize), body.size - offset))
@@ -110,11 +112,11 @@ extension S3Transport {
         let headers = sent.answer.headers
         let checksum = headers.first(name: BodyFraming.trailerName)
         var isSame = checksum.map { Checksums.crc32c($0) == sent.crc32c } ?? true
-        // Some storages repeat the checksum that they were told, and have not looked; over TLS that does no harm. What is
-        // encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
+        // Some storages repeat the checksum that they were told, and have not looked; over TLS that does no harm. What
+        // is encrypted with keys of a service's or of the caller's has an ETag that only looks like an MD5.
         let isSecure = try endpoint.isSecure
         if isSame, checksum == nil || !isSecure, !headers.isEncryptedByKey,
-            let md5 = headers.first(name: "ETag").flatMap({ Checksums.md5(ofETag: $0) })
+            let md5 = headers.first(name: "ETag").flatMap({ EntityTag($0).wholeMD5 })
         {
             isSame = try Checksums.md5(of: body, chunkSize: chunkSize, clock: clock) == md5
         }

@@ -52,41 +52,10 @@ extension S3Transport {
 
     /// Whether an ETag is that of the parts, as far as it can be said.
     private static func isRight(_ etag: String, _ parts: [UploadedPart], _ headers: HTTPHeaders) -> Bool {
-        let md5s = parts.compactMap { Checksums.md5(ofETag: $0.etag) }
-        let text = etag.filter { $0 != "\"" }
-        let words = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard !headers.isEncryptedByKey, md5s.count == parts.count, words.count == 2,
-            Checksums.md5(ofETag: String(words[0])) != nil
+        let tag = EntityTag(etag)
+        guard !headers.isEncryptedByKey, tag.md5 != nil, tag.parts != nil,
+            let made = EntityTag(ofParts: parts.map { EntityTag($0.etag) })
         else { return true }
-        return "\"\(text.lowercased())\"" == Checksums.compositeETag(md5s)
-    }
-}
-
-/// What the parts of an object say of the whole.
-struct PartsSummary: Sendable {
-    let size: Int64
-    let crc32c: UInt32
-
-    /// Nil where it is not known of each part.
-    init?(_ parts: [UploadedPart]) {
-        guard let size = Self.size(parts) else { return nil }
-        var crc32c: UInt32 = 0
-        for part in parts {
-            guard let next = part.crc32c, let length = part.size else { return nil }
-            crc32c = CRC32C.combine(crc32c, next, length: length)
-        }
-        (self.size, self.crc32c) = (size, crc32c)
-    }
-
-    /// The sizes of all parts together.
-    static func size(_ parts: [UploadedPart]) -> Int64? {
-        var sum: Int64 = 0
-        for part in parts {
-            guard let size = part.size, size >= 0 else { return nil }
-            let (next, overflows) = sum.addingReportingOverflow(size)
-            if overflows { return nil }
-            sum = next
-        }
-        return sum
+        return tag == made
     }
 }

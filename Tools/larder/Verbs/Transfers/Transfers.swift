@@ -26,24 +26,14 @@ extension Transfers {
         @Option(help: ArgumentHelp(
             "Only those in this state: pending, running, paused, failed, cancelling, done or cancelled.",
             valueName: "state"))
-        var state: State?
-        @Option(help: ArgumentHelp("At most as many.", valueName: "n"))
-        var limit: Int?
-
-        func validate() throws {
-            guard limit ?? 0 >= 0 else { throw ValidationError("--limit must not be negative.") }
-        }
+        var state: StateName<TransferState>?
+        @OptionGroup var limit: LimitOptions
 
         func perform(_ output: Output) async throws {
             let found = try await store.folder().withTransfers(.reading, output) { transfers in
-                try transfers.list(states: state.map { [$0.stored] })
-            } ?? []
-            let shown = Array(found.prefix(limit ?? .max))
-            let hasMore = shown.count < found.count
-            if hasMore { output.note("there are more than \(shown.count)") }
-            try output.result(
-                .object([("transfers", .array(shown.map(\.summary))), ("hasMore", .boolean(hasMore))]),
-                text: shown.map(\.line).joined(separator: "\n"))
+                try transfers.list(states: state.map { [$0.state] })
+            }
+            try limit.show(found ?? [], as: "transfers", output, json: \.summary, line: \.line)
         }
     }
 
@@ -69,22 +59,6 @@ extension Transfers {
 }
 
 extension Transfers {
-    enum State: String, CaseIterable, ExpressibleByArgument {
-        case pending, running, paused, failed, cancelling, done, cancelled
-
-        var stored: TransferState {
-            switch self {
-            case .pending: .pending
-            case .running: .running
-            case .paused: .paused
-            case .failed: .failed
-            case .cancelling: .cancelling
-            case .done: .done
-            case .cancelled: .cancelled
-            }
-        }
-    }
-
     static func id(_ text: String) throws -> UUID {
         guard let id = UUID(uuidString: text) else { throw ValidationError("\(text) is no transfer's id.") }
         return id

@@ -28,8 +28,9 @@ extension RandomAccessFile {
         return (crc.value, Array(md5.finalize()))
     }
 
-    private func scan(
-        _ range: Range<Int64>, _ body: (UnsafeRawBufferPointer) -> Void
+    /// Reads a range from its beginning to its end, a mebibyte at a time.
+    func scan(
+        _ range: Range<Int64>, _ body: (UnsafeRawBufferPointer) throws(LarderError) -> Void
     ) throws(LarderError) {
         var buffer = [UInt8](repeating: 0, count: Int(min(1 << 20, max(1, range.upperBound - range.lowerBound))))
         var offset = range.lowerBound
@@ -39,7 +40,7 @@ extension RandomAccessFile {
                 do throws(LarderError) {
                     let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
                     try read(offset, bytes)
-                    body(UnsafeRawBufferPointer(bytes))
+                    try body(UnsafeRawBufferPointer(bytes))
                     return .success(())
                 } catch { return .failure(error) }
             }

@@ -4,14 +4,12 @@ internal import LarderLMDB
 /// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at
 /// once when its process dies and stays with one that is only stopped.
 final class RunnerLock: Sendable {
-    static let suffix = ".runner"
-
     private let file: LockFile
     /// Unlike any other runner's: what stands beside a mutation that is under way.
     let owner: String
 
     /// - Parameter suffix: Of the lock's file, by which it is told what the right is to.
-    init(folder: URL, partition: String, suffix: String = RunnerLock.suffix) throws(LarderError) {
+    init(folder: URL, partition: String, suffix: String) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
         do {

@@ -1,0 +1,140 @@
+internal import Foundation
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// How a runner begins, stands by and ends: it works once at a time, alone among all of its kind that the partition has
+/// in all processes, until it is stopped or something goes wrong.
+final class RunnerLifecycle: Sendable {
+    private struct Progress {
+        var state = RunnerState.stopped
+        var isWorking = false
+        var isStopping = false
+        /// What has gone wrong first, and ends the work.
+        var failure: (any Error)?
+    }
+
+    private static let standbyPause = Duration.milliseconds(100)
+    private static let longestPause = Duration.milliseconds(250)
+
+    private let core: PartitionCore
+    /// Rung when there may be something to begin, or a reason to end.
+    private let bell: Bell
+    private let lockSuffix: String
+    private let progress = Mutex(Progress())
+
+    /// - Parameter lockSuffix: Of the file by which it is told who works: `RunnerLock`.
+    init(_ core: PartitionCore, bell: Bell, lockSuffix: String) {
+        self.core = core
+        self.bell = bell
+        self.lockSuffix = lockSuffix
+    }
+
+    var state: RunnerState { progress.withLock { $0.state } }
+    var isStopping: Bool { progress.withLock { $0.isStopping } }
+    var hasFailed: Bool { progress.withLock { $0.failure != nil } }
+
+    func set(_ state: RunnerState) { progress.withLock { $0.state = state } }
+
+    // MARK: Beginning and ending
+
+    /// Works until that ends by itself; it is asked to when the task is cancelled, or the service is to shut down.
+    func run(_ work: () async throws -> Void) async throws(LarderError) {
+        do {
+            try await withTaskCancellationOrGracefulShutdownHandler {
+                try await workOnce(work)
+            } onCancelOrGracefulShutdown: {
+                self.stop()
+            }
+        } catch { throw LarderError(translating: error) }
+    }
+
+    /// As `run`, but that a service which is to shut down waits for it.
+    func drain(_ work: () async throws -> Void) async throws(LarderError) {
+        do {
+            try await withTaskCancellationHandler { try await workOnce(work) } onCancel: { self.stop() }
+        } catch { throw LarderError(translating: error) }
+    }
+
+    private func workOnce(_ work: () async throws -> Void) async throws {
+        let isFirst = progress.withLock { progress in
+            defer { progress.isWorking = true }
+            return !progress.isWorking
+        }
+        guard isFirst else {
+            throw LarderError(.notRunnable, "this runner works already; wait for it, or make another")
+        }
+        defer { progress.withLock { $0 = Progress() } }
+        try await work()
+        if let failure = progress.withLock({ $0.failure }) { throw failure }
+    }
+
+    private func stop() {
+        progress.withLock { $0.isStopping = true }
+        bell.ring()
+    }
+
+    /// Begins nothing more. What went wrong first is what `run` throws.
+    func end(because error: any Error) {
+        progress.withLock { progress in
+            progress.failure = progress.failure ?? error
+            progress.isStopping = true
+        }
+        bell.ring()
+    }
+
+    // MARK: Working
+
+    /// Works as soon as no other runner does; not at all where it is stopped before.
+    ///
+    /// - Parameter work: Is given what stands beside all that is under way: `RunnerLock.owner`.
+    func alone(_ connectivity: any Connectivity, _ work: (_ owner: String) async throws -> Void) async throws {
+        let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix)
+        let observation = connectivity.observe { [bell] _ in bell.ring() }
+        defer { observation.stop() }
+        guard try await acquire(lock) else { return }
+        defer { lock.release() }
+        try await work(lock.owner)
+    }
+
+    private func acquire(_ lock: RunnerLock) async throws -> Bool {
+        while !isStopping {
+            try core.requireCurrent()
+            if try lock.tryAcquire() { return true }
+            set(.standingBy)
+            await bell.wait(past: bell.count, for: Self.standbyPause)
+        }
+        return false
+    }
+
+    /// What a look at what is stored has shown.
+    enum Look<Found> {
+        case begin(Found)
+        /// Nothing that could be begun now; look again when the bell rings, and after so long.
+        case wait(Duration?)
+        /// Nothing that will be begun.
+        case end
+
+        static func wait(until time: Date?, now: Date) -> Self {
+            .wait(time.map { max(.milliseconds(1), .seconds($0.timeIntervalSince(now))) })
+        }
+    }
+
+    /// What to begin now; waits until there is something. Nil when the work is to end. What goes wrong ends it, as it
+    /// does in what was begun.
+    func next<Found>(_ look: () async throws -> Look<Found>) async -> Found? {
+        do {
+            while !isStopping {
+                try core.requireCurrent()
+                let count = bell.count
+                switch try await look() {
+                case .begin(let found): return found
+                case .end: return nil
+                case .wait(let pause):
+                    // Other processes queue as well, and ring no bell here.
+                    await bell.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
+                }
+            }
+        } catch { end(because: error) }
+        return nil
+    }
+}

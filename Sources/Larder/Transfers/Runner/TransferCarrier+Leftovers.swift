@@ -1,0 +1,80 @@
+internal import Foundation
+internal import LarderOperations
+internal import Logging
+
+/// What is left behind, at the storage and in the store's folder.
+extension TransferCarrier {
+    /// Clears away what a cancelled transfer has left; tried again by the next runner where that cannot be done.
+    func clear(_ transfer: StoredTransfer) async throws {
+        guard await isCleared(transfer) else {
+            // Not at once again.
+            try? await Task.sleep(for: options.backoff.first)
+            return
+        }
+        try await ifStillOurs { () throws(OperationsError) in
+            try await table.cleared(transfer.id, now: core.now())
+        }
+    }
+
+    /// Clears away what runners before this one could not: the files of transfers that are not there any more, as of an
+    /// environment that was forgotten, and what those have left that failed while the storage could not be reached.
+    func clearLeftovers() async {
+        guard let remains = try? TransferRemains(in: core.folder, table) else { return }
+        for left in remains.removeStrayFiles().left {
+            core.logger.warning("a partial file that belongs to no transfer cannot be removed", metadata: [
+                "transfer": "\(left.transfer)", "reason": "\(left.reason)",
+            ])
+        }
+        for transfer in remains.transfers where transfer.state == .failed && transfer.partition == core.name {
+            // It may have been retried since.
+            guard !Task.isCancelled, let found = try? table.find(transfer.id), found.state == .failed,
+                await isCleared(found)
+            else { continue }
+            try? await table.forgetUpload(of: transfer.id)
+        }
+    }
+
+    /// Removes a transfer's partial file, and has the storage forget its parts.
+    ///
+    /// - Returns: Whether nothing is left.
+    func isCleared(_ transfer: StoredTransfer) async -> Bool {
+        do {
+            if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
+            let now = try table.find(transfer.id) ?? transfer
+            if let upload = now.multipartUpload {
+                try await storage.abortUpload(upload, deadline: deadline)
+            } else if let before = now.uploadsBefore {
+                try await abortUnnoted(of: now.location, after: before)
+            }
+            return true
+        } catch {
+            core.logger.warning("what a transfer has left behind cannot be cleared away yet", metadata: [
+                "transfer": "\(transfer.id)", "error": "\(error)",
+            ])
+            return false
+        }
+    }
+
+    /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
+    /// that were not there before. Another program that began one at the same moment has to begin anew.
+    func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
+        let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
+            .compactMap(\.upload)
+        for id in try await uploads(of: location) ?? [] where !before.contains(id) && !known.contains(id) {
+            try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
+        }
+    }
+
+    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user. Keys are
+    /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
+    func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
+        do throws(ObjectError) {
+            return try await storage.uploads(
+                in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
+            ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// The status of each transfer that has changed.
+public struct TransferEvents: AsyncSequence, Sendable {
+    let core: PartitionCore
+
+    /// Begins with the next change.
+    public func makeAsyncIterator() -> Iterator { Iterator(core: core) }
+
+    /// One reader's place.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let core: PartitionCore
+        private let listener: TransferBook.Listener
+
+        init(core: PartitionCore) {
+            self.core = core
+            listener = core.transfers.listen(core)
+            core.followOthers()
+        }
+
+        /// The next change; nil when there will be none.
+        public mutating func next() async -> TransferStatus? {
+            while !Task.isCancelled, !core.isParked {
+                let count = core.transfers.bell.count
+                if let id = listener.take() {
+                    guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }
+                    guard listener.isNews(status) else { continue }
+                    return status
+                }
+                await core.transfers.bell.wait(past: count, for: .seconds(1))
+            }
+            return nil
+        }
+    }
+}

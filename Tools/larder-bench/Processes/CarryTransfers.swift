@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+import Larder
+import ObjectServer
+
+/// Carries out what is queued in a store, in a process of its own, whose memory can be told.
+struct CarryTransfers: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "carry-transfers", abstract: "Carries out a store's transfers, and prints the most memory it had.",
+        shouldDisplay: false)
+
+    @ArgumentParser.Argument var store: String
+    @ArgumentParser.Argument var url: String
+
+    func run() async throws {
+        guard let url = URL(string: url) else { throw ValidationError("\(url) is no URL.") }
+        let opened = try Store.open(at: URL(filePath: store), schema: try Schema(parsing: ItemShop.schemaText))
+        let app = try opened.partition()
+        try await ObjectServer.withTransport(to: url) { storage in
+            try await TransferRunner(app, storage: storage).drain()
+        }
+        try opened.close()
+        print(Memory.peak.map(String.init) ?? "-")
+    }
+}
+
+/// This process's memory.
+enum Memory {
+    /// Bytes that it had at most in memory; nil where the system does not say.
+    static var peak: Int? {
+        #if os(Linux)
+        // What `getrusage` says may be that of the process it was forked from.
+        guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+            let match = status.firstMatch(of: /VmHWM:\s+([0-9]+) kB/)
+        else { return nil }
+        return Int(match.1).map { $0 << 10 }
+        #else
+        // Not compiled here.
+        return nil
+        #endif
+    }
+}
