@@ -53,6 +53,7 @@ CREATE TABLE transfer (
 ) STRICT;
 
 CREATE INDEX transfer_turn ON transfer (partition, priority DESC, sequence) WHERE state = 0;
+CREATE INDEX transfer_place ON transfer (partition, bucket, key, sequence) WHERE kind = 0 AND state IN (0, 1);
 CREATE INDEX transfer_work ON transfer (partition, state) WHERE state IN (1, 4);
 CREATE INDEX transfer_expiry ON transfer (partition, expires) WHERE state = 0 AND expires IS NOT NULL;
 CREATE INDEX transfer_end ON transfer (partition, sequence) WHERE state >= 5;

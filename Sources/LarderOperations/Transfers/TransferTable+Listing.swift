@@ -95,8 +95,13 @@ extension TransferTransaction {
         return Dictionary(counts, uniquingKeysWith: +)
     }
 
+    /// The last column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     static let turnSQL = """
-        SELECT id, not_before, not_before_set, expires FROM transfer INDEXED BY transfer_turn
+        SELECT id, not_before, not_before_set, expires, kind = 0 AND EXISTS (
+            SELECT 1 FROM transfer e INDEXED BY transfer_place
+            WHERE e.partition = t.partition AND e.kind = 0 AND e.state IN (0, 1) AND e.bucket = t.bucket
+                AND e.key = t.key AND e.sequence < t.sequence)
+        FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
         """
     static let nextExpirySQL = """
@@ -116,6 +121,7 @@ extension TransferTransaction {
                 earliest = min(earliest ?? wait, wait)
                 return true
             }
+            if try row.integer(4) != 0 { return true }
             guard runnable.ids.count < limit else { return false }
             runnable.ids.append(try row.uuid(0))
             return true

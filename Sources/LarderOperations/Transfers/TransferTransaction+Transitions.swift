@@ -104,12 +104,16 @@ extension TransferTransaction {
     func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {
         let entry = try entry(id, in: [.failed])
         guard let transfer = try transfer(id) else { return }
-        // Nothing that was sent of another file is of use, and nothing that was received of another object.
+        // Nothing that was sent of another file is of use. An upload that the storage still has keeps its name: its parts
+        // are compared with the file before they are sent anew.
         if transfer.kind == .upload, let source, source != transfer.file {
-            try restart(entry.sequence)
+            try db.run("DELETE FROM transfer_part WHERE sequence = ?", [entry.sequence])
             try db.run(
-                "UPDATE transfer SET size = ?, device = ?, inode = ?, modified = ? WHERE sequence = ?",
-                [source.size, source.device, source.inode, source.modified, entry.sequence])
+                """
+                UPDATE transfer SET size = ?, device = ?, inode = ?, modified = ?, part_size = NULL, etag = NULL,
+                    version = NULL, crc32c = NULL
+                WHERE sequence = ?
+                """, [source.size, source.device, source.inode, source.modified, entry.sequence])
         }
         try set(.pending, of: entry.sequence)
         try db.run(

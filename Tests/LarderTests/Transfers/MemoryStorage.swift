@@ -42,17 +42,21 @@ final class MemoryStorage: ObjectTransport {
     private let after = Mutex<Hook?>(nil)
     /// Whether it tells CRC-32C of objects and of parts that it lists.
     let tellsChecksums: Bool
+    /// Whether objects are encrypted, so that their ETags tell nothing of their bytes.
+    let isSealed: Bool
 
     /// A byte becomes another on its way in so many exchanges to come.
     let damages = Mutex(Countdown(0))
 
     init(
-        partSize: Int64 = 1024, tellsChecksums: Bool = false, maximumParts: Int = 100, largestPart: Int64 = 1 << 20
+        partSize: Int64 = 1024, tellsChecksums: Bool = false, isSealed: Bool = false, maximumParts: Int = 100,
+        largestPart: Int64 = 1 << 20
     ) {
         limits = ObjectLimits(
             largestPut: 1 << 30, smallestPart: partSize, largestPart: largestPart, maximumParts: maximumParts,
             largestObject: 100 << 20)
         self.tellsChecksums = tellsChecksums
+        self.isSealed = isSealed
     }
 
     var calls: [Call] { state.withLock { $0.calls } }
@@ -223,7 +227,9 @@ final class MemoryStorage: ObjectTransport {
     private func found(_ location: ObjectLocation) throws(ObjectError) -> (StoredObject, [UInt8]) {
         guard let object = object(location) else { throw ObjectError(.notFound, "there is no \(location)", status: 404) }
         let crc = tellsChecksums ? CRC32C(of: object.bytes).value : nil
-        return (StoredObject(etag: object.etag, size: Int64(object.bytes.count), crc32c: crc), object.bytes)
+        let stored = StoredObject(
+            etag: object.etag, etagIsDigest: !isSealed, size: Int64(object.bytes.count), crc32c: crc)
+        return (stored, object.bytes)
     }
 
     private func part(_ number: Int, _ bytes: [UInt8]) -> UploadedPart {

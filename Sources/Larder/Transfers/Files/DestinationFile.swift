@@ -14,6 +14,12 @@ struct DestinationFile {
     let file: URL
     let replaces: Bool
 
+    init(file: URL, replaces: Bool) { (self.file, self.replaces) = (file, replaces) }
+
+    init(of transfer: StoredTransfer) {
+        self.init(file: URL(filePath: transfer.path), replaces: transfer.replaces)
+    }
+
     private var folder: URL { file.deletingLastPathComponent() }
 
     /// - Throws: `.destinationExists`, `.destinationUnusable`.
@@ -55,8 +61,9 @@ struct DestinationFile {
     func take(_ partial: PartialFile) throws(LarderError) {
         try check()
         if try !move(partial.path) {
-            // Beside the destination first, where a rename can reach.
-            let copy = folder.appending(path: ".\(file.lastPathComponent.prefix(100)).\(partial.name)").path
+            // Beside the destination first, where a rename can reach. A copy of the same name is what a kill has left.
+            let copy = copyPath(of: partial.name)
+            unlink(copy)
             do throws(LarderError) {
                 try partial.copy(to: copy)
                 guard try move(copy) else { throw unusable(EXDEV) }
@@ -67,6 +74,33 @@ struct DestinationFile {
             // The partial file stays until this is noted: whoever goes on after a kill compares it with what is there.
         }
         try synchronizeFolder()
+    }
+
+    /// Removes the copy that a program has left beside the destination, when it was killed while it made it.
+    ///
+    /// - Throws: `.destinationUnusable`.
+    func removeCopy(of transfer: UUID) throws(LarderError) {
+        let status = unlink(copyPath(of: PartialFile.name(of: transfer))) == 0 ? 0 : errno
+        guard [0, ENOENT, ENOTDIR].contains(status) else { throw unusable(status) }
+    }
+
+    /// Bytes that are free for this user where the destination is; nil where that is the volume of `other`.
+    func room(besides other: FileIdentity) throws(LarderError) -> Int64? {
+        var status = stat()
+        guard stat(folder.path, &status) == 0 else { throw unusable(errno) }
+        guard Int64(truncatingIfNeeded: status.st_dev) != other.device else { return nil }
+        var volume = statvfs()
+        guard statvfs(folder.path, &volume) == 0 else { throw unusable(errno) }
+        let (bytes, isLarge) = Int64(clamping: volume.f_bavail).multipliedReportingOverflow(
+            by: Int64(clamping: volume.f_frsize))
+        return isLarge ? .max : bytes
+    }
+
+    /// Where a copy is made of what is on another volume. Names have up to 255 bytes.
+    private func copyPath(of partial: String) -> String {
+        let start = String(decoding: file.lastPathComponent.utf8.prefix(100), as: UTF8.self)
+            .filter { $0 != "\u{FFFD}" }
+        return folder.appending(path: ".\(start).\(partial)").path
     }
 
     /// - Returns: False where it is on another volume.

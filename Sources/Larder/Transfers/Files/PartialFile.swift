@@ -22,8 +22,10 @@ final class PartialFile: Sendable {
 
     static func folder(of store: URL) -> URL { store.appending(path: folderName) }
 
+    static func name(of transfer: UUID) -> String { transfer.uuidString.lowercased() + suffix }
+
     static func path(of transfer: UUID, in store: URL) -> String {
-        folder(of: store).appending(path: transfer.uuidString.lowercased() + suffix).path
+        folder(of: store).appending(path: name(of: transfer)).path
     }
 
     /// The regular files that are named as transfers', by their names; with what each takes on the volume.

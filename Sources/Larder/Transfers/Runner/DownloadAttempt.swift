@@ -12,7 +12,7 @@ struct DownloadAttempt: Sendable {
     private var options: TransferRunner.Options { carrier.options }
     private var location: ObjectLocation { transfer.location }
     private var destination: DestinationFile {
-        DestinationFile(file: URL(filePath: transfer.path), replaces: transfer.replaces)
+        DestinationFile(of: transfer)
     }
 
     /// Storages do not mind how many ranges there are; each has a row.
@@ -85,7 +85,8 @@ struct DownloadAttempt: Sendable {
             throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
         }
         let parts = PartPlan(size: size, partSize: max(options.partSize, size / Self.maximumParts + 1, 1))
-        let room = try file.room()
+        // On another volume it is needed twice for a while.
+        let room = min(try file.room(), try destination.room(besides: try file.identity()) ?? .max)
         guard size <= room else {
             throw LarderError(
                 .diskFull,

@@ -41,10 +41,15 @@ extension TransferCarrier {
         do {
             if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
             let now = try table.find(transfer.id) ?? transfer
-            if let upload = now.multipartUpload {
-                try await storage.abortUpload(upload, deadline: deadline)
-            } else if let before = now.uploadsBefore {
-                try await abortUnnoted(of: now.location, after: before)
+            if transfer.kind == .download { try DestinationFile(of: transfer).removeCopy(of: transfer.id) }
+            do {
+                if let upload = now.multipartUpload {
+                    try await storage.abortUpload(upload, deadline: deadline)
+                } else if let before = now.uploadsBefore {
+                    try await abortUnnoted(of: now.location, after: before)
+                }
+            } catch let error as ObjectError where error.code == .noSuchBucket {
+                // With the bucket all that was in it is gone.
             }
             return true
         } catch {

@@ -3,6 +3,9 @@ internal import LarderOperations
 extension TransferCarrier {
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.
     ///
+    /// After a failure none is begun any more. Those under way go on where the failure may pass: what has arrived of
+    /// them is not lost.
+    ///
     /// - Parameter move: One exchange with the storage.
     func move(
         _ numbers: [Int], of transfer: StoredTransfer, _ meter: TransferMeter,
@@ -14,11 +17,20 @@ extension TransferCarrier {
                 guard let number = left.next() else { break }
                 group.addTask { try await self.move(number, of: transfer, meter, move) }
             }
-            while try await group.next() != nil {
-                if let number = left.next() {
-                    group.addTask { try await self.move(number, of: transfer, meter, move) }
+            var failure: (any Error)?
+            while let result = await group.nextResult() {
+                switch result {
+                case .success where failure == nil:
+                    if let number = left.next() {
+                        group.addTask { try await self.move(number, of: transfer, meter, move) }
+                    }
+                case .success: break
+                case .failure(let error):
+                    if !Self.mayPass(error) { group.cancelAll() }
+                    failure = failure ?? error
                 }
             }
+            if let failure { throw failure }
         }
     }
 

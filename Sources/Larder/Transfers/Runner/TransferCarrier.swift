@@ -132,6 +132,12 @@ struct TransferCarrier: Sendable {
         }
     }
 
+    /// Whether what has failed in one exchange may go well in another at the same time.
+    static func mayPass(_ error: any Error) -> Bool {
+        guard let error = root(of: error) as? ObjectError, case .retry = consequence(of: error) else { return false }
+        return error.code != .noSuchUpload
+    }
+
     private static func consequence(of error: ObjectError) -> Consequence {
         switch error.code {
         case .unreachable, .insecure, .notPrepared, .throttled: .retry(isFault: false, after: error.retryAfter)
@@ -145,6 +151,7 @@ struct TransferCarrier: Sendable {
 
     /// Nothing of what has failed is left behind, where that can be reached.
     private func fail(_ transfer: StoredTransfer, _ failure: TransferFailure) async throws(OperationsError) {
+        runner.forgetFaults(of: transfer.id)
         if await isCleared(transfer) { try await table.note(transfer.attempt, [.restart]) }
         core.layers.remove(try await table.fail(transfer.attempt, failure, now: core.now()))
         core.intent.bell.ring()

@@ -81,7 +81,11 @@ extension TransferRunner: Service {
             core.transfers.noteOthers(core)
             return .wait(.zero)
         }
-        let taken = take(runnable.cancelled + runnable.ids)
+        // What cannot be cleared away must not keep all others waiting.
+        let cleared = max(1, options.maximumTransfers / 4)
+        let clearing = runnable.cancelled.count { busy.contains($0) }
+        let cancelled = runnable.cancelled.filter { !busy.contains($0) }.shuffled().prefix(max(0, cleared - clearing))
+        let taken = take(cancelled + runnable.ids)
         if !taken.isEmpty { return .begin(taken) }
         if busy.isEmpty, untilEmpty, runnable.isEmpty { return .end }
         return .wait(until: runnable.lookAgain, now: now)

@@ -121,8 +121,18 @@ public final class TransferRunner: Sendable {
         }
     }
 
+    /// It has failed: whoever retries it begins to count anew.
+    func forgetFaults(of transfer: UUID) {
+        progress.withLock { progress in
+            progress.faults[transfer] = nil
+            progress.restarts[transfer] = nil
+        }
+    }
+
+    /// The credentials were not taken. Those under way that are told the same count once.
     func noteRefusal() {
         progress.withLock { progress in
+            if let time = progress.refusedUntil, time > .now { return }
             progress.refusals += 1
             let pause = options.backoff.pause(after: progress.refusals, fraction: 1)
             progress.refusedUntil = .now + pause

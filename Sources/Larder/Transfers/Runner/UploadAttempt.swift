@@ -82,6 +82,8 @@ struct UploadAttempt: Sendable {
                 guard error.code == .noSuchUpload else { throw error }
                 return (nil, [:])
             }
+            // Nothing is noted of the plan where the file has changed since the upload was begun.
+            if transfer.partSize == nil { try await carrier.table.note(attempt, [.partSize(plan.partSize)]) }
             return (upload, try await reconcile(listed, source, plan))
         }
         if let before = transfer.uploadsBefore { try await carrier.abortUnnoted(of: location, after: before) }
@@ -168,13 +170,15 @@ struct UploadAttempt: Sendable {
             return nil
         }
         guard object.size == size else { return nil }
-        let tag = EntityTag(object.etag)
         if object.etagIsDigest, let made = EntityTag(ofParts: parts.compactMap(\.etag).map(EntityTag.init)) {
-            guard tag == made else { return nil }
-        } else {
-            // Encrypted: the tags tell nothing of the bytes.
-            guard tag.parts == parts.count else { return nil }
+            return EntityTag(object.etag) == made ? object : nil
         }
-        return object
+        // Encrypted: the tags tell nothing of the bytes, and what was there before may be as long.
+        var checksum = CRC32C().value
+        for part in parts {
+            guard let next = part.crc32c else { return nil }
+            checksum = CRC32C.combine(checksum, next, length: part.size)
+        }
+        return object.crc32c == checksum ? object : nil
     }
 }

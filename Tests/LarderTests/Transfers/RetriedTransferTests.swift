@@ -1,0 +1,186 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Transfers that go on after a failure")
+struct RetriedTransferTests {
+    @Test("An upload that is retried with a changed file leaves none behind at the storage")
+    func changedFile() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 20_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(3):
+                    do { try Data(bytes + [1]).write(to: file) } catch { throw ObjectError(.local, "test", cause: error) }
+                case .abort: throw ObjectError(.unreachable, "away")
+                default: break
+                }
+            }
+            try await depot.drain { $0.connectionsPerHost = 1 }
+            await expectCode(.sourceChanged) { try await upload.finished() }
+            depot.storage.onCall { _ in }
+            try await upload.retry()
+            try await depot.drain()
+            try await upload.finished()
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes + [1])
+            #expect(depot.storage.state.withLock { $0.uploads.count } == 0)
+        }
+    }
+
+    @Test("Faults are counted anew after a retry, also by the runner that has counted them")
+    func countedAnew() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 100)
+            let faults = Mutex(Countdown(4))
+            depot.storage.onCall { call throws(ObjectError) in
+                if faults.withLock({ $0.take() }) { throw ObjectError(.serverFault, "for a test") }
+            }
+            let runner = depot.runner { $0.maximumFaults = 4 }
+            let running = Task { try await runner.run() }
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
+            faults.withLock { $0 = Countdown(3) }
+            try await upload.retry()
+            #expect(try await upload.finished().state == .done)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A part that fails and may go better lets those beside it arrive")
+    func besides() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 20_000)
+            _ = try await depot.app.transfers.upload(file, to: Depot.location)
+            let faults = Countdown(1)
+            let hasFailed = Flag()
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(1) where !hasFailed.isSet:
+                    await hasFailed.wait()
+                    do { try await Task.sleep(for: .milliseconds(50)) } catch {
+                        throw ObjectError(.cancelled, "cancelled")
+                    }
+                case .putPart(2) where faults.take():
+                    hasFailed.set()
+                    throw ObjectError(.interrupted, "cut")
+                default: break
+                }
+            }
+            try await depot.drain { $0.connectionsPerHost = 2 }
+            let first = depot.storage.calls.count { $0 == .putPart(1) }
+            #expect(first == 1)
+            #expect(depot.storage.object(Depot.location) != nil)
+        }
+    }
+
+    @Test("Credentials that are not taken are waited for once, however many transfers were under way")
+    func refusals() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 100)
+            let refused = Mutex(Set<String>())
+            let reached = Mutex(0)
+            depot.storage.onCall { call throws(ObjectError) in
+                guard case .put(let key) = call, refused.withLock({ $0.insert(key).inserted }) else { return }
+                reached.withLock { $0 += 1 }
+                // All are under way before one is told.
+                while reached.withLock({ $0 < 8 }) {
+                    do { try await Task.sleep(for: .milliseconds(1)) } catch {
+                        throw ObjectError(.cancelled, "cancelled")
+                    }
+                }
+                throw ObjectError(.expiredCredentials, "for a test")
+            }
+            for number in 0..<8 {
+                _ = try await depot.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)"))
+            }
+            // Counted eight times, the pause would be of hours.
+            try await depot.drain {
+                $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(100_000))
+                $0.connectionsPerHost = 8
+            }
+            #expect(depot.storage.state.withLock { $0.objects.count } == 8)
+        }
+    }
+
+    @Test("An object of the same length that was there before is not taken for an encrypted upload")
+    func sealed() async throws {
+        try await withDepot(MemoryStorage(tellsChecksums: true, isSealed: true)) { depot in
+            let (old, _) = try depot.file("old", bytes: 20_000)
+            _ = try await depot.app.transfers.upload(old, to: Depot.location)
+            try await depot.drain()
+            let (new, bytes) = try depot.file("new", bytes: 20_000, seed: 8)
+            let upload = try await depot.app.transfers.upload(new, to: Depot.location)
+            let faults = Countdown(1)
+            let storage = depot.storage
+            storage.onCall { call throws(ObjectError) in
+                // A rule of the bucket's aborts it.
+                if call == .complete, faults.take() { storage.state.withLock { $0.uploads = [:] } }
+            }
+            try await depot.drain()
+            try await upload.finished()
+            #expect(storage.object(Depot.location)?.bytes == bytes)
+        }
+    }
+
+    @Test(
+        "A copy beside the destination that a killed program has left is made anew, or removed with the transfer",
+        .enabled(if: canMount, "needs root"))
+    func copies() async throws {
+        try await withDepot { depot in
+            let (_, bytes) = try depot.file(bytes: 50_000)
+            depot.storage.keep(bytes, at: Depot.location)
+            try await withSmallVolume(400 << 10) { volume in
+                let place = volume.appending(path: "copy")
+                let download = try await depot.app.transfers.download(Depot.location, to: place)
+                try Data([1]).write(to: volume.appending(path: ".copy.\(download.id).part"))
+                try await depot.drain()
+                try await download.finished()
+                #expect(try Array(Data(contentsOf: place)) == bytes)
+
+                let other = try await depot.app.transfers.download(
+                    Depot.location, to: volume.appending(path: "other"))
+                depot.storage.onCall { call throws(ObjectError) in
+                    if case .get = call { throw ObjectError(.unreachable, "away") }
+                }
+                let runner = depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+                let running = Task { try await runner.run() }
+                try await eventually { try other.status().failure != nil }
+                try Data([1]).write(to: volume.appending(path: ".other.\(other.id).part"))
+                try await other.cancel()
+                try await eventually { try other.status().state == .cancelled }
+                running.cancel()
+                try await running.value
+                #expect(try FileManager.default.contentsOfDirectory(atPath: volume.path) == ["copy"])
+            }
+        }
+    }
+
+    @Test(
+        "A volume of the destination's without room is told before anything is received",
+        .enabled(if: canMount, "needs root"))
+    func destinationRoom() async throws {
+        try await withDepot { depot in
+            let (_, bytes) = try depot.file(bytes: 300_000)
+            depot.storage.keep(bytes, at: Depot.location)
+            try await withSmallVolume(100 << 10) { volume in
+                let name = String(repeating: "藏", count: 80)
+                let download = try await depot.app.transfers.download(
+                    Depot.location, to: volume.appending(path: name))
+                try await depot.drain()
+                await expectCode(.diskFull) { try await download.finished() }
+                #expect(depot.storage.calls.allSatisfy { if case .get = $0 { false } else { true } })
+            }
+            try await withSmallVolume(1 << 20) { volume in
+                let file = volume.appending(path: String(repeating: "藏", count: 80))
+                let download = try await depot.app.transfers.download(Depot.location, to: file)
+                try await depot.drain()
+                try await download.finished()
+                #expect(try Array(Data(contentsOf: file)) == bytes)
+            }
+        }
+    }
+}
