@@ -31,13 +31,17 @@ enum ChildProgram {
         child.arguments = [store.path] + arguments
         child.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if let input { child.standardInput = input }
-        if let output {
-            try Data().write(to: output)
-            child.standardOutput = try FileHandle(forWritingTo: output)
-        } else {
+        guard let output else {
             child.standardOutput = FileHandle.nullDevice
+            try child.run()
+            return child
         }
+        try Data().write(to: output)
+        let handle = try FileHandle(forWritingTo: output)
+        child.standardOutput = handle
         try child.run()
+        // The child has its own. A process that is kept would keep this one open, too.
+        try handle.close()
         return child
     }
 

@@ -97,11 +97,15 @@ private enum Faults {
 
     static func plans(_ seed: UInt64) -> FaultyWire.Planner {
         let numbers = Mutex(SeededNumbers(seed: seed))
-        return { _ in
-            numbers.withLock { random in
+        return { head in
+            // Whoever may not list uploads, or is told of others, cannot find one whose name was lost to a kill.
+            let line = head.prefix { $0 != "\n" }
+            let isListing = line.hasPrefix("GET ") && line.contains("uploads=")
+            let refusals = WireRefusal.all.filter { !isListing || $0.code != WireRefusal.accessDenied.code }
+            return numbers.withLock { random in
                 guard Int.random(in: 0..<5, using: &random) == 0 else { return nil }
-                let faults: [FaultyWire.Fault] = [.cut, .cut, .delay(.milliseconds(100)), .corrupt, .throttle(200)]
-                    + WireRefusal.all.map { .answer($0) }
+                let faults: [FaultyWire.Fault] = [.cut, .cut, .delay(.milliseconds(100)), .throttle(200)]
+                    + (isListing ? [] : [.corrupt]) + refusals.map { .answer($0) }
                 return FaultyWire.Plan(
                     fault: faults.randomElement(using: &random) ?? .cut,
                     side: Bool.random(using: &random) ? .request : .answer,
