@@ -20,7 +20,7 @@ struct CarryTransfers: AsyncParsableCommand {
             try await TransferRunner(app, storage: storage).drain()
         }
         try opened.close()
-        print(Memory.peak.map(String.init) ?? "-")
+        try FileHandle.standardOutput.write(contentsOf: Data("\(Memory.peak.map(String.init) ?? "-")\n".utf8))
     }
 }
 
