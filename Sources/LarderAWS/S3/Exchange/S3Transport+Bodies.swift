@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Larder
 import NIOCore
+import NIOPosix
 
 extension S3Transport {
     /// What is known of a body that has been sent.
@@ -10,6 +11,12 @@ extension S3Transport {
     }
 
     private var chunkSize: Int { max(8 << 10, options.chunkSize) }
+
+    /// Whether bytes can go from a file to the socket. Over TLS they have to be encrypted, and the channels of Apple's
+    /// Network framework do not know files.
+    private var sendsFiles: Bool {
+        get throws(ObjectError) { try !endpoint.isSecure && client.eventLoopGroup is MultiThreadedEventLoopGroup }
+    }
 
     /// The form that bodies are sent in.
     private func payload(of body: ObjectBody, clock: ExchangeClock) throws(ObjectError) -> PayloadHash {
@@ -43,68 +50,104 @@ extension S3Transport {
     private func send(
         _ body: ObjectBody, _ framing: BodyFraming, _ signed: Signed, clock: ExchangeClock
     ) async throws(S3Refusal) -> Sent {
-        let pipe = ChunkPipe(client.eventLoopGroup)
-        var http = signed.http
-        http.body = .stream(pipe, length: .known(framing.length))
+        let exchange = BodyExchange(client, largestAnswer: options.maximumAnswerSize, clock: clock)
         let writer = BodyFraming.Writer(
             framing, signature: signed.signature, seed: signed.seed, buffers: buffers.take())
         let (answer, produced) = await withTaskGroup(of: Result<UInt32, ObjectError>.self) { group in
             group.addTask {
-                let result = await self.produce(body, framing, writer, into: pipe, clock: clock)
-                pipe.end(result.map { _ in })
+                let result = await self.produce(body, framing, writer, into: exchange, clock: clock)
+                if case .failure(let error) = result { exchange.fail(error) }
                 return result
             }
-            let answer: Result<S3Answer, S3Refusal>
-            do throws(S3Refusal) {
-                answer = .success(try await self.answer(try await self.execute(http), clock: clock))
-            } catch {
+            let answer: Result<S3Answer, any Error>
+            do { answer = .success(try await exchange.run(signed.http, length: framing.length)) } catch {
                 answer = .failure(error)
             }
-            // When the client has the last chunk, the task that made it is about to end.
-            if pipe.isWhole { return (answer, await group.next()) }
-            // The answer came before all was sent. The rest is of no use to anybody.
-            pipe.abandon()
+            // Where the answer came before all was sent, the rest is of no use to anybody.
             group.cancelAll()
-            return (answer, nil)
+            return (answer, await group.next())
         }
         // The body's own failure is why the exchange failed, unless the storage had refused it by then.
-        if case .failure(let refusal) = answer, refusal.error.status != nil { throw refusal }
-        if let failure = pipe.failure { throw S3Refusal(failure) }
-        let whole = try answer.get()
+        let whole: S3Answer
+        do { whole = try answer.get() } catch { throw S3Refusal(ObjectError(ofClient: error)) }
+        guard (200..<300).contains(whole.status) else {
+            throw S3Refusal(answer: whole, wallClock: options.wallClock)
+        }
         guard case .success(let crc32c) = produced else {
-            throw S3Refusal(
-                ObjectError(
-                    .unusableAnswer, "The storage said that it had the body before it could have it.",
-                    status: whole.status, requestID: whole.headers.requestID, hostID: whole.headers.hostID))
+            throw S3Refusal(whole.unusable("The storage said that it had the body before it could have it."))
         }
         return Sent(answer: whole, crc32c: crc32c)
     }
 
-    /// Reads a body and gives it to the pipe, chunk by chunk.
+    /// Reads a body and gives it to the exchange.
     private func produce(
-        _ body: ObjectBody, _ framing: BodyFraming, _ writer: BodyFraming.Writer, into pipe: ChunkPipe,
+        _ body: ObjectBody, _ framing: BodyFraming, _ writer: BodyFraming.Writer, into exchange: BodyExchange,
         clock: ExchangeClock
     ) async -> Result<UInt32, ObjectError> {
-        var (writer, offset) = (writer, Int64(0))
+        var writer = writer
         defer { buffers.put(writer.buffers) }
         do {
-            while offset < body.size {
-                let count = Int(min(Int64(framing.chunkSize), body.size - offset))
-                try await clock.held { try await body.pace(count) }
-                try Task.checkCancellation()
-                let isLast = offset + Int64(count) == body.size
-                let chunk = try writer.chunk(count, isLast: isLast) { try body.read(offset, $0) }
-                guard await pipe.write(chunk, isLast: isLast) else { return .failure(.exchangeCancelled) }
-                clock.moved()
-                offset += Int64(count)
+            let file = try sendsFiles ? body.file.map(SentFile.init) : nil
+            do {
+                try await produce(body, framing, &writer, file, into: exchange, clock: clock)
+            } catch {
+                await file?.close(client.eventLoopGroup)
+                throw error
             }
-            if body.size == 0, framing.length > 0 {
-                guard await pipe.write(writer.trailer(), isLast: true) else { return .failure(.exchangeCancelled) }
-            }
+            await file?.close(client.eventLoopGroup)
+            return .success(writer.crc32c)
         } catch {
             return .failure(ObjectError(ofCaller: error, .local, "The body could not be read."))
         }
-        return .success(writer.crc32c)
+    }
+
+    /// Reads each chunk while the one before is being sent.
+    private func produce(
+        _ body: ObjectBody, _ framing: BodyFraming, _ writer: inout BodyFraming.Writer, _ file: SentFile?,
+        into exchange: BodyExchange, clock: ExchangeClock
+    ) async throws {
+        var offset: Int64 = 0
+        var sending: Handover?
+        // The length of a body in chunks goes by theirs.
+        let isFree = file != nil && !framing.hasTrailer
+        while offset < body.size {
+            let count = Int(min(Int64(isFree ? regions.current : framing.chunkSize), body.size - offset))
+            let begun = ContinuousClock.now
+            try await clock.held { try await body.pace(count) }
+            try Task.checkCancellation()
+            var pieces: [IOData] = []
+            if let file {
+                let head = try writer.head(count) { try body.read(offset + Int64($0), $1) }
+                if head.readableBytes > 0 { pieces.append(.byteBuffer(head)) }
+                pieces.append(.fileRegion(file.region(offset..<(offset + Int64(count)))))
+            } else {
+                pieces.append(.byteBuffer(try writer.chunk(count) { try body.read(offset, $0) }))
+            }
+            offset += Int64(count)
+            try await sending?.end(isFree ? regions : nil)
+            let taken = exchange.send(pieces, isLast: offset == body.size && !framing.hasTrailer)
+            sending = Handover(count: count, begun: begun, taken: taken)
+        }
+        try await sending?.end(isFree ? regions : nil)
+        if framing.hasTrailer { try await exchange.send([.byteBuffer(writer.trailer())], isLast: true).get() }
+    }
+
+    /// Bytes that were given to the exchange.
+    private struct Handover {
+        let count: Int
+        let begun: ContinuousClock.Instant
+        let taken: EventLoopFuture<Void>
+
+        /// Waits until the socket has taken them.
+        func end(_ regions: RegionSize?) async throws {
+            do {
+                try await taken.get()
+                regions?.learn(count, took: .now - begun)
+            } catch {
+                regions?.forget()
+                throw error
+            }
+        }
     }
 
     /// Compares what the storage says that it has with what was sent.
