@@ -5,21 +5,23 @@ import Synchronization
 ///
 /// Each hand-over costs what sending tens of kilobytes does, and nobody sees how far a loop has come with what it was
 /// given: progress, the limit of bandwidth and the time without movement all go by it.
-final class RegionSize: Sendable {
+package final class RegionSize: Sendable {
     private static let smallest = 64 << 10
     private static let first = 256 << 10
     private static let largest = 16 << 20
 
     private let size = Mutex(first)
 
+    package init() {}
+
     /// In bytes.
-    var current: Int { size.withLock { $0 } }
+    package var current: Int { size.withLock { $0 } }
 
     /// Begins anew, where so many were not taken in time, or not at all.
-    func forget() { size.withLock { $0 = Self.first } }
+    package func forget() { size.withLock { $0 = Self.first } }
 
     /// Learns from how long it took until so many were read, leave was given and a socket had taken them.
-    func learn(_ count: Int, took time: Duration) {
+    package func learn(_ count: Int, took time: Duration) {
         size.withLock { size in
             // What is smaller than was allowed was the end of a body.
             if time < .milliseconds(200), count >= size {
