@@ -68,19 +68,6 @@ struct ScriptedUploadTests {
         }
     }
 
-    /// The bytes of a body in chunks.
-    private func unframed(_ body: [UInt8]) throws -> [UInt8] {
-        var (bytes, rest) = ([UInt8](), body[...])
-        while let end = rest.firstRange(of: Array("\r\n".utf8)) {
-            let head = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
-            let count = try #require(head.split(separator: ";").first.flatMap { Int($0, radix: 16) })
-            if count == 0 { break }
-            bytes += rest[end.upperBound...].prefix(count)
-            rest = rest[end.upperBound...].dropFirst(count + 2)
-        }
-        return bytes
-    }
-
     @Test("A file that ends while it is sent breaks the exchange, and nothing stands in for what is missing")
     func shortened() async throws {
         try await withTemporaryFolder { folder in
