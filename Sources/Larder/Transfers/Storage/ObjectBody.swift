@@ -7,6 +7,9 @@ public struct ObjectBody: Sendable {
     public let read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Void
     /// Waited for before so many further bytes are sent. Throws to end the exchange.
     public let pace: @Sendable (_ count: Int) async throws -> Void
+    /// How many bytes `pace` should be asked for at most at a time, so that other bodies have their turns; nil for any
+    /// number.
+    public var turn: Int?
 
     /// Bytes that are read by a closure.
     public init(
