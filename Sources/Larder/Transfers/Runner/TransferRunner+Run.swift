@@ -78,7 +78,7 @@ extension TransferRunner: Service {
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
             core.intent.bell.ring()
-            core.transfers.noteOthers(core)
+            try core.transfers.noteOthers(core)
             return .wait(.zero)
         }
         // What cannot be cleared away must not keep all others waiting.
