@@ -70,21 +70,21 @@ struct PatientTransferTests {
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
         try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
+            let (file, _) = try depot.file(bytes: 40 * 1024)
             let upload = try await depot.app.transfers.upload(file, to: Depot.location)
             let failed = Mutex<Set<Int>>([])
             depot.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(let number) = call, number.isMultiple(of: 2) else { return }
                 if failed.withLock({ $0.insert(number).inserted }) { throw ObjectError(.interrupted, "cut") }
             }
-            // Ten attempts: the last pause would be of hours.
+            // The last pause would be of hours.
             try await depot.drain {
                 $0.connectionsPerHost = 1
                 $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(100_000))
                 $0.random = { 1 }
                 $0.maximumFaults = 3
             }
-            #expect(try await upload.finished().attempts == 11)
+            #expect(try await upload.finished().attempts == 21)
         }
     }
 

@@ -92,8 +92,9 @@ extension TransferRunner: Service {
             return .wait(nil)
         }
         lifecycle.set(.running)
-        let count = progress.withLock { $0.busy.count }
-        let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + count) {
+        // First: what ends meanwhile may be pending again.
+        let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
+        let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
             carrier.isHeld(ObjectLocation(bucket: $0, key: $1, region: $2))
         }
         if runnable.mustExpire {
@@ -104,15 +105,15 @@ extension TransferRunner: Service {
         }
         let taken = take(runnable)
         if !taken.isEmpty { return .begin(taken) }
-        if untilEmpty, isOver(runnable) { return .end }
+        if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
         return .wait(until: runnable.lookAgain, now: now)
     }
 
     /// Whether nothing is left to carry out; and of what is to be cleared away nothing that was not tried, or the time
     /// for that is over.
-    private func isOver(_ runnable: RunnableTransfers) -> Bool {
+    private func isOver(_ runnable: RunnableTransfers, isResting: Bool) -> Bool {
         progress.withLock { progress in
-            guard runnable.isEmpty, progress.busy == progress.clearing else {
+            guard isResting else {
                 progress.restSince = nil
                 return false
             }
