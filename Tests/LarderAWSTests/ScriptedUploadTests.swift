@@ -68,7 +68,9 @@ struct ScriptedUploadTests {
         let pieces = Mutex<[Int]>([])
         var body = ObjectBody.pattern(1 << 20) { count in pieces.withLock { $0.append(count) } }
         body.turn = 16 << 10
-        try await ScriptedStorage.run { _ in .stored() } _: { [body] _, transport in _ = try await put(transport, body) }
+        try await ScriptedStorage.run { _ in .stored() } _: { [body] _, transport in
+            _ = try await put(transport, body)
+        }
         let counts = pieces.withLock { $0 }
         #expect(counts.reduce(0, +) == 1 << 20 && counts.allSatisfy { $0 <= 16 << 10 })
     }

@@ -183,7 +183,8 @@ struct EnvironmentVerbTests {
             let refused = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"operations.uploadsLeft""#))
-            let done = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            let done = try await cellar.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
             #expect(done.status == 0, "\(done.errors)")
             #expect(try text(result(done)["uploads"])
                 == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)

@@ -74,9 +74,9 @@ extension EnvironmentTransaction {
         let left = try leftUploads(of: name).count
         guard left == 0 else {
             throw OperationsError(
-                .uploadsLeft, "the storage has parts of \(left) uploads of \(partition.label) that were given up, and only "
-                    + "their names here lead to them; have a runner of it or `larder transfers gc` abort them, or say "
-                    + "that they may stay there")
+                .uploadsLeft, "the storage has parts of \(left) uploads of \(partition.label) that were given up, and "
+                    + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
+                    + "say that they may stay there")
         }
     }
 

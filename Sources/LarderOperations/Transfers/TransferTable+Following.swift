@@ -51,7 +51,9 @@ extension TransferTransaction {
             (Self.underWaySQL, [partition]),
         ]
         for (sql, bindings) in queries {
-            for transfer in try db.rows(sql, bindings, { try StoredTransfer($0) }) { found[transfer.sequence] = transfer }
+            for transfer in try db.rows(sql, bindings, { try StoredTransfer($0) }) {
+                found[transfer.sequence] = transfer
+            }
         }
         return found.values.sorted { $0.sequence < $1.sequence }
     }

@@ -53,7 +53,8 @@ struct TransferFollowingTests {
         try await withOperations { database in
             try await database.transfers.enqueue([upload("a")])
             for (sql, index) in [
-                (TransferTransaction.remainsSQL, "transfer_remains"), (TransferTransaction.changedSQL, "transfer_changed"),
+                (TransferTransaction.remainsSQL, "transfer_remains"),
+                (TransferTransaction.changedSQL, "transfer_changed"),
                 (TransferTransaction.underWaySQL, "transfer_work"),
                 (TransferTransaction.queuedSQL, "INTEGER PRIMARY KEY (rowid>?)"),
                 (TransferTransaction.turnSQL, "transfer_turn"),

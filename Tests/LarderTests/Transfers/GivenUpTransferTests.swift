@@ -24,7 +24,9 @@ struct GivenUpTransferTests {
     }
 
     /// A runner that is held at a call, and ends with the switch.
-    private func hold(_ depot: Depot, at held: @escaping @Sendable (MemoryStorage.Call) -> Bool) async throws -> Task<Void, any Error> {
+    private func hold(
+        _ depot: Depot, at held: @escaping @Sendable (MemoryStorage.Call) -> Bool
+    ) async throws -> Task<Void, any Error> {
         let isHeld = Flag()
         depot.storage.onCall { call throws(ObjectError) in
             guard held(call) else { return }

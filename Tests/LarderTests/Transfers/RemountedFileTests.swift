@@ -64,7 +64,9 @@ struct RemountedFileTests {
         }
     }
 
-    @Test("A file that was put in its place before a kill is the download's, if it has its bytes", arguments: [true, false])
+    @Test(
+        "A file that was put in its place before a kill is the download's, if it has its bytes",
+        arguments: [true, false])
     func movedFile(isSame: Bool) async throws {
         try await withDepot { depot in
             let (_, bytes) = try depot.file(bytes: 2000)

@@ -48,8 +48,8 @@ final class SourceFile: Sendable {
 
     private static func changed(_ path: String) -> LarderError {
         LarderError(
-            .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to send "
-                + "it as it is now")
+            .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to "
+                + "send it as it is now")
     }
 
     /// Fills a buffer with the bytes from an offset on.

@@ -4,8 +4,8 @@ internal import Logging
 
 /// What is left behind, at the storage and in the store's folder.
 extension TransferCarrier {
-    /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the next
-    /// runner, where that cannot be done.
+    /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the
+    /// next runner, where that cannot be done.
     func clear(_ transfer: StoredTransfer) async throws {
         guard [.cancelling, .failed].contains(transfer.state) else { return }
         guard await isCleared(transfer) else { return runner.noteRemains(of: transfer.id) }

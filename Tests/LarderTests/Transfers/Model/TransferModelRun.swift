@@ -76,8 +76,14 @@ final class TransferModelRun {
     func step() async throws -> String {
         switch below(20) {
         case 0..<6: return try await queue()
-        case 6: return try await change({ $0.state == .pending }, "pause") { try await $0.pause() } after: { $0.state = .paused }
-        case 7, 8: return try await change({ $0.state == .paused }, "resume") { try await $0.resume() } after: { $0.state = .pending }
+        case 6:
+            return try await change({ $0.state == .pending }, "pause") {
+                try await $0.pause()
+            } after: { $0.state = .paused }
+        case 7, 8:
+            return try await change({ $0.state == .paused }, "resume") {
+                try await $0.resume()
+            } after: { $0.state = .pending }
         case 9:
             return try await change({ $0.state != .done && $0.state != .cancelled }, "cancel") {
                 try await $0.cancel()
@@ -117,7 +123,8 @@ final class TransferModelRun {
         model[transfer.id] = ModelTransfer(
             isUpload: isUpload, location: location, file: place, bytes: bytes, isExpired: isExpired,
             isRefused: isRefused)
-        return "queue \(key), \(isUpload ? "up" : "down") \(size)\(isExpired ? ", expired" : "")\(isRefused ? ", refused" : "")"
+        let traits = "\(isExpired ? ", expired" : "")\(isRefused ? ", refused" : "")"
+        return "queue \(key), \(isUpload ? "up" : "down") \(size)\(traits)"
     }
 
     private func change(
@@ -206,16 +213,17 @@ final class TransferModelRun {
     func difference() throws -> String? {
         for (id, transfer) in model {
             let status = try app.transfers[id].status()
+            let key = transfer.location.key
             guard ModelTransfer.State(status) == transfer.state else {
-                return "\(transfer.location.key) is \(status.state) (\(status.failure?.code ?? "-")), not \(transfer.state)"
+                return "\(key) is \(status.state) (\(status.failure?.code ?? "-")), not \(transfer.state)"
             }
             let there = storage.object(transfer.location)?.bytes
             if transfer.isUpload {
-                if transfer.state == .done, there != transfer.bytes { return "\(transfer.location.key) is another object" }
+                if transfer.state == .done, there != transfer.bytes { return "\(key) is another object" }
             } else {
                 let file = try? Array(Data(contentsOf: transfer.file))
                 if transfer.state == .done ? file != transfer.bytes : file != nil && file != transfer.bytes {
-                    return "\(transfer.location.key) is another file"
+                    return "\(key) is another file"
                 }
             }
         }
@@ -240,7 +248,7 @@ final class TransferModelRun {
         }
         _ = try await drain()
         if let difference = try difference() { return difference }
-        if let id = try app.transfers.list().first(where: { $0.state == .cancelling })?.id { return "\(id) is not cleared" }
+        if let left = try app.transfers.all(in: [.cancelling]).first { return "\(left.id) is not cleared" }
         let uploads = storage.state.withLock { $0.uploads.count }
         return uploads == 0 && depot.partials.isEmpty ? nil : "\(uploads) uploads and \(depot.partials) are left"
     }
