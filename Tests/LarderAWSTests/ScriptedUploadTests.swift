@@ -113,6 +113,18 @@ struct ScriptedUploadTests {
         }
     }
 
+    @Test("A body that takes turns is sent in pieces of no more than one")
+    func turns() async throws {
+        let pieces = Mutex<[Int]>([])
+        var body = ObjectBody.pattern(1 << 20) { count in pieces.withLock { $0.append(count) } }
+        body.turn = 16 << 10
+        try await ScriptedStorage.run { _ in .stored() } _: { [body] _, transport in
+            _ = try await put(transport, body)
+        }
+        let counts = pieces.withLock { $0 }
+        #expect(counts.reduce(0, +) == 1 << 20 && counts.allSatisfy { $0 <= 16 << 10 })
+    }
+
     @Test("Another checksum than what was sent has is an error")
     func otherChecksum() async throws {
         try await ScriptedStorage.run { _ in .stored(crc32c: "AAAAAA==") } _: { _, transport in
