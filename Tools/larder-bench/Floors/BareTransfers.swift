@@ -1,5 +1,6 @@
-import GRDBSQLite
 import Foundation
+import GRDBSQLite
+import LarderOperations
 
 /// Uploads as somebody would keep them who needs nothing but SQLite: one table, one row, through the C API, with the
 /// settings that the queue opens with.
@@ -10,7 +11,8 @@ final class BareTransfers {
     init(file: String) throws {
         try Self.check(sqlite3_open(file, &database))
         for statement in [
-            "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+            "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
+            "PRAGMA secure_delete = ON",
             """
             CREATE TABLE transfer (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
                 partition INTEGER NOT NULL, kind INTEGER NOT NULL, state INTEGER NOT NULL, priority INTEGER NOT NULL,
@@ -35,8 +37,10 @@ final class BareTransfers {
         // SQLITE_TRANSIENT, a macro that Swift does not see: SQLite takes a copy.
         let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         try Self.check(sqlite3_exec(database, "BEGIN", nil, nil, nil))
+        let now = Date()
         for number in 0..<count {
-            withUnsafeBytes(of: UUID().uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, copied) }
+            let id = UUID.ascending(at: now)
+            withUnsafeBytes(of: id.uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, copied) }
             sqlite3_bind_text(insertion, 2, "photos/\(number).jpg", -1, copied)
             sqlite3_bind_text(insertion, 3, path, -1, copied)
             sqlite3_bind_int64(insertion, 4, 1_700_000_000_000)
