@@ -20,6 +20,15 @@ struct AscendingIDTests {
         }
     }
 
+    @Test("Many of one time ascend, and no two of two calls are the same")
+    func many() {
+        let ids = UUID.ascending(10_000, at: noon)
+        #expect(ids.map(\.uuidString) == ids.map(\.uuidString).sorted())
+        #expect(Set(ids + UUID.ascending(10_000, at: noon)).count == 20_000)
+        #expect(ids.allSatisfy { Array($0.uuidString)[14] == "7" && "89AB".contains(Array($0.uuidString)[19]) })
+        #expect(UUID.ascending(0, at: noon) == [])
+    }
+
     @Test("A time before 1970, or past all times, makes an id all the same", arguments: [
         -1, -1e300, 1e300, .infinity, -.infinity, .nan,
     ])

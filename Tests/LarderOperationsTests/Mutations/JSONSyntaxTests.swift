@@ -56,8 +56,8 @@ struct JSONSyntaxTests {
                 }
             }
             let string = String(decoding: text, as: UTF8.self)
-            // The other reader wants numbers that it can hold.
-            guard string.firstMatch(of: /[eE][+]?[0-9]{3}/) == nil else { continue }
+            // The other reader wants numbers that it can hold, and takes a comma after the last value.
+            guard string.firstMatch(of: /[eE][+]?[0-9]{3}|,\s*[}\]]/) == nil else { continue }
             let isObject = (try? JSONSerialization.jsonObject(with: Data(text))) is [String: Any]
             #expect(JSONSyntax.isObject(text) == isObject, "seed \(seed): \(string)")
         }

@@ -1,6 +1,5 @@
 import Foundation
 import GRDBSQLite
-import LarderOperations
 
 /// Uploads as somebody would keep them who needs nothing but SQLite: one table, one row, through the C API, with the
 /// settings that the queue opens with.
@@ -33,13 +32,14 @@ final class BareTransfers {
     }
 
     /// So many rows in one commit.
-    func insert(_ count: Int, path: String) throws {
+    ///
+    /// - Parameter ids: Nil to have Foundation make one for each, which opens the system's file of random bytes.
+    func insert(_ count: Int, path: String, ids: [UUID]? = nil) throws {
         // SQLITE_TRANSIENT, a macro that Swift does not see: SQLite takes a copy.
         let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         try Self.check(sqlite3_exec(database, "BEGIN", nil, nil, nil))
-        let now = Date()
         for number in 0..<count {
-            let id = UUID.ascending(at: now)
+            let id = ids?[number] ?? UUID()
             withUnsafeBytes(of: id.uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, copied) }
             sqlite3_bind_text(insertion, 2, "photos/\(number).jpg", -1, copied)
             sqlite3_bind_text(insertion, 3, path, -1, copied)
