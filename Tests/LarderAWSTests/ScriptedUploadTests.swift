@@ -21,20 +21,83 @@ struct ScriptedUploadTests {
         let sent = Mutex(Int64(0))
         let size = Int64(1) << 30
         let body = ObjectBody.pattern(size) { count in sent.withLock { $0 += Int64(count) } }
-        for closes in [false, true] {
+        for (closes, saysLength, ending) in [
+            (false, true, Reply.Ending.complete), (true, true, .complete), (false, false, .complete),
+            (true, false, .complete), (false, false, .hang), (false, false, .cut),
+        ] {
             sent.withLock { $0 = 0 }
             let script: ScriptedStorage.Script = { _ in
                 var reply = Reply.error(.badRequest, "ExpiredToken", "The provided token has expired.")
-                (reply.afterBytes, reply.closes) = (1 << 20, closes)
+                (reply.afterBytes, reply.closes, reply.ending) = (1 << 20, closes, ending)
+                if !saysLength { reply.headers.add(name: "Transfer-Encoding", value: "chunked") }
                 return reply
             }
             try await ScriptedStorage.run(script) { _, transport in
                 let error = try await objectError { () async throws(ObjectError) in try await put(transport, body) }
-                #expect(error.code == .expiredCredentials, "closes: \(closes)")
+                #expect(error.code == .expiredCredentials, "\((closes, saysLength, ending))")
                 #expect(error.serverCode == "ExpiredToken")
                 #expect(error.requestID == "R1")
                 #expect(sent.withLock { $0 } < size / 4)
             }
+        }
+    }
+
+    @Test(
+        "What is in a file arrives as it is there, in whatever form it is sent",
+        arguments: [S3Transport.Options.Payload.unsigned, .unsignedTrailer, .signedTrailer, .signed])
+    func fromFile(payload: S3Transport.Options.Payload) async throws {
+        try await withTemporaryFolder { folder in
+            let bytes = randomBytes(3 << 20)
+            let path = folder.appending(path: "file")
+            try Data(bytes).write(to: path)
+            let file = try FileHandle(forReadingFrom: path)
+            // Not from its beginning, and not to its end.
+            let range = 70_000..<(2 << 20)
+            var body = ObjectBody(Array(bytes[range]))
+            body.file = FilePlace(
+                descriptor: file.fileDescriptor, offset: Int64(range.lowerBound), owner: folder)
+            try await ScriptedStorage.run { _ in .stored() } configure: {
+                $0.payload = payload
+            } _: { [body] storage, transport in
+                _ = try await put(transport, body)
+                let received = try #require(storage.requests.first)
+                let isFramed = received.headers.contains(name: "x-amz-trailer")
+                #expect(try (isFramed ? unframed(received.body) : received.body) == Array(bytes[range]))
+            }
+            try file.close()
+        }
+    }
+
+    /// The bytes of a body in chunks.
+    private func unframed(_ body: [UInt8]) throws -> [UInt8] {
+        var (bytes, rest) = ([UInt8](), body[...])
+        while let end = rest.firstRange(of: Array("\r\n".utf8)) {
+            let head = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
+            let count = try #require(head.split(separator: ";").first.flatMap { Int($0, radix: 16) })
+            if count == 0 { break }
+            bytes += rest[end.upperBound...].prefix(count)
+            rest = rest[end.upperBound...].dropFirst(count + 2)
+        }
+        return bytes
+    }
+
+    @Test("A file that ends while it is sent breaks the exchange, and nothing stands in for what is missing")
+    func shortened() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file")
+            try Data(count: 1 << 20).write(to: path)
+            let file = try FileHandle(forUpdating: path)
+            var body = ObjectBody.pattern(64 << 20)
+            body.file = FilePlace(descriptor: file.fileDescriptor, offset: 0, owner: folder)
+            try await ScriptedStorage.run { _ in .stored() } configure: {
+                $0.payload = .unsigned
+            } _: { [body] _, transport in
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await put(transport, body, idle: .milliseconds(500))
+                }
+                #expect([.timedOut, .interrupted].contains(error.code))
+            }
+            try file.close()
         }
     }
 

@@ -133,15 +133,20 @@ struct DocumentedSignatureTests {
             ])
     }
 
-    @Test("A body in signed chunks with a trailer is as documented, byte for byte")
-    func trailer() throws {
+    @Test("A body in signed chunks with a trailer is as documented, byte for byte", arguments: [false, true])
+    func trailer(fromElsewhere: Bool) throws {
         let framing = BodyFraming(payload: .signedTrailer, size: 66_560, chunkSize: 65_536)
         var writer = BodyFraming.Writer(framing, signature: Self.signature, seed: Self.examples[5].signature)
         var body: [UInt8] = []
-        for (index, chunk) in Self.chunks[..<2].enumerated() {
-            let buffer = writer.chunk(chunk.count, isLast: index == 1) { $0.copyBytes(from: chunk) }
-            body += buffer.readableBytesView
+        for chunk in Self.chunks[..<2] {
+            if fromElsewhere {
+                let head = writer.head(chunk.count) { $1.copyBytes(from: chunk[$0..<($0 + $1.count)]) }
+                body += head.readableBytesView + chunk
+            } else {
+                body += writer.chunk(chunk.count) { $0.copyBytes(from: chunk) }.readableBytesView
+            }
         }
+        body += writer.trailer().readableBytesView
         let expected = """
             10000;chunk-signature=b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2
             \(String(repeating: "a", count: 65_536))
@@ -168,12 +173,12 @@ struct DocumentedSignatureTests {
             while left > 0 {
                 let count = min(left, Int64(chunkSize))
                 left -= count
-                let chunk = writer.chunk(Int(count), isLast: left == 0) {
+                let chunk = writer.chunk(Int(count)) {
                     $0.initializeMemory(as: UInt8.self, repeating: 7)
                 }
                 length += Int64(chunk.readableBytes)
             }
-            if size == 0 { length += Int64(writer.trailer().readableBytes) }
+            length += Int64(writer.trailer().readableBytes)
             #expect(framing.length == length)
         }
         let large = BodyFraming(payload: .unsignedTrailer, size: 5 << 30, chunkSize: 1 << 20)

@@ -45,6 +45,9 @@ final class SourceFile: Sendable {
         }
     }
 
+    /// Where its bytes from an offset on are.
+    func place(_ offset: Int64) -> FilePlace { FilePlace(descriptor: descriptor, offset: offset, owner: self) }
+
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
         let (count, failure) = systemRead(descriptor, offset, buffer)

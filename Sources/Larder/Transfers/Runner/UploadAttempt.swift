@@ -111,7 +111,7 @@ struct UploadAttempt: Sendable {
     }
 
     private func body(of source: SourceFile, part: Int, _ range: Range<Int64>) -> ObjectBody {
-        ObjectBody(size: range.upperBound - range.lowerBound) { offset, buffer in
+        var body = ObjectBody(size: range.upperBound - range.lowerBound) { offset, buffer in
             try source.read(range.lowerBound + offset, buffer)
             // Before the storage has all of it: what is of no file must not take the place of what is there.
             if offset + Int64(buffer.count) == range.upperBound - range.lowerBound { try source.check() }
@@ -119,6 +119,8 @@ struct UploadAttempt: Sendable {
             try await carrier.pacer.wait(for: count)
             meter.move(count, of: part)
         }
+        body.file = source.place(range.lowerBound)
+        return body
     }
 
     // MARK: What the storage has

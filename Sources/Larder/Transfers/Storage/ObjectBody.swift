@@ -7,6 +7,9 @@ public struct ObjectBody: Sendable {
     public let read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Void
     /// Waited for before so many further bytes are sent. Throws to end the exchange.
     public let pace: @Sendable (_ count: Int) async throws -> Void
+    /// Where else the bytes are, for a transport that can send them from there. They are read all the same, each before
+    /// it is sent.
+    package var file: FilePlace?
 
     /// Bytes that are read by a closure.
     public init(
@@ -17,6 +20,19 @@ public struct ObjectBody: Sendable {
         self.size = size
         self.read = read
         self.pace = pace
+    }
+}
+
+/// Where the bytes of a body begin in a file.
+package struct FilePlace: Sendable {
+    /// Open for as long as `owner` is kept.
+    package let descriptor: Int32
+    /// In bytes from the file's beginning.
+    package let offset: Int64
+    private let owner: any Sendable
+
+    package init(descriptor: Int32, offset: Int64, owner: any Sendable) {
+        (self.descriptor, self.offset, self.owner) = (descriptor, offset, owner)
     }
 }
 

@@ -60,10 +60,14 @@ package struct BodyFraming: Sendable {
 extension BodyFraming {
     /// The layout of one body, chunk by chunk.
     package struct Writer {
+        private static let seenAtATime = 256 << 10
+
         private let framing: BodyFraming
         private let signature: SignatureV4
         private var previous: String
         private var checksum = CRC32C()
+        /// The end of a chunk whose bytes were sent from elsewhere: it goes with what comes next.
+        private var owed = ""
         /// What chunks are made in.
         private(set) var buffers: BufferRing
 
@@ -82,50 +86,70 @@ extension BodyFraming {
 
         /// A chunk of so many bytes, which `fill` puts in.
         package mutating func chunk(
-            _ count: Int, isLast: Bool, fill: (UnsafeMutableRawBufferPointer) throws -> Void
+            _ count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void
         ) rethrows -> ByteBuffer {
-            guard framing.hasTrailer else {
-                var buffer = buffers.take(capacity: count)
-                _ = try write(count, to: &buffer, fill: fill)
-                buffers.keep(buffer)
-                return buffer
-            }
             // The head holds the signature of what follows it: room is left, and filled afterwards.
-            let headLength = framing.headLength(count)
-            var buffer = buffers.take(capacity: headLength + count + 2 + (isLast ? 320 : 0))
+            let headLength = framing.hasTrailer ? framing.headLength(count) : 0
+            var buffer = buffers.take(capacity: headLength + count + 2)
             buffer.writeRepeatingByte(0, count: headLength)
-            let digest = try write(count, to: &buffer, fill: fill)
-            buffer.setString(head(count, digest: digest), at: buffer.readerIndex)
-            buffer.writeStaticString("\r\n")
-            if isLast { writeTrailer(to: &buffer) }
+            var hash = framing.isSigned ? SHA256() : nil
+            try see(count, in: &buffer, hash: &hash, fill: fill)
+            if framing.hasTrailer {
+                buffer.setString(head(count, digest: Self.digest(hash)), at: buffer.readerIndex)
+                buffer.writeStaticString("\r\n")
+            }
             buffers.keep(buffer)
             return buffer
         }
 
-        /// All that follows the last byte.
+        /// What goes before so many bytes that are sent from elsewhere; `fill` shows them, some at a time.
+        package mutating func head(
+            _ count: Int, fill: (_ offset: Int, UnsafeMutableRawBufferPointer) throws -> Void
+        ) rethrows -> ByteBuffer {
+            var seen = buffers.take(capacity: min(count, Self.seenAtATime))
+            defer { buffers.keep(seen) }
+            var hash = framing.isSigned ? SHA256() : nil
+            for offset in stride(from: 0, to: count, by: Self.seenAtATime) {
+                seen.clear()
+                try see(min(Self.seenAtATime, count - offset), in: &seen, hash: &hash) { try fill(offset, $0) }
+            }
+            guard framing.hasTrailer else { return ByteBuffer() }
+            defer { owed = "\r\n" }
+            return ByteBuffer(string: owed + head(count, digest: Self.digest(hash)))
+        }
+
+        /// All that follows the last chunk.
         package mutating func trailer() -> ByteBuffer {
-            var buffer = ByteBuffer()
-            if framing.hasTrailer { writeTrailer(to: &buffer) }
+            guard framing.hasTrailer else { return ByteBuffer() }
+            var buffer = ByteBuffer(string: owed)
+            buffer.writeString(head(0, digest: framing.isSigned ? PayloadHash.empty.headerValue : nil))
+            let field = "\(BodyFraming.trailerName):\(Checksums.text(crc32c))"
+            buffer.writeString(field + "\r\n")
+            if framing.isSigned {
+                let signature = signature.signature(ofTrailer: field + "\n", after: previous)
+                buffer.writeString("\(BodyFraming.trailerSignatureName):\(signature)\r\n")
+            }
+            buffer.writeString("\r\n")
             return buffer
         }
 
-        /// - Returns: The SHA-256 of the bytes, where chunks are signed.
-        private mutating func write(
-            _ count: Int, to buffer: inout ByteBuffer, fill: (UnsafeMutableRawBufferPointer) throws -> Void
-        ) rethrows -> String? {
-            var digest: String?
+        /// - Parameter hash: Goes on with the bytes, where chunks are signed.
+        private mutating func see(
+            _ count: Int, in buffer: inout ByteBuffer, hash: inout SHA256?,
+            fill: (UnsafeMutableRawBufferPointer) throws -> Void
+        ) rethrows {
             try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { space in
                 let bytes = UnsafeMutableRawBufferPointer(rebasing: space[..<count])
                 try fill(bytes)
                 checksum.update(UnsafeRawBufferPointer(bytes))
-                if framing.isSigned {
-                    var hash = SHA256()
-                    hash.update(bufferPointer: UnsafeRawBufferPointer(bytes))
-                    digest = hexadecimal(hash.finalize())
-                }
+                hash?.update(bufferPointer: UnsafeRawBufferPointer(bytes))
                 return count
             }
-            return digest
+        }
+
+        private static func digest(_ hash: SHA256?) -> String? {
+            guard let hash else { return nil }
+            return hexadecimal(hash.finalize())
         }
 
         private mutating func head(_ count: Int, digest: String?) -> String {
@@ -135,17 +159,6 @@ extension BodyFraming {
                 head += BodyFraming.signatureField + previous
             }
             return head + "\r\n"
-        }
-
-        private mutating func writeTrailer(to buffer: inout ByteBuffer) {
-            buffer.writeString(head(0, digest: framing.isSigned ? PayloadHash.empty.headerValue : nil))
-            let field = "\(BodyFraming.trailerName):\(Checksums.text(crc32c))"
-            buffer.writeString(field + "\r\n")
-            if framing.isSigned {
-                let signature = signature.signature(ofTrailer: field + "\n", after: previous)
-                buffer.writeString("\(BodyFraming.trailerSignatureName):\(signature)\r\n")
-            }
-            buffer.writeString("\r\n")
         }
     }
 }

@@ -2,8 +2,8 @@ import NIOCore
 
 /// Buffers of one body that are used again when nobody reads them any more.
 struct BufferRing {
-    /// One is filled, one waits in the pipe, one is with the client, and one is on its way into the socket.
-    private static let count = 4
+    /// One is filled while the other is on its way into the socket.
+    private static let count = 2
 
     private var buffers: [ByteBuffer] = []
     private var next = 0

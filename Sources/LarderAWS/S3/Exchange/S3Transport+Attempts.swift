@@ -86,12 +86,7 @@ extension S3Transport {
             throw S3Refusal(ObjectError(ofClient: error))
         }
         guard response.history.count <= 1 else {
-            throw S3Refusal(
-                ObjectError(
-                    .unusableAnswer,
-                    "The HTTP client followed a redirect, for which nothing was signed; give it a configuration that "
-                        + "disallows redirects.",
-                    status: Int(response.status.code)))
+            throw S3Refusal(.redirectFollowed(status: Int(response.status.code)))
         }
         return response
     }

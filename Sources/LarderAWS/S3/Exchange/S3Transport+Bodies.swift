@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import Larder
-import NIOCore
 
 extension S3Transport {
     /// What is known of a body that has been sent.
@@ -43,68 +42,33 @@ extension S3Transport {
     private func send(
         _ body: ObjectBody, _ framing: BodyFraming, _ signed: Signed, clock: ExchangeClock
     ) async throws(S3Refusal) -> Sent {
-        let pipe = ChunkPipe(client.eventLoopGroup)
-        var http = signed.http
-        http.body = .stream(pipe, length: .known(framing.length))
+        let exchange = BodyExchange(client, largestAnswer: options.maximumAnswerSize, clock: clock)
         let writer = BodyFraming.Writer(
             framing, signature: signed.signature, seed: signed.seed, buffers: buffers.take())
         let (answer, produced) = await withTaskGroup(of: Result<UInt32, ObjectError>.self) { group in
             group.addTask {
-                let result = await self.produce(body, framing, writer, into: pipe, clock: clock)
-                pipe.end(result.map { _ in })
+                let result = await self.produce(body, framing, writer, into: exchange, clock: clock)
+                if case .failure(let error) = result { exchange.fail(error) }
                 return result
             }
-            let answer: Result<S3Answer, S3Refusal>
-            do throws(S3Refusal) {
-                answer = .success(try await self.answer(try await self.execute(http), clock: clock))
-            } catch {
+            let answer: Result<S3Answer, any Error>
+            do { answer = .success(try await exchange.run(signed.http, length: framing.length)) } catch {
                 answer = .failure(error)
             }
-            // When the client has the last chunk, the task that made it is about to end.
-            if pipe.isWhole { return (answer, await group.next()) }
-            // The answer came before all was sent. The rest is of no use to anybody.
-            pipe.abandon()
+            // Where the answer came before all was sent, the rest is of no use to anybody.
             group.cancelAll()
-            return (answer, nil)
+            return (answer, await group.next())
         }
         // The body's own failure is why the exchange failed, unless the storage had refused it by then.
-        if case .failure(let refusal) = answer, refusal.error.status != nil { throw refusal }
-        if let failure = pipe.failure { throw S3Refusal(failure) }
-        let whole = try answer.get()
+        let whole: S3Answer
+        do { whole = try answer.get() } catch { throw S3Refusal(ObjectError(ofClient: error)) }
+        guard (200..<300).contains(whole.status) else {
+            throw S3Refusal(answer: whole, wallClock: options.wallClock)
+        }
         guard case .success(let crc32c) = produced else {
-            throw S3Refusal(
-                ObjectError(
-                    .unusableAnswer, "The storage said that it had the body before it could have it.",
-                    status: whole.status, requestID: whole.headers.requestID, hostID: whole.headers.hostID))
+            throw S3Refusal(whole.unusable("The storage said that it had the body before it could have it."))
         }
         return Sent(answer: whole, crc32c: crc32c)
-    }
-
-    /// Reads a body and gives it to the pipe, chunk by chunk.
-    private func produce(
-        _ body: ObjectBody, _ framing: BodyFraming, _ writer: BodyFraming.Writer, into pipe: ChunkPipe,
-        clock: ExchangeClock
-    ) async -> Result<UInt32, ObjectError> {
-        var (writer, offset) = (writer, Int64(0))
-        defer { buffers.put(writer.buffers) }
-        do {
-            while offset < body.size {
-                let count = Int(min(Int64(framing.chunkSize), body.size - offset))
-                try await clock.held { try await body.pace(count) }
-                try Task.checkCancellation()
-                let isLast = offset + Int64(count) == body.size
-                let chunk = try writer.chunk(count, isLast: isLast) { try body.read(offset, $0) }
-                guard await pipe.write(chunk, isLast: isLast) else { return .failure(.exchangeCancelled) }
-                clock.moved()
-                offset += Int64(count)
-            }
-            if body.size == 0, framing.length > 0 {
-                guard await pipe.write(writer.trailer(), isLast: true) else { return .failure(.exchangeCancelled) }
-            }
-        } catch {
-            return .failure(ObjectError(ofCaller: error, .local, "The body could not be read."))
-        }
-        return .success(writer.crc32c)
     }
 
     /// Compares what the storage says that it has with what was sent.
