@@ -53,6 +53,7 @@ let package = Package(
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
                 .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
                 .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
+                .embedInCode("0007-transfer-places.sql"),
             ],
             swiftSettings: strict
         ),

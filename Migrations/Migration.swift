@@ -24,5 +24,6 @@ package struct Migration: Sendable {
         Migration(number: 4, name: "transfers", sql: PackageResources._004_transfers_sql),
         Migration(number: 5, name: "touched-keys", sql: PackageResources._005_touched_keys_sql),
         Migration(number: 6, name: "transfer-changes", sql: PackageResources._006_transfer_changes_sql),
+        Migration(number: 7, name: "transfer-places", sql: PackageResources._007_transfer_places_sql),
     ]
 }

@@ -39,11 +39,11 @@ public struct Transfers: Sendable {
         let now = core.now()
         var drafts: [TransferDraft] = []
         drafts.reserveCapacity(uploads.count)
-        for (file, location, options) in uploads {
+        for ((file, location, options), id) in zip(uploads, UUID.ascending(uploads.count, at: now)) {
             try Self.check(location)
             let path = try Self.path(of: file)
             drafts.append(TransferDraft(
-                id: options.id?.uuid, partition: core.name, kind: .upload, bucket: location.bucket, key: location.key,
+                id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket, key: location.key,
                 region: location.region, path: path, contentType: options.attributes.contentType,
                 metadata: try options.attributes.storedMetadata, priority: options.priority,
                 source: try SourceFile.identity(at: path), created: now, expires: options.expires))

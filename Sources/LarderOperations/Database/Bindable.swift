@@ -13,6 +13,22 @@ protocol Bindable {
 
 typealias Bindings = [(any Bindable)?]
 
+/// Gives a statement its values in their order, nulls too: what is not bound is what it was the last time.
+struct Binder {
+    private let statement: SQLiteStatement
+    private(set) var count: Int32 = 0
+    /// SQLite's result code: of the first value that was not taken.
+    private(set) var code = SQLITE_OK
+
+    init(statement: SQLiteStatement) { self.statement = statement }
+
+    mutating func bind(_ value: (some Bindable)?) {
+        count += 1
+        let code = value?.bind(to: statement, at: count) ?? sqlite3_bind_null(statement, count)
+        if self.code == SQLITE_OK { self.code = code }
+    }
+}
+
 /// SQLite makes its own copy of the bytes before the call returns; so it says of -1:
 /// https://www.sqlite.org/c3ref/c_static.html
 private var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }

@@ -17,14 +17,16 @@ extension Database {
     ///
     /// - Throws: `.parked` where another is the current one, or none is to be.
     func usablePartition(_ name: String) throws -> Int64? {
-        let known = try row(
-            "SELECT p.id, \(Self.isParked("p.id")) FROM partition p WHERE p.name = ?", [name]
-        ) { row in (id: try row.integer(0), isParked: try row.integer(1) == 1) }
+        let known = try row(Self.usabilitySQL, [name]) { row in
+            (id: try row.integer(0), isParked: try row.integer(1) == 1)
+        }
         // Where there is a current one, what has never had anything is not it.
         let isParked = try known?.isParked ?? exists("SELECT 1 FROM current_partition WHERE only = 1")
         guard !isParked else { throw OperationsError.parked(name) }
         return known?.id
     }
+
+    private static let usabilitySQL = "SELECT p.id, \(isParked("p.id")) FROM partition p WHERE p.name = ?"
 
     /// An expression: whether a partition, by its number, is not the one in which something may be begun.
     static func isParked(_ id: String) -> String {

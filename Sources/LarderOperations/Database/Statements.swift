@@ -11,6 +11,22 @@ extension Database {
         _ = try row(sql, bindings) { _ in }
     }
 
+    /// Runs a statement that is run very often: its values are bound one by one, and are put into no array of boxes.
+    func run(_ sql: String, binding bind: (inout Binder) -> Void) throws {
+        let statement = try cachedStatement(sql: sql)
+        try withExtendedLifetime(statement) {
+            let statement = statement.sqliteStatement
+            defer { sqlite3_reset(statement) }
+            var binder = Binder(statement: statement)
+            bind(&binder)
+            try check(binder.code, sql)
+            guard binder.count == sqlite3_bind_parameter_count(statement) else {
+                throw OperationsError(.storage, "a statement was given \(binder.count) values: \(sql)")
+            }
+            _ = try step(statement, sql)
+        }
+    }
+
     /// Whether there is a row.
     func exists(_ sql: String, _ bindings: Bindings = []) throws -> Bool {
         try row(sql, bindings) { _ in true } ?? false

@@ -2,6 +2,14 @@ internal import Dispatch
 internal import GRDB
 internal import Synchronization
 
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
 /// Makes writes one after the other, those that wait together in one commit.
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. What comes while a commit is
@@ -19,7 +27,7 @@ final class Writer: Sendable {
         var isClosed = false
         /// Whether somebody is to take what is waiting.
         var isScheduled = false
-        /// Whether he waits for more, and is to be woken.
+        /// Whether he sleeps until more come, and is to be woken.
         var isAsleep = false
         /// How many wait soon, if those who shared the last commit come again.
         var expected = 0
@@ -40,6 +48,8 @@ final class Writer: Sendable {
     private static let patience = Duration.microseconds(60)
     private static let longestPatience = Duration.milliseconds(2)
     private static let mostDisappointments = 6
+    /// How long whoever makes commits looks out for the next job before he sleeps: to be woken takes about as long.
+    private static let lookout = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
     private static let mostJobs = 1_000
 
@@ -47,6 +57,8 @@ final class Writer: Sendable {
     private let isReadOnly: Bool
     private let state = Mutex(State())
     private let alarm = DispatchSemaphore(value: 0)
+    /// Where commits are made for those who are not to wait for the disk themselves.
+    private let queue = DispatchQueue(label: "larder.writer", qos: .userInitiated)
 
     init(pool: DatabasePool, isReadOnly: Bool) {
         self.pool = pool
@@ -55,8 +67,11 @@ final class Writer: Sendable {
 
     var commitCount: Int { state.withLock { $0.commitCount } }
 
-    /// Refuses whatever comes from now on.
-    func close() { state.withLock { $0.isClosed = true } }
+    /// Refuses whatever comes from now on, and waits for what has come before.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        queue.sync {}
+    }
 
     /// - Parameter isBlocking: Whether the commit may be made on the caller's thread, with what others want written.
     func perform<Value: Sendable>(
@@ -68,7 +83,7 @@ final class Writer: Sendable {
                 work: { db in value.set(try body(db)) },
                 completion: { outcome in
                     continuation.resume(returning: outcome.flatMap {
-                        value.get().map(Result.success) ?? .failure(OperationsError(.storage, "a write had no result"))
+                        value.take().map(Result.success) ?? .failure(OperationsError(.storage, "a write had no result"))
                     })
                 })
             enqueue(job, isBlocking: isBlocking)
@@ -84,16 +99,23 @@ final class Writer: Sendable {
             guard !state.isClosed else { return (false, false, false) }
             state.waiting.append(job)
             defer { (state.isScheduled, state.isAsleep) = (true, false) }
+            // At the same moment, so that whoever closes after that waits for it.
+            if !state.isScheduled, !isBlocking { queue.async { self.serve() } }
             return (true, !state.isScheduled, state.isAsleep)
         }
         guard isOpen else { return job.completion(.failure(.closed)) }
         if mustWake { alarm.signal() }
-        guard isFirst else { return }
-        if isBlocking {
-            pool.writeWithoutTransaction { run($0) }
-        } else {
-            pool.asyncWriteWithoutTransaction { self.run($0) }
-        }
+        if isFirst, isBlocking { pool.writeWithoutTransaction { run($0) } }
+    }
+
+    /// Makes commits until nobody comes any more, and lets others to the connection between them.
+    private func serve() {
+        repeat {
+            pool.writeWithoutTransaction { db in
+                var round = Round(jobs: state.withLock { $0.takeWaiting() }, isServed: true)
+                run(&round, db)
+            }
+        } while lookOut(until: .now() + Self.lookout) || takeNoMore()
     }
 
     /// Makes commits of what waits, until nobody does for whom no other block is scheduled.
@@ -108,6 +130,8 @@ final class Writer: Sendable {
     /// What is to be in one commit.
     private struct Round {
         var jobs: [Job] = []
+        /// Whether those who come too late are to be served by this block all the same.
+        var isServed = false
         /// Nil while jobs are added; then, whether others wait for whom this block is to make the next commit.
         var isAnyLeft: Bool?
         /// When those who are expected are given up.
@@ -141,7 +165,6 @@ final class Writer: Sendable {
                     state.hurries -= 1
                     return ([], nil)
                 }
-                state.isAsleep = true
                 return ([], state.patience)
             }
             if !jobs.isEmpty {
@@ -151,14 +174,28 @@ final class Writer: Sendable {
             guard let patience else { break }
             let end = round.deadline ?? .now() + .nanoseconds(Int(patience.components.attoseconds / 1_000_000_000))
             round.deadline = end
-            guard sleep(until: end) else { break }
+            guard lookOut(until: min(end, .now() + Self.lookout)) || sleep(until: end) else { break }
         }
-        round.isAnyLeft = takeNoMore()
+        round.isAnyLeft = round.isServed ? false : takeNoMore()
         return nil
+    }
+
+    /// False where nobody came in time. The processor is left to whoever can use it.
+    private func lookOut(until deadline: DispatchTime) -> Bool {
+        while true {
+            if state.withLock({ !$0.waiting.isEmpty }) { return true }
+            guard DispatchTime.now() < deadline else { return false }
+            sched_yield()
+        }
     }
 
     /// False where nobody came in time.
     private func sleep(until deadline: DispatchTime) -> Bool {
+        let mustSleep = state.withLock { state in
+            state.isAsleep = state.waiting.isEmpty
+            return state.isAsleep
+        }
+        guard mustSleep else { return true }
         if alarm.wait(timeout: deadline) == .success { return true }
         let isLate = state.withLock { state in
             defer { state.isAsleep = false }
@@ -270,5 +307,5 @@ final class Writer: Sendable {
 private final class Box<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     func set(_ new: Value) { value.withLock { $0 = new } }
-    func get() -> Value? { value.withLock { $0 } }
+    func take() -> Value? { value.withLock { $0.take() } }
 }

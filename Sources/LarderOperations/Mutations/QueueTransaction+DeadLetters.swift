@@ -108,7 +108,7 @@ extension QueueTransaction {
 
 /// - Throws: `.invalid` if the bytes are no JSON object.
 func requireObject(_ json: [UInt8], of mutation: UUID) throws(OperationsError) {
-    guard (try? JSONSerialization.jsonObject(with: Data(json))) is [String: Any] else {
+    guard JSONSyntax.isObject(json) else {
         throw OperationsError(.invalid, "the variables are no JSON object; give them as one", mutation: mutation)
     }
 }

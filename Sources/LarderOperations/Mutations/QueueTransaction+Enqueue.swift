@@ -39,9 +39,18 @@ extension QueueTransaction {
                 INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
                     expires, not_before, touched)
                 VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, ?)
-                """,
-                [draft.id, partition, found.lane, isStalled ? 1 : 0, isStalled ? 0 : 1, draft.idempotencyKey,
-                    draft.created.milliseconds, draft.expires?.milliseconds, draft.notBefore?.milliseconds, touched])
+                """) { row in
+                row.bind(draft.id)
+                row.bind(partition)
+                row.bind(found.lane)
+                row.bind(isStalled ? 1 : 0)
+                row.bind(isStalled ? 0 : 1)
+                row.bind(draft.idempotencyKey)
+                row.bind(draft.created.milliseconds)
+                row.bind(draft.expires?.milliseconds)
+                row.bind(draft.notBefore?.milliseconds)
+                row.bind(touched)
+            }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError.duplicate(draft.id)
         }
@@ -52,10 +61,17 @@ extension QueueTransaction {
             INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response,
                 list_edits, updater, resolver, check_query)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [sequence, content.document, content.operationName, content.variables,
-                content.optimisticResponse, content.listEdits, content.updater,
-                content.resolver, content.checkQuery])
+            """) { row in
+                row.bind(sequence)
+                row.bind(content.document)
+                row.bind(content.operationName)
+                row.bind(content.variables)
+                row.bind(content.optimisticResponse)
+                row.bind(content.listEdits)
+                row.bind(content.updater)
+                row.bind(content.resolver)
+                row.bind(content.checkQuery)
+            }
         return sequence
     }
 

@@ -52,19 +52,17 @@ enum TemporaryIDText {
 
     /// Whether an id may be there; never false where one is. A token has nothing that JSON must escape, but may.
     private static func mayHold(_ bytes: ArraySlice<UInt8>) -> Bool {
-        bytes.count >= TemporaryID.length && (contains(bytes, TemporaryID.prefix) || contains(bytes, "\\u"))
-    }
-
-    private static func contains(_ bytes: ArraySlice<UInt8>, _ text: String) -> Bool {
-        let text = Array(text.utf8)
-        guard let first = text.first else { return true }
-        var rest = bytes
-        while let start = rest.firstIndex(of: first) {
-            rest = rest[start...]
-            if rest.starts(with: text) { return true }
-            rest = rest.dropFirst()
+        guard bytes.count >= TemporaryID.length else { return false }
+        return bytes.withUnsafeBufferPointer { bytes in
+            let (first, backslash) = (TemporaryID.prefix.utf8.first, UInt8(ascii: "\\"))
+            return bytes.indices.contains { index in
+                switch bytes[index] {
+                case first: bytes[index...].starts(with: TemporaryID.prefix.utf8)
+                case backslash: index + 1 < bytes.count && bytes[index + 1] == UInt8(ascii: "u")
+                default: false
+                }
+            }
         }
-        return false
     }
 
     /// The index past the quotation mark that ends a string.

@@ -100,14 +100,23 @@ extension TransferTransaction {
     }
 
     /// The last column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
+    /// What has no place was queued before what has one.
     static let turnSQL = """
-        SELECT id, not_before, not_before_set, expires, kind = 0 AND EXISTS (
-            SELECT 1 FROM transfer e INDEXED BY transfer_place
-            WHERE e.partition = t.partition AND e.kind = 0 AND e.state IN (0, 1) AND e.bucket = t.bucket
-                AND e.key = t.key AND e.sequence < t.sequence), bucket, key, region
+        SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("e.place = t.place"))
+            OR \(isPreceded("e.place IS NULL"))), bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
         """
+
+    private static func isPreceded(_ place: String) -> String {
+        """
+        EXISTS (
+            SELECT 1 FROM transfer e INDEXED BY transfer_place
+            WHERE e.kind = 0 AND e.state IN (0, 1) AND \(place) AND e.sequence < t.sequence
+                AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key)
+        """
+    }
+
     static let nextExpirySQL = """
         SELECT expires FROM transfer INDEXED BY transfer_expiry
         WHERE partition = ? AND state = 0 AND expires IS NOT NULL ORDER BY expires LIMIT 1
@@ -119,6 +128,7 @@ extension TransferTransaction {
             OR state = 3 AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND inode IS NOT NULL))
         ORDER BY sequence
         """
+
     /// How many that are held are passed over at most.
     private static let mostHeld = 1_000
 

@@ -51,13 +51,28 @@ struct TransferTransaction {
             try db.run(
                 """
                 INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces,
-                    content_type, metadata, attempts, created, expires, size, device, inode, modified)
-                VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)
-                """,
-                [draft.id, partition, draft.kind.rawValue, draft.priority, draft.bucket, draft.key, draft.region,
-                    draft.path, draft.replaces ? 1 : 0, draft.contentType, draft.metadata,
-                    draft.created.milliseconds, draft.expires?.milliseconds, draft.source?.size,
-                    draft.source?.device, draft.source?.inode, draft.source?.modified])
+                    content_type, metadata, attempts, created, expires, size, device, inode, modified, place)
+                VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+                """) { row in
+                row.bind(draft.id)
+                row.bind(partition)
+                row.bind(draft.kind.rawValue)
+                row.bind(draft.priority)
+                row.bind(draft.bucket)
+                row.bind(draft.key)
+                row.bind(draft.region)
+                row.bind(draft.path)
+                row.bind(draft.replaces ? 1 : 0)
+                row.bind(draft.contentType)
+                row.bind(draft.metadata)
+                row.bind(draft.created.milliseconds)
+                row.bind(draft.expires?.milliseconds)
+                row.bind(draft.source?.size)
+                row.bind(draft.source?.device)
+                row.bind(draft.source?.inode)
+                row.bind(draft.source?.modified)
+                row.bind(draft.place)
+            }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError(.duplicate, "the transfer's id was used before; ask what became of that one")
         }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LarderTestSupport
 import Testing
 
@@ -39,6 +40,23 @@ struct SharedCommitTests {
             }
             #expect(try database.mutations.list().count == 400)
             #expect(database.commitCount < 400)
+        }
+    }
+
+    @Test("Others come to the connection while writers never leave it")
+    func others() async throws {
+        try await withOperations { database in
+            let writers = (0..<4).map { task in
+                Task { while !Task.isCancelled { _ = try await database.mutations.enqueue(draft("\(task)")) } }
+            }
+            for index in 0..<50 {
+                _ = try database.hasChanged()
+                try database.writeNow { _ = try $0.partition(making: "\(index)") }
+                await Task.yield()
+            }
+            for writer in writers { writer.cancel() }
+            for writer in writers { try await writer.value }
+            #expect(try await database.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM partition") } == 51)
         }
     }
 

@@ -1,5 +1,5 @@
-import GRDBSQLite
 import Foundation
+import GRDBSQLite
 
 /// Uploads as somebody would keep them who needs nothing but SQLite: one table, one row, through the C API, with the
 /// settings that the queue opens with.
@@ -10,7 +10,8 @@ final class BareTransfers {
     init(file: String) throws {
         try Self.check(sqlite3_open(file, &database))
         for statement in [
-            "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+            "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
+            "PRAGMA secure_delete = ON",
             """
             CREATE TABLE transfer (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
                 partition INTEGER NOT NULL, kind INTEGER NOT NULL, state INTEGER NOT NULL, priority INTEGER NOT NULL,
@@ -31,12 +32,15 @@ final class BareTransfers {
     }
 
     /// So many rows in one commit.
-    func insert(_ count: Int, path: String) throws {
+    ///
+    /// - Parameter ids: Nil to have Foundation make one for each, which opens the system's file of random bytes.
+    func insert(_ count: Int, path: String, ids: [UUID]? = nil) throws {
         // SQLITE_TRANSIENT, a macro that Swift does not see: SQLite takes a copy.
         let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         try Self.check(sqlite3_exec(database, "BEGIN", nil, nil, nil))
         for number in 0..<count {
-            withUnsafeBytes(of: UUID().uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, copied) }
+            let id = ids?[number] ?? UUID()
+            withUnsafeBytes(of: id.uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, copied) }
             sqlite3_bind_text(insertion, 2, "photos/\(number).jpg", -1, copied)
             sqlite3_bind_text(insertion, 3, path, -1, copied)
             sqlite3_bind_int64(insertion, 4, 1_700_000_000_000)

@@ -10,11 +10,11 @@ extension Bench {
         try await withQueue { database, bare in
             let times = try await Measurement.times(rounds: rounds * 10, [
                 {
-                    let draft = draft()
+                    let draft = Self.draft()
                     return try await Measurement.time { keep(try await database.mutations.enqueue(draft)) }
                 },
                 {
-                    let draft = draft()
+                    let draft = Self.draft()
                     return try Measurement.time { try bare.insert(draft) }
                 },
             ])
@@ -32,14 +32,12 @@ extension Bench {
         try await withQueue { database, bare in
             let times = try await Measurement.times(rounds: max(rounds / 3, 3), [
                 {
-                    let drafts = (0..<1_000).map { _ in draft() }
                     return try await Measurement.time {
                         try await withThrowingTaskGroup(of: Void.self) { group in
-                            for task in 0..<8 {
+                            for _ in 0..<8 {
                                 group.addTask {
-                                    for draft in drafts[(task * 125)..<(task * 125 + 125)] {
-                                        _ = try await database.mutations.enqueue(draft)
-                                    }
+                                    // Each is made when it is queued, as in a program, and has its id from then.
+                                    for _ in 0..<125 { _ = try await database.mutations.enqueue(Self.draft()) }
                                 }
                             }
                             try await group.waitForAll()
@@ -47,11 +45,11 @@ extension Bench {
                     }
                 },
                 {
-                    let drafts = (0..<1_000).map { _ in draft() }
+                    let drafts = (0..<1_000).map { _ in Self.draft() }
                     return try Measurement.time { for draft in drafts { try bare.insert(draft) } }
                 },
                 {
-                    let groups = (0..<125).map { _ in (0..<8).map { _ in draft() } }
+                    let groups = (0..<125).map { _ in (0..<8).map { _ in Self.draft() } }
                     return try Measurement.time { for group in groups { try bare.insert(group) } }
                 },
             ])
@@ -203,7 +201,7 @@ extension Bench {
         }
     }
 
-    private func draft() -> MutationDraft {
+    private static func draft() -> MutationDraft {
         MutationDraft(
             partition: "app",
             content: MutationContent(
