@@ -42,12 +42,13 @@ struct PatientTransferTests {
     @Test("After that one goes there alone, and one more side by side for each that went well")
     func widening() async throws {
         try await withDepot { depot in
-            let seen = Mutex<[Int]>([])
+            let seen = Mutex<[(busy: Int, ended: Int)]>([])
+            let ended = Mutex(0)
             let storage = depot.storage
             storage.onCall { call throws(ObjectError) in
-                let busy = storage.state.withLock { $0.busy }
+                let now = (storage.state.withLock { $0.busy }, ended.withLock { $0 })
                 let count = seen.withLock { seen in
-                    seen.append(busy)
+                    seen.append(now)
                     return seen.count
                 }
                 do {
@@ -57,12 +58,15 @@ struct PatientTransferTests {
                 } catch { throw ObjectError(.cancelled, "cancelled") }
                 if count == 1 { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(1)) }
             }
+            storage.onAnswer { _ in
+                if seen.withLock({ $0.count }) > 6 { ended.withLock { $0 += 1 } }
+            }
             _ = try await upload(20, depot)
             try await depot.drain { $0.connectionsPerHost = 6 }
             // One or the other may have been begun before the plea was heard.
-            let after = seen.withLock { $0 }.dropFirst(6).drop { $0 > 1 }
+            let after = seen.withLock { $0 }.dropFirst(6).drop { $0.busy > 1 }
             #expect(after.count > 9)
-            for (number, busy) in after.enumerated() { #expect(busy <= number + 1, "\(after)") }
+            for call in after { #expect(call.busy <= call.ended + 1, "\(after)") }
             #expect(storage.state.withLock { $0.objects.count } == 20)
         }
     }
