@@ -52,7 +52,8 @@ let package = Package(
             resources: [
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
                 .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
-                .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-places.sql"),
+                .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
+                .embedInCode("0007-transfer-places.sql"),
             ],
             swiftSettings: strict
         ),
@@ -279,6 +280,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict
         ),

@@ -23,6 +23,7 @@ package struct Migration: Sendable {
         Migration(number: 3, name: "environments", sql: PackageResources._003_environments_sql),
         Migration(number: 4, name: "transfers", sql: PackageResources._004_transfers_sql),
         Migration(number: 5, name: "touched-keys", sql: PackageResources._005_touched_keys_sql),
-        Migration(number: 6, name: "transfer-places", sql: PackageResources._006_transfer_places_sql),
+        Migration(number: 6, name: "transfer-changes", sql: PackageResources._006_transfer_changes_sql),
+        Migration(number: 7, name: "transfer-places", sql: PackageResources._007_transfer_places_sql),
     ]
 }

@@ -68,19 +68,6 @@ struct ScriptedUploadTests {
         }
     }
 
-    /// The bytes of a body in chunks.
-    private func unframed(_ body: [UInt8]) throws -> [UInt8] {
-        var (bytes, rest) = ([UInt8](), body[...])
-        while let end = rest.firstRange(of: Array("\r\n".utf8)) {
-            let head = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
-            let count = try #require(head.split(separator: ";").first.flatMap { Int($0, radix: 16) })
-            if count == 0 { break }
-            bytes += rest[end.upperBound...].prefix(count)
-            rest = rest[end.upperBound...].dropFirst(count + 2)
-        }
-        return bytes
-    }
-
     @Test("A file that ends while it is sent breaks the exchange, and nothing stands in for what is missing")
     func shortened() async throws {
         try await withTemporaryFolder { folder in
@@ -124,6 +111,18 @@ struct ScriptedUploadTests {
         } _: { _, transport in
             for _ in 0..<200 { _ = try await put(transport) }
         }
+    }
+
+    @Test("A body that takes turns is sent in pieces of no more than one")
+    func turns() async throws {
+        let pieces = Mutex<[Int]>([])
+        var body = ObjectBody.pattern(1 << 20) { count in pieces.withLock { $0.append(count) } }
+        body.turn = 16 << 10
+        try await ScriptedStorage.run { _ in .stored() } _: { [body] _, transport in
+            _ = try await put(transport, body)
+        }
+        let counts = pieces.withLock { $0 }
+        #expect(counts.reduce(0, +) == 1 << 20 && counts.allSatisfy { $0 <= 16 << 10 })
     }
 
     @Test("Another checksum than what was sent has is an error")

@@ -164,6 +164,34 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("What the storage has of uploads is told when their names are forgotten, and not forgotten unasked")
+    func forgottenUploads() async throws {
+        try await Cellar.with { cellar in
+            _ = try await cellar.add("staging")
+            _ = try await cellar.add("other")
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            try await cellar.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let draft = TransferDraft(
+                    partition: name, kind: .upload, bucket: "media", key: "v/1", region: "eu-west-1", path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
+            }
+            #expect(try await cellar.migrate("env", "use", "other", "--discard").status == 0)
+            let refused = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"operations.uploadsLeft""#))
+            let done = try await cellar.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            #expect(done.status == 0, "\(done.errors)")
+            #expect(try text(result(done)["uploads"])
+                == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)
+            try await cellar.expectSound()
+        }
+    }
+
     @Test("A killed forgetting leaves the environment, with less, or nothing of it; the next one ends it",
         arguments: EnvironmentForgetting.Moment.allCases)
     func killed(step: EnvironmentForgetting.Moment) async throws {

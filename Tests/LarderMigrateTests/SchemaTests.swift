@@ -1,4 +1,5 @@
 import Foundation
+import LarderMigrations
 import LarderTestSupport
 import Testing
 
@@ -47,7 +48,7 @@ struct SchemaTests {
             #expect(try text(result(up)["steps"]) == steps)
             #expect(steps.contains(#""step":"backup""#))
             #expect(try result(up)["backup"] as? String == cellar.backup().path)
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "5")
+            #expect(try cellar.value("SELECT max(number) FROM migration") == "\(Migration.all.count)")
             #expect(try await cellar.migrate("status").status == 0)
             try await cellar.expectSound()
         }
@@ -107,7 +108,7 @@ struct SchemaTests {
             let killed = try await MigrateProcess.crash(cellar.store.path, "up", step)
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
             // Whatever was done is whole, and the rest is done by the next.
-            let isMigrated = try cellar.value("SELECT max(number) FROM migration") == "5"
+            let isMigrated = try cellar.value("SELECT max(number) FROM migration") == "\(Migration.all.count)"
             #expect(isMigrated == (step != "backedUp"))
             #expect(try await cellar.migrate("up", "--no-backup").status == 0)
             #expect(try await cellar.migrate("status").status == 0)

@@ -18,16 +18,18 @@ package enum EnvironmentForgetting {
     package struct Report: Sendable, Hashable {
         package var partitions: [String]
         package var mutations: Int
+        /// What the storage has of their uploads. Nothing else names it any more.
+        package var uploads: [LeftUpload]
     }
 
     /// Forgets an environment with all its partitions.
     ///
     /// - Parameters:
-    ///   - discarding: Whether mutations that the server may not have may be lost.
+    ///   - discarding: Whether mutations and uploads that the server may not have may be lost.
     ///   - lock: Held by the caller, for this store.
     ///   - close: Closes a partition's cache, where this process has it open.
-    /// - Throws: `operations.unknownEnvironment`, `operations.environmentInUse`, `operations.unsentWork`: nothing was
-    ///   destroyed then; `larder.notRemoved`.
+    /// - Throws: `operations.unknownEnvironment`, `operations.environmentInUse`, `operations.unsentWork`,
+    ///   `operations.uploadsLeft`: nothing was destroyed then; `larder.notRemoved`.
     package static func forget(
         _ name: String, in store: URL, _ database: OperationsDatabase, discarding: Bool, holding lock: MigrationLock,
         options: Store.Options = Store.Options(), until deadline: ContinuousClock.Instant? = nil,
@@ -35,12 +37,12 @@ package enum EnvironmentForgetting {
     ) async throws -> Report {
         let partitions = try database.environments.forgettable(name, losingUnsent: discarding)
         let mutations = try partitions.map { try database.mutations.list(MutationFilter(partition: $0)).count }
-        try await destroy(
+        let uploads = try await destroy(
             partitions, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline, close,
             reached)
         try await database.environments.remove(name)
         try reached(.rowsRemoved)
-        return Report(partitions: partitions, mutations: mutations.reduce(0, +))
+        return Report(partitions: partitions, mutations: mutations.reduce(0, +), uploads: uploads)
     }
 
     /// Forgets a partition. Parameters and errors are those of the other; `operations.unknownPartition`.
@@ -48,16 +50,16 @@ package enum EnvironmentForgetting {
         partition: String, in store: URL, _ database: OperationsDatabase, discarding: Bool,
         holding lock: MigrationLock, options: Store.Options, until deadline: ContinuousClock.Instant,
         closing close: (String) throws -> Void
-    ) async throws {
+    ) async throws -> [LeftUpload] {
         try database.environments.requireForgettable(partition: partition, losingUnsent: discarding)
-        try await destroy([partition], in: store, database, discarding, options, deadline, close) { _ in }
+        return try await destroy([partition], in: store, database, discarding, options, deadline, close) { _ in }
     }
 
     private static func destroy(
         _ partitions: [String], in store: URL, _ database: OperationsDatabase, _ discarding: Bool,
         _ options: Store.Options, _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void,
         _ reached: (Moment) throws -> Void
-    ) async throws {
+    ) async throws -> [LeftUpload] {
         for partition in partitions {
             _ = try await database.credentials.destroyKey(of: partition, until: deadline)
         }
@@ -72,8 +74,15 @@ package enum EnvironmentForgetting {
             }
         }
         try reached(.cachesRemoved)
+        var uploads: [LeftUpload] = []
         for partition in partitions {
-            try await database.environments.forget(partition: partition, losingUnsent: discarding)
+            // While it is known where they are. Those that cannot be removed are left to a runner, and to the tools.
+            for download in try database.transfers.list(in: partition) where download.kind == .download {
+                try? DestinationFile(of: download).removeCopy(of: download.id)
+                _ = try? PartialFile.remove(download.id, in: store)
+            }
+            uploads += try await database.environments.forget(partition: partition, losingUnsent: discarding)
         }
+        return uploads
     }
 }

@@ -9,14 +9,17 @@ extension Store {
     /// - Parameters:
     ///   - partition: One of `partitionIdentities()`; not the current one.
     ///   - confirming: The environment's name once more, where the environment is protected.
-    ///   - losingUnsent: Whether mutations may be lost that the server may not have.
+    ///   - losingUnsent: Whether mutations and uploads may be lost that the server may not have.
     ///   - deadline: How long to wait for whoever migrates, backs up or restores the store, and for processes that read.
+    /// - Returns: What the storage has of uploads that were not done: abort it there, since nothing names it any more.
     /// - Throws: `operations.protected`, `operations.migrationLocked`, `operations.unknownPartition`,
-    ///   `operations.environmentInUse`, `operations.unsentWork`: nothing was destroyed then; `.notRemoved`.
+    ///   `operations.environmentInUse`, `operations.unsentWork`, and `operations.uploadsLeft` where uploads that were
+    ///   given up are at the storage still: nothing was destroyed then; `.notRemoved`.
+    @discardableResult
     public func forget(
         _ partition: PartitionIdentity, confirming: String? = nil, losingUnsent: Bool = false,
         deadline: ContinuousClock.Instant = .now + .seconds(5)
-    ) async throws(LarderError) {
+    ) async throws(LarderError) -> [AbandonedUpload] {
         let database = try intent.database()
         do {
             if let name = partition.environment {
@@ -24,28 +27,32 @@ extension Store {
             }
             let lock = try await migrationLock(until: deadline)
             defer { lock.release() }
-            try await EnvironmentForgetting.forget(
+            return try await EnvironmentForgetting.forget(
                 partition: partition.name, in: folder, database, discarding: losingUnsent, holding: lock,
-                options: options, until: deadline, closing: close)
+                options: options, until: deadline, closing: close
+            ).map(AbandonedUpload.init)
         } catch { throw LarderError(translating: error) }
     }
 
     /// Forgets an environment and everything that is kept for its users. Where that of one may not be destroyed, that
     /// of none is.
     ///
-    /// - Throws: As `forget` of a partition; `operations.unknownEnvironment`.
+    /// - Returns: As `forget` of a partition.
+    /// - Throws: As that; `operations.unknownEnvironment`.
+    @discardableResult
     public func forget(
         environment name: String, confirming: String? = nil, losingUnsent: Bool = false,
         deadline: ContinuousClock.Instant = .now + .seconds(5)
-    ) async throws(LarderError) {
+    ) async throws(LarderError) -> [AbandonedUpload] {
         let database = try intent.database()
         do {
             try requireConfirmed(database.environments.find(name), confirming)
             let lock = try await migrationLock(until: deadline)
             defer { lock.release() }
-            _ = try await EnvironmentForgetting.forget(
+            return try await EnvironmentForgetting.forget(
                 name, in: folder, database, discarding: losingUnsent, holding: lock, options: options,
-                until: deadline, closing: close)
+                until: deadline, closing: close
+            ).uploads.map(AbandonedUpload.init)
         } catch { throw LarderError(translating: error) }
     }
 

@@ -94,7 +94,7 @@ final class PartitionCore: Sendable {
         watchers.close()
         session.park()
         intent.bell.ring()
-        transfers.bell.ring()
+        transfers.ringAll()
     }
 
     /// Goes on where it was left. Streams that have ended are to be asked for anew.

@@ -115,7 +115,7 @@ final class OpenPartitions: Sendable {
                             for core in self.unparked() {
                                 try core.layers.reload(database.mutations)
                                 core.session.noticeChanges()
-                                core.transfers.noteOthers(core)
+                                try core.transfers.noteOthers(core)
                             }
                             intent.bell.ring()
                             mustReload = false

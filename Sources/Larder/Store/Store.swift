@@ -153,9 +153,11 @@ public final class Store: Sendable {
     /// `.parked`.
     public func close() throws(LarderError) {
         var failure: LarderError?
-        for partition in partitions.close() {
+        let open = partitions.close()
+        for partition in open {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
+        defer { for partition in open { partition.core.transfers.ringAll() } }
         try intent.close()
         if let failure { throw failure }
     }

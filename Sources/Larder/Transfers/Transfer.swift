@@ -31,8 +31,10 @@ public struct Transfer: Sendable, Identifiable {
     @discardableResult
     public func finished(within time: Duration? = nil) async throws(LarderError) -> TransferStatus {
         let deadline = time.map { ContinuousClock.now + $0 }
+        let bell = core.transfers.bell(of: id.uuid, core)
+        defer { core.transfers.releaseBell(of: id.uuid) }
         while true {
-            let count = core.transfers.bell.count
+            let count = bell.count
             let status = try status()
             switch status.state {
             case .done: return status
@@ -45,18 +47,15 @@ public struct Transfer: Sendable, Identifiable {
             }
             if Task.isCancelled { throw LarderError(.cancelled, "the wait for transfer \(id) was cancelled") }
             try core.requireCurrent()
-            let left = deadline.map { ContinuousClock.now.duration(to: $0) } ?? Self.pause
-            guard left > .zero else {
+            let left = deadline.map { ContinuousClock.now.duration(to: $0) }
+            if let left, left <= .zero {
                 throw LarderError(
                     .unfinishedTransfer,
                     "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
-            // Another process may carry it out, whose bell this is not.
-            await core.transfers.bell.wait(past: count, for: min(left, Self.pause))
+            await bell.wait(past: count, for: left)
         }
     }
-
-    static let pause = Duration.milliseconds(100)
 
     // MARK: What people do
 

@@ -11,10 +11,13 @@ extension TransferBook {
             var told: [UUID: TransferStatus] = [:]
         }
 
-        private let state: Mutex<State>
+        private let state = Mutex(State())
 
-        init(_ known: [TransferStatus]) {
-            state = Mutex(State(told: Dictionary(known.map { ($0.id.uuid, $0) }) { $1 }))
+        /// Takes what there is for told, but for what was told before.
+        func know(_ transfers: [TransferStatus]) {
+            state.withLock { state in
+                for status in transfers where state.told[status.id.uuid] == nil { state.told[status.id.uuid] = status }
+            }
         }
 
         func add(_ ids: [UUID]) {

@@ -3,12 +3,29 @@ internal import LarderOperations
 internal import Synchronization
 
 /// What this process knows of transfers beside what is stored: how far those have come that it carries out, and who
-/// listens.
+/// wants to know what becomes of them.
+///
+/// What this process changes it tells itself. Of what others do, those that have changed since it was last looked are
+/// read, once for all who listen and wait.
 final class TransferBook: Sendable {
+    private struct Followers {
+        var listeners: [WeakListener] = []
+        /// Those that wait for one transfer, by its id, and how many they are.
+        var waiting: [UUID: (bell: Bell, count: Int)] = [:]
+        /// Up to where they know what is stored; nil while nobody wants to know.
+        var position: TransferPosition?
+
+        var isEmpty: Bool { waiting.isEmpty && listeners.allSatisfy { $0.listener == nil } }
+    }
+
+    private struct WeakListener: Sendable {
+        weak var listener: Listener?
+    }
+
     /// Rung whenever a transfer's row, or what has moved of it, may have changed.
     let bell = Bell()
     private let meters = Mutex<[UUID: TransferMeter]>([:])
-    private let listeners = Mutex<[WeakListener]>([])
+    private let followers = Mutex(Followers())
 
     // MARK: Progress
 
@@ -29,34 +46,81 @@ final class TransferBook: Sendable {
         return progress
     }
 
-    // MARK: Events
+    // MARK: Changes
 
     func noteChanges(of ids: [UUID]) {
-        let listening = listeners.withLock { $0.compactMap(\.listener) }
-        for listener in listening { listener.add(ids) }
+        for listener in followers.withLock({ $0.listeners.compactMap(\.listener) }) { listener.add(ids) }
+        wake(ids)
+    }
+
+    private func wake(_ ids: [UUID]) {
+        for bell in followers.withLock({ followers in ids.compactMap { followers.waiting[$0]?.bell } }) { bell.ring() }
         bell.ring()
     }
 
-    /// Another process has changed something.
-    func noteOthers(_ core: PartitionCore) {
-        let listening = listeners.withLock { listeners in
-            listeners.removeAll { $0.listener == nil }
-            return listeners.compactMap(\.listener)
+    /// Somebody else has changed something.
+    func noteOthers(_ core: PartitionCore) throws(LarderError) {
+        let position = followers.withLock { followers -> TransferPosition? in
+            followers.listeners.removeAll { $0.listener == nil }
+            if followers.isEmpty {
+                followers.position = nil
+                return nil
+            }
+            return followers.position ?? .start
         }
-        if !listening.isEmpty, let transfers = try? Transfers(core: core).list() {
-            for listener in listening { listener.compare(transfers) }
+        guard let position, let table = try core.intent.database(making: false)?.transfers else { return bell.ring() }
+        let found: (transfers: [StoredTransfer], position: TransferPosition)
+        do { found = try table.changes(in: core.name, since: position) } catch { throw LarderError(error) }
+        let listeners = followers.withLock { followers in
+            followers.position = found.position
+            return followers.listeners.compactMap(\.listener)
         }
+        let transfers = found.transfers.map(TransferStatus.init)
+        for listener in listeners { listener.compare(transfers) }
+        wake(found.transfers.map(\.id))
+    }
+
+    /// Wakes all who wait: the partition is parked, or the store closed.
+    func ringAll() {
+        for bell in followers.withLock({ $0.waiting.values.map(\.bell) }) { bell.ring() }
         bell.ring()
     }
+
+    // MARK: Following
 
     func listen(_ core: PartitionCore) -> Listener {
-        let known = (try? Transfers(core: core).list()) ?? []
-        let listener = Listener(known)
-        listeners.withLock { $0.append(WeakListener(listener: listener)) }
+        let listener = Listener()
+        followers.withLock { $0.listeners.append(WeakListener(listener: listener)) }
+        follow(core)
+        listener.know((try? Transfers(core: core).list()) ?? [])
         return listener
     }
 
-    private struct WeakListener: Sendable {
-        weak var listener: Listener?
+    /// A bell that is rung when a transfer has changed, until it is given back by `release`. Whoever asks for it looks
+    /// at the transfer after that.
+    func bell(of id: UUID, _ core: PartitionCore) -> Bell {
+        let bell = followers.withLock { followers in
+            followers.waiting[id, default: (Bell(), 0)].count += 1
+            return followers.waiting[id]?.bell ?? Bell()
+        }
+        follow(core)
+        return bell
+    }
+
+    func releaseBell(of id: UUID) {
+        followers.withLock { followers in
+            followers.waiting[id]?.count -= 1
+            if followers.waiting[id]?.count == 0 { followers.waiting[id] = nil }
+        }
+    }
+
+    /// Has others' changes told from now on. Whoever does not know yet what there is looks after this.
+    private func follow(_ core: PartitionCore) {
+        core.followOthers()
+        guard followers.withLock({ $0.position == nil }),
+            // Where it cannot be read, all is new that others change.
+            let position = try? core.intent.database(making: false)?.transfers.position(in: core.name)
+        else { return }
+        followers.withLock { $0.position = $0.position ?? position }
     }
 }

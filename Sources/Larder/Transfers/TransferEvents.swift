@@ -13,7 +13,6 @@ public struct TransferEvents: AsyncSequence, Sendable {
         init(core: PartitionCore) {
             self.core = core
             listener = core.transfers.listen(core)
-            core.followOthers()
         }
 
         /// The next change; nil when there will be none.

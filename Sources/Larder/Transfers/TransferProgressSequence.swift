@@ -11,14 +11,18 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
         private var last: TransferProgress?
         private var isOver = false
 
+        private static let pause = Duration.milliseconds(100)
+
         init(transfer: Transfer) { self.transfer = transfer }
 
         /// The next that differs from the last; nil after that of the end.
         public mutating func next() async -> TransferProgress? {
             let core = transfer.core
-            if last != nil, !isOver { try? await Task.sleep(for: Transfer.pause) }
+            if last != nil, !isOver { try? await Task.sleep(for: Self.pause) }
+            let bell = core.transfers.bell(of: transfer.id.uuid, core)
+            defer { core.transfers.releaseBell(of: transfer.id.uuid) }
             while !isOver, !Task.isCancelled, !core.isParked {
-                let count = core.transfers.bell.count
+                let count = bell.count
                 guard let status = try? transfer.status() else { return nil }
                 let progress = core.transfers.progress(of: status)
                 isOver = status.isEnded
@@ -26,7 +30,8 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
                     last = progress
                     return progress
                 }
-                await core.transfers.bell.wait(past: count, for: Transfer.pause)
+                // What moves is noted on disk only where a part is whole.
+                await bell.wait(past: count, for: status.state == .running ? Self.pause : nil)
             }
             return nil
         }

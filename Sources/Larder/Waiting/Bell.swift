@@ -24,7 +24,10 @@ final class Bell: Sendable {
     }
 
     /// Waits until it has been rung more often than `count`, the time is over, or the task is cancelled.
-    func wait(past count: UInt64, for time: Duration) async {
+    ///
+    /// - Parameter time: Nil for as long as it takes.
+    func wait(past count: UInt64, for time: Duration?) async {
+        guard let time else { return await wait(past: count) }
         guard time > .zero else { return }
         await withTaskGroup { group in
             group.addTask { await self.wait(past: count) }

@@ -4,15 +4,19 @@ extension EnvironmentTable {
     /// Removes all that is kept of a partition in this database, in one transaction. Its cache is not here; and whoever
     /// forgets for good destroys its key before, by `CredentialTable.destroyKey`.
     ///
-    /// - Parameter losingUnsent: Whether mutations may be lost that the server may not have.
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`.
+    /// - Parameter losingUnsent: Whether mutations and uploads may be lost that the server may not have.
+    /// - Returns: What the storage has of the uploads, and nobody knows the names of any more.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`, `.uploadsLeft`.
+    @discardableResult
     package func forget(
         partition name: String, losingUnsent: Bool
-    ) async throws(OperationsError) {
+    ) async throws(OperationsError) -> [LeftUpload] {
         try await database.write { db in
             let transaction = EnvironmentTransaction(db: db)
             try transaction.requireForgettable(name, losingUnsent)
+            let uploads = try transaction.leftUploads(of: name)
             try transaction.forget(name)
+            return uploads
         }
     }
 }
@@ -21,7 +25,8 @@ extension EnvironmentTable {
     /// Whose data would go with an environment: the names of its partitions. Whoever destroys several looks first, so
     /// that none goes where another may not.
     ///
-    /// - Throws: `.unknownEnvironment`; `.environmentInUse` where one of them is the current one; `.unsentWork`.
+    /// - Throws: `.unknownEnvironment`; `.environmentInUse` where one of them is the current one; `.unsentWork`,
+    ///   `.uploadsLeft`.
     package func forgettable(_ name: String, losingUnsent: Bool) throws(OperationsError) -> [String] {
         try database.read { db in
             let transaction = EnvironmentTransaction(db: db)
@@ -36,7 +41,7 @@ extension EnvironmentTable {
 extension EnvironmentTable {
     /// Looks whether `forget` of a partition would be refused.
     ///
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`, `.uploadsLeft`.
     package func requireForgettable(partition name: String, losingUnsent: Bool) throws(OperationsError) {
         try database.read { try EnvironmentTransaction(db: $0).requireForgettable(name, losingUnsent) }
     }
@@ -65,6 +70,29 @@ extension EnvironmentTransaction {
             throw OperationsError(
                 .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the server; send them, or say "
                     + "that they may be lost")
+        }
+        let left = try leftUploads(of: name).count
+        guard left == 0 else {
+            throw OperationsError(
+                .uploadsLeft, "the storage has parts of \(left) uploads of \(partition.label) that were given up, and "
+                    + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
+                    + "say that they may stay there")
+        }
+    }
+
+    /// What the storage has begun and neither completed nor aborted, as far as it is known.
+    fileprivate func leftUploads(of name: String) throws -> [LeftUpload] {
+        try db.rows(
+            """
+            SELECT bucket, key, region, upload FROM transfer
+            WHERE partition = (SELECT id FROM partition WHERE name = ?)
+                AND (upload IS NOT NULL OR uploads_before IS NOT NULL)
+            ORDER BY sequence
+            """, [name]
+        ) { row in
+            LeftUpload(
+                bucket: try row.text(0), key: try row.text(1), region: try row.optional(2, row.text),
+                upload: try row.optional(3, row.text))
         }
     }
 

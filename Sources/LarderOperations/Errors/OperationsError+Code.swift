@@ -65,6 +65,9 @@ extension OperationsError {
         package static let invalid = Code(rawValue: "operations.invalid")
         /// Work that has not reached the server would be lost, and the caller did not say that it may.
         package static let unsentWork = Code(rawValue: "operations.unsentWork")
+        /// The storage has parts of uploads that were given up, whose names would be lost, and the caller did not say
+        /// that they may stay there.
+        package static let uploadsLeft = Code(rawValue: "operations.uploadsLeft")
         /// The partition is not the current one: another environment, or another user, was switched to.
         package static let parked = Code(rawValue: "operations.parked")
         /// Another partition is the current one, and nobody said that it may be left.

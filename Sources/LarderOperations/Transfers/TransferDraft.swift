@@ -66,4 +66,9 @@ package struct FileIdentity: Sendable, Hashable {
         self.size = size
         self.modified = modified
     }
+
+    /// Whether it is the same file as it was, wherever its volume is mounted now: devices are numbered anew.
+    package func isSame(as other: FileIdentity) -> Bool {
+        inode == other.inode && size == other.size && modified == other.modified
+    }
 }

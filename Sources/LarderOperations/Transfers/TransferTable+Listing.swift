@@ -31,12 +31,16 @@ extension TransferTable {
     }
 
     /// What can be begun now, those of the highest priority first.
+    ///
+    /// - Parameter isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those
+    ///   behind them are not looked at.
     package func runnable(
-        in partition: String, now: Date, limit: Int
+        in partition: String, now: Date, limit: Int,
+        except isHeld: (_ bucket: String, _ key: String, _ region: String?) -> Bool = { _, _, _ in false }
     ) throws(OperationsError) -> RunnableTransfers {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return RunnableTransfers() }
-            return try transaction.runnable(in: number, now: now, limit: limit)
+            return try transaction.runnable(in: number, now: now, limit: limit, except: isHeld)
         }
     }
 
@@ -49,13 +53,13 @@ extension TransferTable {
 /// What can be begun.
 package struct RunnableTransfers: Sendable, Hashable {
     package var ids: [UUID] = []
-    /// Those that were cancelled, and have left something behind.
-    package var cancelled: [UUID] = []
+    /// Those that were cancelled or have failed, and have left something behind.
+    package var remains: [UUID] = []
     /// When to look again if nothing is committed before.
     package var lookAgain: Date?
     /// Whether there are pending ones whose time is over.
     package var mustExpire = false
-    /// Whether any are pending, running or cancelling.
+    /// Whether none are pending.
     package var isEmpty = true
 }
 
@@ -99,7 +103,7 @@ extension TransferTransaction {
     /// What has no place was queued before what has one.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("e.place = t.place"))
-            OR \(isPreceded("e.place IS NULL")))
+            OR \(isPreceded("e.place IS NULL"))), bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
         """
@@ -112,13 +116,27 @@ extension TransferTransaction {
                 AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key)
         """
     }
+
     static let nextExpirySQL = """
         SELECT expires FROM transfer INDEXED BY transfer_expiry
         WHERE partition = ? AND state = 0 AND expires IS NOT NULL ORDER BY expires LIMIT 1
         """
 
-    func runnable(in partition: Int64, now: Date, limit: Int) throws -> RunnableTransfers {
+    static let remainsSQL = """
+        SELECT id FROM transfer INDEXED BY transfer_remains
+        WHERE partition = ? AND (state = 4
+            OR state = 3 AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND inode IS NOT NULL))
+        ORDER BY sequence
+        """
+
+    /// How many that are held are passed over at most.
+    private static let mostHeld = 1_000
+
+    func runnable(
+        in partition: Int64, now: Date, limit: Int, except isHeld: (String, String, String?) -> Bool
+    ) throws -> RunnableTransfers {
         var runnable = RunnableTransfers()
+        var held = 0
         let time = now.milliseconds
         var earliest: Int64?
         try db.scan(Self.turnSQL, [partition]) { row in
@@ -131,17 +149,14 @@ extension TransferTransaction {
             }
             if try row.integer(4) != 0 { return true }
             guard runnable.ids.count < limit else { return false }
+            if isHeld(try row.text(5), try row.text(6), try row.optional(7, row.text)) {
+                held += 1
+                return held < Self.mostHeld
+            }
             runnable.ids.append(try row.uuid(0))
             return true
         }
-        let working = try db.rows(
-            """
-            SELECT id, state FROM transfer INDEXED BY transfer_work
-            WHERE partition = ? AND state IN (1, 4) ORDER BY sequence
-            """, [partition]
-        ) { (try $0.uuid(0), try TransferState(stored: $0.integer(1))) }
-        if !working.isEmpty { runnable.isEmpty = false }
-        runnable.cancelled = working.filter { $0.1 == .cancelling }.map(\.0)
+        runnable.remains = try db.rows(Self.remainsSQL, [partition]) { try $0.uuid(0) }
         if let expiry = try db.integer(Self.nextExpirySQL, [partition]) {
             runnable.mustExpire = expiry <= time
             earliest = min(earliest ?? expiry, expiry)

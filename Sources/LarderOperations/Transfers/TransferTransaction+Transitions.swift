@@ -106,7 +106,7 @@ extension TransferTransaction {
         guard let transfer = try transfer(id) else { return }
         // Nothing that was sent of another file is of use. An upload that the storage still has keeps its name: its parts
         // are compared with the file before they are sent anew.
-        if transfer.kind == .upload, let source, source != transfer.file {
+        if transfer.kind == .upload, let source, transfer.file?.isSame(as: source) != true {
             try db.run("DELETE FROM transfer_part WHERE sequence = ?", [entry.sequence])
             try db.run(
                 """

@@ -1,9 +1,11 @@
+import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderAWS
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Synchronization
 import Testing
 
@@ -26,15 +28,19 @@ final class ScriptedStorage: Sendable {
     /// transport to it.
     static func run<Result>(
         _ script: @escaping Script, configure: (inout S3Transport.Options) -> Void = { _ in },
-        credentials: @escaping S3Transport.CredentialSource = { _ in .test },
+        credentials: @escaping S3Transport.CredentialSource = { _ in .test }, certificate: TestCertificate? = nil,
         _ body: (ScriptedStorage, S3Transport) async throws -> Result
     ) async throws -> Result {
         let seen = SeenRequests()
+        let security = try certificate.map { try $0.serverContext() }
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.autoRead, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if let security {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security))
+                    }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
                     try channel.pipeline.syncOperations.addHandler(ScriptedConnection(script: script, seen: seen))
                 }
@@ -42,15 +48,19 @@ final class ScriptedStorage: Sendable {
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(channel.localAddress?.port)
         var options = S3Transport.Options()
-        let url = URL(string: "http://127.0.0.1:\(port)")
+        let url = URL(string: security == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)")
         options.endpoint = url
         configure(&options)
         let storage = ScriptedStorage(url: try #require(url), seen: seen)
         let outcome: Swift.Result<Result, any Error>
         do {
+            var client = S3Transport.clientConfiguration
+            if let certificate, certificate.isTrusted { client.tlsConfiguration = try certificate.clientConfiguration() }
             outcome = .success(
-                try await S3Transport.withTransport(region: "us-east-1", credentials: credentials, options: options) {
-                    try await body(storage, $0)
+                try await HTTPClient.withHTTPClient(configuration: client) { [options] client in
+                    try await body(
+                        storage,
+                        S3Transport(region: "us-east-1", credentials: credentials, options: options, client: client))
                 })
         } catch {
             outcome = .failure(error)

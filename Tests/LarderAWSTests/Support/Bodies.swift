@@ -102,3 +102,16 @@ extension Duration {
 func md5ETag(_ text: String) -> String {
     "\"\(hexadecimal(Insecure.MD5.hash(data: Data(text.utf8))))\""
 }
+
+/// The bytes of a body in chunks.
+func unframed(_ body: [UInt8]) throws -> [UInt8] {
+    var (bytes, rest) = ([UInt8](), body[...])
+    while let end = rest.firstRange(of: Array("\r\n".utf8)) {
+        let head = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
+        let count = try #require(head.split(separator: ";").first.flatMap { Int($0, radix: 16) })
+        if count == 0 { break }
+        bytes += rest[end.upperBound...].prefix(count)
+        rest = rest[end.upperBound...].dropFirst(count + 2)
+    }
+    return bytes
+}

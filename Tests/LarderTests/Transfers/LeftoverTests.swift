@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("What a runner has left, and the next one finds")
@@ -39,12 +40,95 @@ struct LeftoverTests {
             #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
 
             depot.storage.onCall { _ in }
-            let runner = depot.runner()
-            let task = Task { try await runner.run() }
-            try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
-            task.cancel()
-            try await task.value
+            try await depot.drain()
+            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
             #expect(try upload.status().state == .failed)
+        }
+    }
+
+    @Test("What could not be cleared away is tried again while the runner runs, after pauses that grow")
+    func pauses() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 20_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let tries = Mutex<[ContinuousClock.Instant]>([])
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(3): throw ObjectError(.accessDenied, "not here")
+                case .abort:
+                    let count = tries.withLock { tries in
+                        tries.append(.now)
+                        return tries.count
+                    }
+                    if count < 5 { throw ObjectError(.unreachable, "away") }
+                default: break
+                }
+            }
+            let runner = depot.runner {
+                $0.backoff = Backoff(first: .milliseconds(30), cap: .seconds(100))
+                $0.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
+            try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
+            running.cancel()
+            try await running.value
+            let times = tries.withLock { $0 }
+            try #require(times.count == 5)
+            for (number, (earlier, later)) in zip(times, times.dropFirst()).enumerated() {
+                #expect(later - earlier >= .milliseconds(30 << number))
+            }
+        }
+    }
+
+    @Test("An upload that expires between two tries is aborted by the runner that expires it")
+    func expired() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 20_000)
+            depot.storage.onCall { call throws(ObjectError) in
+                if call == .putPart(10) { throw ObjectError(.unreachable, "away") }
+            }
+            let runner = depot.runner { $0.backoff = Backoff(first: .milliseconds(200), cap: .milliseconds(200)) }
+            let running = Task { try await runner.run() }
+            let upload = try await depot.app.transfers.upload(
+                file, to: Depot.location, options: .init(expires: Date(timeIntervalSinceNow: 1.5)))
+            await expectCode(.expiredTransfer) { try await upload.finished() }
+            try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("Draining ends although there is what cannot be cleared away, and tries each once")
+    func drained() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 20_000)
+            var uploads: [Transfer] = []
+            for number in 0..<3 {
+                let location = ObjectLocation(bucket: "media", key: "\(number)")
+                uploads.append(try await depot.app.transfers.upload(file, to: location))
+            }
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5): throw ObjectError(.unreachable, "away")
+                case .abort: throw ObjectError(.accessDenied, "nobody may")
+                default: break
+                }
+            }
+            let running = Task {
+                try await depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }.run()
+            }
+            try await eventually { try uploads.allSatisfy { try $0.status().failure != nil } }
+            running.cancel()
+            try await running.value
+            for upload in uploads { try await upload.cancel() }
+            try await depot.drain { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+            #expect(depot.storage.state.withLock { $0.uploads.count } == 3)
+            #expect(try uploads.allSatisfy { try $0.status().state == .cancelling })
+            depot.storage.onCall { _ in }
+            try await depot.drain()
+            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(try uploads.allSatisfy { try $0.status().state == .cancelled })
         }
     }
 }

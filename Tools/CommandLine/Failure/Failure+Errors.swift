@@ -77,8 +77,8 @@ extension ExitStatus {
         // A backup is a file that an argument names.
         case .invalid, .unknownTemporaryID, .damagedBackup: .usage
         case .damaged, .migrationMissing: .damaged
-        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .unknownSchema, .foreignBackup,
-            .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected, .foreign,
+        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .uploadsLeft, .unknownSchema,
+            .foreignBackup, .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected, .foreign,
             .migrationChanged:
             .refused
         default: .failure

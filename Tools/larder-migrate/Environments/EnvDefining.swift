@@ -132,15 +132,16 @@ struct EnvForget: Verb {
         commandName: "forget", abstract: "Destroys all that the store has of an environment. Wants --confirm NAME.",
         discussion: """
             Keys first, then caches, then mutations, watchers and the rest. The current one is refused, and so is one \
-            whose mutations have not reached the server, unless --discard says that they may be lost. Backups keep \
-            what they have.
+            whose mutations or uploads have not reached the server, or that has uploads in parts at the storage that \
+            were given up, unless --discard says that they may be lost. It is told then what to abort at the storage. \
+            Backups keep what they have.
             """)
     static let name = "env forget"
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var lock: LockOptions
     @OptionGroup var confirmation: Confirmation
-    @Flag(help: "Mutations that have not reached the server are lost.")
+    @Flag(help: "Mutations and uploads that have not reached the server are lost.")
     var discard = false
     @ArgumentParser.Argument(help: ArgumentHelp("Its name.", valueName: "name"))
     var environment: String
@@ -162,8 +163,23 @@ struct EnvForget: Verb {
         try output.result(
             .object([
                 ("name", .string(environment)), ("partitions", .strings(report.partitions)),
-                ("mutations", .int(report.mutations)),
+                ("mutations", .int(report.mutations)), ("uploads", .array(report.uploads.map(\.json))),
             ]),
             text: "forgot \(environment), \(report.partitions.count) partitions and \(report.mutations) mutations")
+        for upload in report.uploads { output.note(upload.text) }
+    }
+}
+
+extension LeftUpload {
+    fileprivate var json: JSONText {
+        .object([
+            ("bucket", .string(bucket)), ("key", .string(key)), ("region", region.map(JSONText.string) ?? .null),
+            ("upload", upload.map(JSONText.string) ?? .null),
+        ])
+    }
+
+    fileprivate var text: String {
+        let name = upload.map { "the upload \($0)" } ?? "perhaps an upload whose name did not arrive"
+        return "the storage has parts of \(bucket)/\(key): \(name); abort it there"
     }
 }

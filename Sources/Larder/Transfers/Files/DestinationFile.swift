@@ -39,12 +39,11 @@ struct DestinationFile {
         }
     }
 
-    /// Whether the file that is there is this one.
-    func has(inode: Int64, device: Int64, size: Int64) -> Bool {
+    /// The file that is there, if it is one.
+    var identity: FileIdentity? {
         var status = stat()
-        guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-        let found = FileIdentity(status)
-        return found.inode == inode && found.device == device && found.size == size
+        guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return FileIdentity(status)
     }
 
     /// Whether a file is there with just these bytes: that of another volume, copied before a crash.

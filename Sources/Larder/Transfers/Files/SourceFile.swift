@@ -13,15 +13,20 @@ internal import Musl
 final class SourceFile: Sendable {
     private let path: String
     private let descriptor: Int32
-    private let identity: FileIdentity
+    /// As it was when it was opened.
+    let identity: FileIdentity
 
+    /// - Parameter identity: As it was when it was queued, on whatever device.
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file
     ///   that was queued, or was written to since.
     init(path: String, identity: FileIdentity) throws(LarderError) {
-        self.path = path
-        self.identity = identity
-        descriptor = try Self.open(path)
-        do throws(LarderError) { try check() } catch {
+        let descriptor = try Self.open(path)
+        do throws(LarderError) {
+            let found = try Self.identity(descriptor, path)
+            guard found.isSame(as: identity) else { throw Self.changed(path) }
+            (self.path, self.descriptor, self.identity) = (path, descriptor, found)
+        } catch {
+            // Nothing is set then, so that `deinit` does not close it a second time.
             close(descriptor)
             throw error
         }
@@ -38,11 +43,13 @@ final class SourceFile: Sendable {
     /// - Throws: `.sourceChanged` where the file is not as it was queued any more.
     func check() throws(LarderError) {
         let found = try Self.identity(descriptor, path)
-        guard found == identity else {
-            throw LarderError(
-                .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer "
-                    + "to send it as it is now")
-        }
+        guard found == identity else { throw Self.changed(path) }
+    }
+
+    private static func changed(_ path: String) -> LarderError {
+        LarderError(
+            .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to "
+                + "send it as it is now")
     }
 
     /// Where its bytes from an offset on are.

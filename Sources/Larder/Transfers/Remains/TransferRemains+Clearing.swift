@@ -63,7 +63,7 @@ extension TransferRemains {
                 let mine = files.filter { $0.transfer == found.id }
                 let isUploadGone = await abort(found, storage, timeout, &cleared)
                 let areFilesGone = mine.allSatisfy { remove($0, &cleared) }
-                guard isUploadGone, areFilesGone else { continue }
+                guard isUploadGone, areFilesGone, removeCopy(of: found, &cleared) else { continue }
                 do throws(OperationsError) {
                     if found.state == .failed {
                         try await table.forgetUpload(of: found.id)
@@ -79,10 +79,11 @@ extension TransferRemains {
         return cleared
     }
 
-    /// Removes the files whose transfers are over for good, or not known.
+    /// Removes the files whose transfers are over for good or being cancelled, or not known. It takes no right: should
+    /// whoever had one of them under way still write to it, it is of no use to him either.
     func removeStrayFiles() -> Cleared {
         var cleared = Cleared()
-        for file in files where file.state != .failed && file.state != .cancelling { remove(file, &cleared) }
+        for file in files where file.state != .failed { remove(file, &cleared) }
         return cleared
     }
 
@@ -107,6 +108,16 @@ extension TransferRemains {
             cleared.left.append(Left(transfer: transfer.id, reason: .object(error)))
             return false
         }
+    }
+
+    /// - Returns: Whether there is none beside a download's destination.
+    private func removeCopy(of transfer: StoredTransfer, _ cleared: inout Cleared) -> Bool {
+        guard transfer.kind == .download else { return true }
+        do throws(LarderError) { try DestinationFile(of: transfer).removeCopy(of: transfer.id) } catch {
+            cleared.left.append(Left(transfer: transfer.id, reason: .local(error)))
+            return false
+        }
+        return true
     }
 
     /// - Returns: Whether it is there no more.

@@ -1,26 +1,97 @@
 internal import Synchronization
 
 /// How many exchanges there may be with each host at a time. Who asked first is first.
+///
+/// A host that asks for patience is left alone for as long as it says, or for a pause that grows with each time in a
+/// row. After it one exchange goes there, and another side by side for each that went well.
 final class Connections: Sendable {
+    private struct Host {
+        var busy = 0
+        /// How many there may be now.
+        var width: Int
+        var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        /// How often in a row it asked for patience, and until when it is left alone.
+        var pleas = 0
+        var heldUntil: ContinuousClock.Instant?
+
+        /// Gives free places to those who wait longest.
+        mutating func admit() -> [CheckedContinuation<Bool, Never>] {
+            let count = min(max(0, width - busy), waiting.count)
+            defer { waiting.removeFirst(count) }
+            busy += count
+            return waiting.prefix(count).map(\.continuation)
+        }
+    }
+
     private struct State {
-        var busy: [String: Int] = [:]
-        var waiting: [String: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
+        var hosts: [String: Host] = [:]
         var next = 0
     }
 
     private let limit: Int
+    private let pause: @Sendable (_ pleas: Int) -> Duration
     private let state = Mutex(State())
 
-    init(limit: Int) { self.limit = max(1, limit) }
+    /// - Parameter pause: How long to leave a host alone that has asked for patience so often in a row, and does not
+    ///   say.
+    init(limit: Int, pause: @escaping @Sendable (_ pleas: Int) -> Duration) {
+        self.limit = max(1, limit)
+        self.pause = pause
+    }
 
     /// - Throws: `CancellationError` where the task is cancelled while it waits.
     func with<Value: Sendable>(
         _ host: String, _ body: () async throws -> Value
     ) async throws -> Value {
-        guard await acquire(host) else { throw CancellationError() }
-        defer { release(host) }
-        try Task.checkCancellation()
-        return try await body()
+        try await enter(host)
+        let begun = ContinuousClock.now
+        do {
+            let value = try await body()
+            leave(host, begun, isWell: true)
+            return value
+        } catch {
+            if let error = error as? ObjectError, error.code == .throttled {
+                hold(host, for: error.retryAfter, since: begun)
+            }
+            leave(host, begun, isWell: false)
+            throw error
+        }
+    }
+
+    /// Leaves a host alone that has asked for patience.
+    ///
+    /// - Parameters:
+    ///   - time: As it said.
+    ///   - begun: When the exchange was begun. What was begun before the last pause was over says nothing new.
+    func hold(_ host: String, for time: Duration?, since begun: ContinuousClock.Instant) {
+        change(host) { host in
+            if let until = host.heldUntil, begun < until { return }
+            host.pleas += 1
+            host.width = 1
+            host.heldUntil = .now + (time ?? pause(host.pleas))
+        }
+    }
+
+    /// How long a host is left alone still; nil where it is not.
+    func left(of host: String) -> Duration? {
+        guard let until = state.withLock({ $0.hosts[host]?.heldUntil }) else { return nil }
+        let left = ContinuousClock.now.duration(to: until)
+        return left > .zero ? left : nil
+    }
+
+    private func change<Value>(_ host: String, _ body: (inout Host) -> Value) -> Value {
+        state.withLock { body(&$0.hosts[host, default: Host(width: limit)]) }
+    }
+
+    private func enter(_ host: String) async throws {
+        while true {
+            while let left = left(of: host) { try await Task.sleep(for: left) }
+            guard await acquire(host) else { throw CancellationError() }
+            // It may have been held while this one waited for its place.
+            if !Task.isCancelled, left(of: host) == nil { return }
+            leave(host, .now, isWell: false)
+            try Task.checkCancellation()
+        }
     }
 
     private func acquire(_ host: String) async -> Bool {
@@ -30,36 +101,33 @@ final class Connections: Sendable {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer = state.withLock { state -> Bool? in
-                    if Task.isCancelled { return false }
-                    guard state.busy[host, default: 0] >= limit else {
-                        state.busy[host, default: 0] += 1
-                        return true
-                    }
-                    state.waiting[host, default: []].append((number, continuation))
-                    return nil
+                let admitted = change(host) { host -> [CheckedContinuation<Bool, Never>]? in
+                    if Task.isCancelled { return nil }
+                    host.waiting.append((number, continuation))
+                    return host.admit()
                 }
-                if let answer { continuation.resume(returning: answer) }
+                guard let admitted else { return continuation.resume(returning: false) }
+                for continuation in admitted { continuation.resume(returning: true) }
             }
         } onCancel: {
-            let waiting = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-                guard let index = state.waiting[host]?.firstIndex(where: { $0.number == number }) else { return nil }
-                return state.waiting[host]?.remove(at: index).continuation
+            let waiting = change(host) { host -> CheckedContinuation<Bool, Never>? in
+                guard let index = host.waiting.firstIndex(where: { $0.number == number }) else { return nil }
+                return host.waiting.remove(at: index).continuation
             }
             waiting?.resume(returning: false)
         }
     }
 
-    private func release(_ host: String) {
-        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            // The place goes on to whoever waits longest.
-            if let first = state.waiting[host]?.first {
-                state.waiting[host]?.removeFirst()
-                return first.continuation
+    /// - Parameter begun: When the exchange was. What was begun before a pause does not tell that it helped.
+    private func leave(_ host: String, _ begun: ContinuousClock.Instant, isWell: Bool) {
+        let admitted = change(host) { host in
+            host.busy -= 1
+            if isWell, host.heldUntil.map({ begun >= $0 }) ?? true {
+                host.pleas = 0
+                host.width = min(limit, host.width + 1)
             }
-            state.busy[host, default: 1] -= 1
-            return nil
+            return host.admit()
         }
-        next?.resume(returning: true)
+        for continuation in admitted { continuation.resume(returning: true) }
     }
 }

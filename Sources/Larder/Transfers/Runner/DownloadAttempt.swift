@@ -32,7 +32,7 @@ struct DownloadAttempt: Sendable {
         if let object = try movedObject() { return object }
         let file = try PartialFile(of: transfer.id, in: carrier.core.folder)
         let plan: Plan
-        if let known = try known(file) { plan = known } else { plan = try await begin(file) }
+        if let known = try await known(file) { plan = known } else { plan = try await begin(file) }
         let count = plan.parts.count
         let missing = count == 0 ? [] : (1...count).filter { plan.arrived[$0] == nil }
         try await receive(missing, plan, file)
@@ -65,13 +65,15 @@ struct DownloadAttempt: Sendable {
 
     // MARK: Beginning
 
-    /// What an attempt before this one has begun, if the partial file is still its own.
-    private func known(_ file: PartialFile) throws -> Plan? {
+    /// What an attempt before this one has begun, if the partial file is still its own, on whatever device. What it has
+    /// is compared with the checksums that were noted.
+    private func known(_ file: PartialFile) async throws -> Plan? {
         guard let etag = transfer.etag, let size = transfer.size, let partSize = transfer.partSize,
             let noted = transfer.file
         else { return nil }
         let found = try file.identity()
-        guard found.device == noted.device, found.inode == noted.inode, found.size == size else { return nil }
+        guard found.inode == noted.inode, found.size == size else { return nil }
+        if found.device != noted.device { try await carrier.table.note(transfer.attempt, [.file(found)]) }
         let arrived = try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }
         return Plan(
             etag: etag, crc32c: transfer.crc32c, parts: PartPlan(size: size, partSize: partSize),
@@ -85,6 +87,8 @@ struct DownloadAttempt: Sendable {
             throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
         }
         let parts = PartPlan(size: size, partSize: max(options.partSize, size / Self.maximumParts + 1, 1))
+        // What it took before is free now.
+        try file.reserve(0)
         // On another volume it is needed twice for a while.
         let room = min(try file.room(), try destination.room(besides: try file.identity()) ?? .max)
         guard size <= room else {
@@ -104,8 +108,14 @@ struct DownloadAttempt: Sendable {
     /// The object, where the partial file was put in its place and that was not noted any more.
     private func movedObject() throws -> StoredObject? {
         guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
-            destination.has(inode: noted.inode, device: noted.device, size: size)
+            let found = destination.identity, found.inode == noted.inode, found.size == size
         else { return nil }
+        if found.device != noted.device {
+            // Mounted elsewhere, or another file.
+            let parts = try carrier.table.parts(of: transfer.id)
+            let moved = try SourceFile(path: transfer.path, identity: found)
+            guard try moved.checksum(0..<size) == Self.checksum(of: parts) else { return nil }
+        }
         return StoredObject(etag: etag, size: size, crc32c: transfer.crc32c)
     }
 
@@ -154,8 +164,7 @@ struct DownloadAttempt: Sendable {
             throw LarderError(
                 .damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
         }
-        var crc = CRC32C().value
-        for part in parts { crc = CRC32C.combine(crc, part.crc32c ?? 0, length: part.size) }
+        let crc = Self.checksum(of: parts)
         if let said = plan.crc32c {
             guard said == crc else { throw damaged }
             return crc
@@ -166,6 +175,11 @@ struct DownloadAttempt: Sendable {
             guard try file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }
         }
         return crc
+    }
+
+    /// CRC-32C of parts that follow one another.
+    private static func checksum(of parts: [StoredPart]) -> UInt32 {
+        parts.reduce(CRC32C().value) { CRC32C.combine($0, $1.crc32c ?? 0, length: $1.size) }
     }
 
     private var damaged: LarderError {

@@ -4,34 +4,49 @@ internal import Logging
 
 /// What is left behind, at the storage and in the store's folder.
 extension TransferCarrier {
-    /// Clears away what a cancelled transfer has left; tried again by the next runner where that cannot be done.
+    /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the
+    /// next runner, where that cannot be done.
     func clear(_ transfer: StoredTransfer) async throws {
-        guard await isCleared(transfer) else {
-            // Not at once again.
-            try? await Task.sleep(for: options.backoff.first)
-            return
-        }
+        guard [.cancelling, .failed].contains(transfer.state) else { return }
+        guard await isCleared(transfer) else { return runner.noteRemains(of: transfer.id) }
+        runner.forgetTroubles(of: transfer.id)
+        // It may have been retried since.
         try await ifStillOurs { () throws(OperationsError) in
-            try await table.cleared(transfer.id, now: core.now())
+            if transfer.state == .failed {
+                try await table.forgetUpload(of: transfer.id)
+            } else {
+                try await table.cleared(transfer.id, now: core.now())
+            }
         }
     }
 
-    /// Clears away what runners before this one could not: the files of transfers that are not there any more, as of an
-    /// environment that was forgotten, and what those have left that failed while the storage could not be reached.
-    func clearLeftovers() async {
-        guard let remains = try? TransferRemains(in: core.folder, table) else { return }
-        for left in remains.removeStrayFiles().left {
-            core.logger.warning("a partial file that belongs to no transfer cannot be removed", metadata: [
-                "transfer": "\(left.transfer)", "reason": "\(left.reason)",
-            ])
-        }
-        for transfer in remains.transfers where transfer.state == .failed && transfer.partition == core.name {
-            // It may have been retried since.
-            guard !Task.isCancelled, let found = try? table.find(transfer.id), found.state == .failed,
-                await isCleared(found)
-            else { continue }
-            try? await table.forgetUpload(of: transfer.id)
-        }
+    private static let sweepPause = Duration.seconds(60)
+
+    /// Removes now and then, whosever they are, the files of transfers that are over or not there any more, as of an
+    /// environment that was forgotten. What was given up by a switch is of a partition that may have no runner again:
+    /// nobody else goes on with it, and what is only here is cleared away without it.
+    func sweep() async {
+        repeat {
+            do {
+                let remains = try TransferRemains(in: core.folder, table)
+                for left in remains.removeStrayFiles().left {
+                    core.logger.warning("a partial file that nobody goes on with cannot be removed", metadata: [
+                        "transfer": "\(left.transfer)", "reason": "\(left.reason)",
+                    ])
+                }
+                for transfer in remains.transfers where transfer.state == .cancelling && transfer.kind == .download {
+                    guard transfer.partition != core.name, await isCleared(transfer) else { continue }
+                    try await ifStillOurs { () throws(OperationsError) in
+                        try await table.cleared(transfer.id, now: core.now())
+                    }
+                }
+            } catch {
+                core.logger.warning("what transfers have left behind cannot be looked for", metadata: [
+                    "error": "\(error)",
+                ])
+            }
+            try? await Task.sleep(for: Self.sweepPause)
+        } while !Task.isCancelled
     }
 
     /// Removes a transfer's partial file, and has the storage forget its parts.

@@ -24,7 +24,8 @@ struct TransferCarrier: Sendable {
         self.runner = runner
         self.table = table
         self.owner = owner
-        connections = Connections(limit: runner.options.connectionsPerHost)
+        let options = runner.options
+        connections = Connections(limit: options.connectionsPerHost) { options.pause(after: $0) }
         pacer = Pacer(bandwidth: runner.options.bandwidth)
     }
 
@@ -33,10 +34,14 @@ struct TransferCarrier: Sendable {
     var options: TransferRunner.Options { runner.options }
     var deadline: ContinuousClock.Instant { .now + options.timeout }
 
-    /// Takes up a transfer that is pending, or clears away what one has left that was cancelled.
+    /// Whether the host of an object is left alone now.
+    func isHeld(_ location: ObjectLocation) -> Bool { connections.left(of: storage.host(of: location)) != nil }
+
+    /// Takes up a transfer that is pending, or clears away what one has left that was cancelled or has failed.
     func carry(_ id: UUID) async throws {
+        let begun = ContinuousClock.now
         guard let transfer = try await table.begin(id, owner: owner, now: core.now()) else {
-            guard let found = try table.find(id), found.state == .cancelling else { return }
+            guard let found = try table.find(id) else { return }
             return try await clear(found)
         }
         runner.noteBegun(id)
@@ -53,10 +58,11 @@ struct TransferCarrier: Sendable {
             try await table.finish(
                 transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
             options.afterStep(.finished)
+            runner.forgetTroubles(of: id)
             core.intent.bell.ring()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder) }
         } catch {
-            try await end(transfer, error)
+            try await end(transfer, error, begun)
         }
     }
 
@@ -72,7 +78,7 @@ struct TransferCarrier: Sendable {
     /// Makes the transition that a failure asks for.
     ///
     /// - Throws: What ends the runner.
-    private func end(_ transfer: StoredTransfer, _ error: any Error) async throws {
+    private func end(_ transfer: StoredTransfer, _ error: any Error, _ begun: ContinuousClock.Instant) async throws {
         let error = Self.root(of: error)
         let failure: TransferFailure
         let consequence: Consequence
@@ -100,11 +106,16 @@ struct TransferCarrier: Sendable {
         ])
         try await ifStillOurs { () throws(OperationsError) in
             switch consequence {
-            case .retry(let isFault, let pause):
-                if isFault, runner.countFault(error, of: transfer.id) >= options.maximumFaults {
+            case .retry(let isFault, let asked):
+                guard let failures = runner.countFailure(error, isFault: isFault, of: transfer.id) else {
                     return try await fail(transfer, failure)
                 }
-                let pause = pause ?? options.backoff.pause(after: transfer.attempts, fraction: options.random())
+                var pause = asked ?? options.pause(after: failures)
+                if (error as? ObjectError)?.code == .throttled {
+                    let host = storage.host(of: transfer.location)
+                    connections.hold(host, for: asked, since: begun)
+                    pause = connections.left(of: host) ?? .zero
+                }
                 try await table.retryLater(
                     transfer.attempt, at: core.now().addingTimeInterval(pause.seconds), failure, now: core.now())
             case .refused:
@@ -151,8 +162,12 @@ struct TransferCarrier: Sendable {
 
     /// Nothing of what has failed is left behind, where that can be reached.
     private func fail(_ transfer: StoredTransfer, _ failure: TransferFailure) async throws(OperationsError) {
-        runner.forgetFaults(of: transfer.id)
-        if await isCleared(transfer) { try await table.note(transfer.attempt, [.restart]) }
+        runner.forgetTroubles(of: transfer.id)
+        if await isCleared(transfer) {
+            try await table.note(transfer.attempt, [.restart])
+        } else {
+            runner.noteRemains(of: transfer.id)
+        }
         core.layers.remove(try await table.fail(transfer.attempt, failure, now: core.now()))
         core.intent.bell.ring()
     }

@@ -17,6 +17,10 @@ extension TransferRunner: Service {
     /// cancelled, failed or paused. While there is no network, the credentials are not taken, or another runner works,
     /// it waits: cancel its task to end that.
     ///
+    /// What cancelled and failed ones have left behind is cleared away as well. It is not waited for beyond one try
+    /// each, and not for longer than `Options.timeout` after the last transfer: what then is left at the storage, or in
+    /// the store's folder, is for the next runner. Cancelled ones of which something is left are `.cancelling` still.
+    ///
     /// - Throws: As `run`.
     public func drain() async throws {
         try await lifecycle.drain { try await work(untilEmpty: true) }
@@ -24,16 +28,21 @@ extension TransferRunner: Service {
 
     /// How many that are done or cancelled are remembered.
     static let kept = 1000
+    /// After so many that have ended those are forgotten that are not to be.
+    private static let endsBetweenPrunes = 100
+    /// How many are cleared away side by side, beside those that are carried out.
+    private static let mostClearing = 2
 
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
         let table = try core.intent.database().transfers
         try await lifecycle.alone(options.connectivity) { owner in
             try await table.recover(in: core.name)
+            try await table.prune(keeping: Self.kept, in: core.name)
             let carrier = TransferCarrier(runner: self, table: table, owner: owner)
             await withDiscardingTaskGroup { group in
-                group.addTask { await carrier.clearLeftovers() }
-                while let ids = await lifecycle.next({ try await look(table, untilEmpty) }) {
+                group.addTask { await carrier.sweep() }
+                while let ids = await lifecycle.next({ try await look(carrier, untilEmpty) }) {
                     for id in ids { group.addTask { await self.carry(id, carrier) } }
                 }
                 group.cancelAll()
@@ -48,12 +57,22 @@ extension TransferRunner: Service {
     private func carry(_ id: UUID, _ carrier: TransferCarrier) async {
         // A task of its own, so that it can be ended by itself when somebody pauses or cancels the transfer.
         let task = Task {
-            do { try await carrier.carry(id) } catch { lifecycle.end(because: error) }
+            do {
+                try await carrier.carry(id)
+                let ended = progress.withLock { progress in
+                    progress.ended += 1
+                    return progress.ended
+                }
+                if ended.isMultiple(of: Self.endsBetweenPrunes) {
+                    try await carrier.table.prune(keeping: Self.kept, in: core.name)
+                }
+            } catch { lifecycle.end(because: error) }
         }
         progress.withLock { $0.tasks[id] = task }
         await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
         progress.withLock { progress in
             progress.busy.remove(id)
+            progress.clearing.remove(id)
             progress.tasks[id] = nil
             progress.begun.remove(id)
         }
@@ -61,8 +80,8 @@ extension TransferRunner: Service {
     }
 
     /// What to take up now.
-    private func look(_ table: TransferTable, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
-        let now = core.now()
+    private func look(_ carrier: TransferCarrier, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
+        let (now, table) = (core.now(), carrier.table)
         try endStopped(table)
         if let left = refusal {
             lifecycle.set(.waitingForSignIn)
@@ -73,22 +92,36 @@ extension TransferRunner: Service {
             return .wait(nil)
         }
         lifecycle.set(.running)
-        let busy = progress.withLock { $0.busy }
-        let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count)
+        // First: what ends meanwhile may be pending again.
+        let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
+        let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
+            carrier.isHeld(ObjectLocation(bucket: $0, key: $1, region: $2))
+        }
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
             core.intent.bell.ring()
-            core.transfers.noteOthers(core)
+            try core.transfers.noteOthers(core)
             return .wait(.zero)
         }
-        // What cannot be cleared away must not keep all others waiting.
-        let cleared = max(1, options.maximumTransfers / 4)
-        let clearing = runnable.cancelled.count { busy.contains($0) }
-        let cancelled = runnable.cancelled.filter { !busy.contains($0) }.shuffled().prefix(max(0, cleared - clearing))
-        let taken = take(cancelled + runnable.ids)
+        let taken = take(runnable)
         if !taken.isEmpty { return .begin(taken) }
-        if busy.isEmpty, untilEmpty, runnable.isEmpty { return .end }
+        if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
         return .wait(until: runnable.lookAgain, now: now)
+    }
+
+    /// Whether nothing is left to carry out; and of what is to be cleared away nothing that was not tried, or the time
+    /// for that is over.
+    private func isOver(_ runnable: RunnableTransfers, isResting: Bool) -> Bool {
+        progress.withLock { progress in
+            guard isResting else {
+                progress.restSince = nil
+                return false
+            }
+            let since = progress.restSince ?? .now
+            progress.restSince = since
+            return since.duration(to: .now) > options.timeout
+                || progress.clearing.isEmpty && runnable.remains.allSatisfy(progress.wasTried)
+        }
     }
 
     /// Ends what somebody has paused or cancelled, in whatever process.
@@ -97,12 +130,18 @@ extension TransferRunner: Service {
         for (id, task) in begun where try table.find(id)?.state != .running { task.cancel() }
     }
 
-    /// Those that are not under way, up to as many as may be, which are from now on.
-    private func take(_ ids: [UUID]) -> [UUID] {
+    /// Those that are not under way, up to as many as may be, which are from now on. What cannot be cleared away keeps
+    /// nothing else waiting.
+    private func take(_ runnable: RunnableTransfers) -> [UUID] {
         progress.withLock { progress in
             var taken: [UUID] = []
-            for id in ids where progress.busy.count < options.maximumTransfers {
+            for id in runnable.ids where progress.busy.count - progress.clearing.count < options.maximumTransfers {
                 if progress.busy.insert(id).inserted { taken.append(id) }
+            }
+            for id in runnable.remains where progress.clearing.count < Self.mostClearing && progress.mayClear(id) {
+                guard progress.busy.insert(id).inserted else { continue }
+                progress.clearing.insert(id)
+                taken.append(id)
             }
             return taken
         }

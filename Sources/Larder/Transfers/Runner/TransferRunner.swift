@@ -49,6 +49,9 @@ public final class TransferRunner: Sendable {
 
         /// Eight transfers, six connections with a host, parts of 8 MiB, no limit of bandwidth.
         public init() {}
+
+        /// How long to wait after so many failures in a row.
+        func pause(after failures: Int) -> Duration { backoff.pause(after: failures, fraction: random()) }
     }
 
     /// What a runner is doing. While it waits for somebody to sign in, the storage is asked again after a pause.
@@ -56,20 +59,39 @@ public final class TransferRunner: Sendable {
 
     static let lockSuffix = ".transfers"
 
+    /// What has gone wrong with a transfer.
+    fileprivate struct Troubles {
+        /// In a row, with nothing that arrived between.
+        var failures = 0
+        /// Those of them that are the server's or the connection's.
+        var faults = 0
+        /// How often it has begun anew because the storage had forgotten it, whatever has arrived since.
+        var restarts = 0
+        /// How often what it has left behind could not be cleared away, and when that is tried again.
+        var leavings = 0
+        var clearAgain: ContinuousClock.Instant?
+    }
+
     struct Progress {
-        /// Those under way.
+        /// Those under way, and those of them that are cleared away.
         var busy: Set<UUID> = []
+        var clearing: Set<UUID> = []
         /// What carries them out.
         var tasks: [UUID: Task<Void, Never>] = [:]
         /// Those of them that are noted as running.
         var begun: Set<UUID> = []
-        /// Failures in a row.
-        var faults: [UUID: Int] = [:]
-        /// How often each has begun anew because the storage had forgotten it, whatever has arrived since.
-        var restarts: [UUID: Int] = [:]
+        fileprivate var troubles: [UUID: Troubles] = [:]
+        /// How many have ended, well or not.
+        var ended = 0
+        /// Since when there is nothing to carry out.
+        var restSince: ContinuousClock.Instant?
         /// How often in a row the credentials were not taken, and until when nothing is begun because of that.
         var refusals = 0
         var refusedUntil: ContinuousClock.Instant?
+
+        /// Whether it was tried in vain to clear away what a transfer has left.
+        func wasTried(_ transfer: UUID) -> Bool { troubles[transfer]?.clearAgain != nil }
+        func mayClear(_ transfer: UUID) -> Bool { troubles[transfer]?.clearAgain.map { $0 <= .now } ?? true }
     }
 
     let core: PartitionCore
@@ -104,28 +126,39 @@ public final class TransferRunner: Sendable {
 
     func noteBegun(_ transfer: UUID) { progress.withLock { _ = $0.begun.insert(transfer) } }
 
-    /// - Returns: How many there were in a row.
-    func countFault(_ error: any Error, of transfer: UUID) -> Int {
+    /// - Parameter isFault: Whether it is the server's or the connection's.
+    /// - Returns: How many failures there were in a row; nil where these were too many faults.
+    func countFailure(_ error: any Error, isFault: Bool, of transfer: UUID) -> Int? {
         progress.withLock { progress in
-            progress.faults[transfer, default: 0] += 1
-            if (error as? ObjectError)?.code == .noSuchUpload { progress.restarts[transfer, default: 0] += 1 }
-            return max(progress.faults[transfer, default: 0], progress.restarts[transfer, default: 0])
+            var troubles = progress.troubles[transfer] ?? Troubles()
+            defer { progress.troubles[transfer] = troubles }
+            troubles.failures += 1
+            guard isFault else { return troubles.failures }
+            troubles.faults += 1
+            if (error as? ObjectError)?.code == .noSuchUpload { troubles.restarts += 1 }
+            return max(troubles.faults, troubles.restarts) < options.maximumFaults ? troubles.failures : nil
         }
     }
 
     /// Something has arrived.
     func noteArrival(of transfer: UUID) {
         progress.withLock { progress in
-            progress.faults[transfer] = nil
+            progress.troubles[transfer]?.failures = 0
+            progress.troubles[transfer]?.faults = 0
             progress.refusals = 0
         }
     }
 
-    /// It has failed: whoever retries it begins to count anew.
-    func forgetFaults(of transfer: UUID) {
+    /// It has ended: whoever retries it begins to count anew.
+    func forgetTroubles(of transfer: UUID) { progress.withLock { _ = $0.troubles.removeValue(forKey: transfer) } }
+
+    /// What a transfer has left behind could not be cleared away: not at once again.
+    func noteRemains(of transfer: UUID) {
         progress.withLock { progress in
-            progress.faults[transfer] = nil
-            progress.restarts[transfer] = nil
+            var troubles = progress.troubles[transfer] ?? Troubles()
+            troubles.leavings += 1
+            troubles.clearAgain = .now + options.pause(after: troubles.leavings)
+            progress.troubles[transfer] = troubles
         }
     }
 

@@ -22,6 +22,7 @@ struct UploadAttempt: Sendable {
             if let object = try await objectOfParts() { return object }
             throw error
         }
+        if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
         let limits = storage.limits
         guard transfer.upload == nil, transfer.uploadsBefore == nil,
             identity.size <= min(options.multipartThreshold, limits.largestPut)
@@ -120,6 +121,7 @@ struct UploadAttempt: Sendable {
             meter.move(count, of: part)
         }
         body.file = source.place(range.lowerBound)
+        body.turn = carrier.pacer.turn
         return body
     }
 

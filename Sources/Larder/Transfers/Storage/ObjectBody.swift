@@ -10,6 +10,9 @@ public struct ObjectBody: Sendable {
     /// Where else the bytes are, for a transport that can send them from there. They are read all the same, each before
     /// it is sent.
     package var file: FilePlace?
+    /// How many bytes `pace` should be asked for at most at a time, so that other bodies have their turns; nil for any
+    /// number.
+    public var turn: Int?
 
     /// Bytes that are read by a closure.
     public init(

@@ -8,7 +8,10 @@ extension S3Transport {
         var crc32c: UInt32
     }
 
-    private var chunkSize: Int { max(8 << 10, options.chunkSize) }
+    /// S3 takes no smaller ones, but for the last.
+    private static let smallestChunk = 8 << 10
+
+    private var chunkSize: Int { max(Self.smallestChunk, options.chunkSize) }
 
     /// The form that bodies are sent in.
     private func payload(of body: ObjectBody, clock: ExchangeClock) throws(ObjectError) -> PayloadHash {
@@ -27,7 +30,8 @@ extension S3Transport {
         let clock = ExchangeClock(idle: idle)
         return try await clock.limiting { () async throws(ObjectError) -> Sent in
             let framing = BodyFraming(
-                payload: try self.payload(of: body, clock: clock), size: body.size, chunkSize: self.chunkSize)
+                payload: try self.payload(of: body, clock: clock), size: body.size,
+                chunkSize: min(self.chunkSize, max(Self.smallestChunk, body.turn ?? .max)))
             var request = request
             request.headers += framing.headers
             let sent = try await self.attempt(request, payload: framing.payload, clock: clock) {

@@ -43,7 +43,8 @@ extension S3Transport {
         // The length of a body in chunks goes by theirs.
         let isFree = file != nil && !framing.hasTrailer
         while offset < body.size {
-            let count = Int(min(Int64(isFree ? regions.current : framing.chunkSize), body.size - offset))
+            let turn = isFree ? min(regions.current, body.turn ?? .max) : framing.chunkSize
+            let count = Int(min(Int64(turn), body.size - offset))
             let begun = ContinuousClock.now
             try await clock.held { try await body.pace(count) }
             try Task.checkCancellation()

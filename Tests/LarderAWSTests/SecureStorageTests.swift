@@ -1,0 +1,77 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "Transfers over TLS",
+    .enabled(if: TestCertificate.canBeMade, "there is no openssl here, which makes the certificate"))
+struct SecureStorageTests {
+    @Test("What is sent over TLS arrives in chunks that are not signed, also out of a file")
+    func put() async throws {
+        try await withTemporaryFolder { folder in
+            let bytes = randomBytes(3 << 20)
+            let path = folder.appending(path: "file")
+            try Data(bytes).write(to: path)
+            let file = try FileHandle(forReadingFrom: path)
+            var body = ObjectBody(bytes)
+            body.file = FilePlace(descriptor: file.fileDescriptor, offset: 0, owner: folder)
+            try await ScriptedStorage.run({ _ in .stored() }, certificate: TestCertificate(in: folder)) {
+                [body] storage, transport in
+                _ = try await transport.put(body, to: .somewhere, ObjectAttributes(), idle: .ample)
+                let received = try #require(storage.requests.first)
+                #expect(received.headers["x-amz-content-sha256"] == ["STREAMING-UNSIGNED-PAYLOAD-TRAILER"])
+                #expect(try unframed(received.body) == bytes)
+            }
+            try file.close()
+        }
+    }
+
+    @Test("What is received over TLS is what was sent")
+    func get() async throws {
+        try await withTemporaryFolder { folder in
+            let bytes = randomBytes(3 << 20)
+            try await ScriptedStorage.run(
+                { _ in .bytes(bytes, 0..<bytes.count, of: bytes.count) }, certificate: TestCertificate(in: folder)
+            ) { _, transport in
+                let collected = Collected()
+                _ = try await transport.get(
+                    0..<Int64(bytes.count), of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: .ample)
+                #expect(collected.bytes == bytes && collected.isInOrder)
+            }
+        }
+    }
+
+    @Test("A refusal over TLS says why, though not all was sent")
+    func refused() async throws {
+        try await withTemporaryFolder { folder in
+            let script: ScriptedStorage.Script = { _ in
+                var reply = Reply.error(.forbidden, "AccessDenied")
+                reply.afterBytes = 1 << 20
+                return reply
+            }
+            try await ScriptedStorage.run(script, certificate: TestCertificate(in: folder)) { _, transport in
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await transport.put(.pattern(256 << 20), to: .somewhere, ObjectAttributes(), idle: .ample)
+                }
+                #expect(error.serverCode == "AccessDenied")
+            }
+        }
+    }
+
+    @Test("A storage whose certificate nobody vouches for is not spoken to")
+    func untrusted() async throws {
+        try await withTemporaryFolder { folder in
+            var certificate = try TestCertificate(in: folder)
+            certificate.isTrusted = false
+            try await ScriptedStorage.run({ _ in .stored() }, certificate: certificate) { storage, transport in
+                let error = try await objectError { () async throws(ObjectError) in
+                    try await transport.put(.pattern(100), to: .somewhere, ObjectAttributes(), idle: .ample)
+                }
+                #expect(error.code == .insecure)
+                #expect(storage.requests.isEmpty)
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import GRDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+private func upload(_ key: String, in partition: String = app) -> TransferDraft {
+    TransferDraft(
+        partition: partition, kind: .upload, bucket: "media", key: key, path: "/file",
+        source: .init(device: 1, inode: 2, size: 10, modified: 3), created: noon)
+}
+
+@Suite("Transfers that somebody follows, or forgets")
+struct TransferFollowingTests {
+    @Test("Who follows reads what was queued, has changed or is under way, and nothing else")
+    func changes() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let drafts = (0..<6).map { upload("\($0)") }
+            try await table.enqueue(drafts)
+            let ids = drafts.map(\.id)
+            var position = try table.position(in: app)
+            #expect(try table.changes(in: app, since: position).transfers.isEmpty)
+
+            func changed() throws -> [UUID] {
+                let found = try table.changes(in: app, since: position)
+                position = found.position
+                return found.transfers.map(\.id)
+            }
+            try await table.pause(ids[4])
+            try await table.cancel(ids[1], now: noon)
+            #expect(try changed() == [ids[1], ids[4]])
+            let running = try #require(try await table.begin(ids[2], owner: "me", now: noon))
+            let late = upload("late")
+            try await table.enqueue([late, upload("another's", in: "other")])
+            #expect(try changed() == [ids[2], late.id])
+            // More may have arrived of it.
+            #expect(try changed() == [ids[2]])
+            try await table.finish(running.attempt, etag: nil, now: noon)
+            #expect(try changed() == [ids[2]])
+            #expect(try changed().isEmpty)
+            // The one that has changed last goes, and no number comes twice.
+            try await table.prune(keeping: 0, in: app)
+            try await table.resume(ids[4])
+            #expect(try changed() == [ids[4]])
+            #expect(try table.changes(in: app, since: .start).transfers.count == 5)
+        }
+    }
+
+    @Test("What is asked for often goes through no table and sorts nothing")
+    func plans() async throws {
+        try await withOperations { database in
+            try await database.transfers.enqueue([upload("a")])
+            for (sql, index) in [
+                (TransferTransaction.remainsSQL, "transfer_remains"),
+                (TransferTransaction.changedSQL, "transfer_changed"),
+                (TransferTransaction.underWaySQL, "transfer_work"),
+                (TransferTransaction.queuedSQL, "INTEGER PRIMARY KEY (rowid>?)"),
+                (TransferTransaction.turnSQL, "transfer_turn"),
+            ] {
+                let plan = try await database.pool.read { db in
+                    let statement = try db.makeStatement(sql: "EXPLAIN QUERY PLAN " + sql)
+                    statement.setUncheckedArguments([])
+                    return try Row.fetchAll(statement).map { $0["detail"] as String }
+                }
+                #expect(!plan.contains { $0.hasPrefix("SCAN") || $0.contains("TEMP B-TREE") }, "\(sql): \(plan)")
+                #expect(plan.contains { $0.contains(index) }, "\(sql): \(plan)")
+            }
+        }
+    }
+
+    @Test("What is left behind is found: of those cancelled, and of those failed that have something")
+    func remains() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let failure = TransferFailure(code: "object.rejected", message: "no", time: noon)
+            var ids: [UUID] = []
+            for notes in [[], [TransferNote.upload("u")], [.uploadAsked(before: [])]] {
+                let draft = upload("\(ids.count)")
+                try await table.enqueue([draft])
+                let attempt = try #require(try await table.begin(draft.id, owner: "me", now: noon)).attempt
+                try await table.note(attempt, notes)
+                try await table.fail(attempt, failure, now: noon)
+                ids.append(draft.id)
+            }
+            var runnable = try table.runnable(in: app, now: noon, limit: 9)
+            #expect(runnable.isEmpty && runnable.remains == Array(ids.suffix(2)))
+            try await table.cancel(ids[1], now: noon)
+            try await table.forgetUpload(of: ids[2])
+            runnable = try table.runnable(in: app, now: noon, limit: 9)
+            #expect(runnable.remains == [ids[1]])
+            try await table.cleared(ids[1], now: noon)
+            #expect(try table.runnable(in: app, now: noon, limit: 9).remains.isEmpty)
+        }
+    }
+
+    @Test("Those of which nothing is to be begun now are passed over")
+    func held() async throws {
+        try await withOperations { database in
+            let drafts = ["a", "b", "c"].map { upload($0) }
+            try await database.transfers.enqueue(drafts)
+            let runnable = try database.transfers.runnable(in: app, now: noon, limit: 9) { bucket, key, _ in
+                bucket == "media" && key == "b"
+            }
+            #expect(runnable.ids == [drafts[0].id, drafts[2].id] && !runnable.isEmpty)
+        }
+    }
+
+    @Test("A partition whose uploads the storage has parts of is not forgotten without a word, nor without their names")
+    func forgotten() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            let (draft, unnamed) = (upload("v/1", in: "first"), upload("v/2", in: "first"))
+            try await database.transfers.enqueue([draft, unnamed])
+            for (id, note) in [(draft.id, TransferNote.upload("u")), (unnamed.id, .uploadAsked(before: []))] {
+                let attempt = try #require(try await database.transfers.begin(id, owner: "me", now: noon)).attempt
+                try await database.transfers.note(attempt, [note])
+            }
+            try await database.enter(environment("b"), as: "second", leaving: .discard)
+            await expectFailure(.uploadsLeft) {
+                _ = try database.environments.forgettable("a", losingUnsent: false)
+            }
+            await expectFailure(.uploadsLeft) {
+                try await database.environments.forget(partition: "first", losingUnsent: false)
+            }
+            #expect(try database.transfers.list(in: "first").count == 2)
+            let left = try await database.environments.forget(partition: "first", losingUnsent: true)
+            #expect(left == [
+                LeftUpload(bucket: "media", key: "v/1", region: nil, upload: "u"),
+                LeftUpload(bucket: "media", key: "v/2", region: nil, upload: nil),
+            ])
+            #expect(try database.transfers.list(in: "first").isEmpty)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("Those who wait for transfers, and the rows that are kept")
+struct FollowedTransferTests {
+    /// What another program has open.
+    private func others(_ depot: Depot) throws -> OperationsDatabase {
+        try OperationsDatabase(folder: depot.folder.appending(path: "store"))
+    }
+
+    @Test("An end that another program brings about reaches who waits, and who listens")
+    func others() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 100)
+            let uploads = try await depot.app.transfers.upload(
+                (0..<50).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
+            var events = depot.app.transfers.events.makeAsyncIterator()
+            let waiting = uploads.map { upload in Task { try await upload.finished() } }
+            async let progress = uploads[7].progress.reduce(into: []) { $0.append($1.state) }
+            let others = try others(depot)
+            for upload in uploads {
+                let begun = try await others.transfers.begin(upload.id.uuid, owner: "other", now: Date())
+                let attempt = try #require(begun).attempt
+                try await others.transfers.finish(attempt, etag: "\"e\"", now: Date())
+            }
+            try others.close()
+            for task in waiting { #expect(try await task.value.state == .done) }
+            #expect(await progress.last == .done)
+            var ended: Set<TransferID> = []
+            while ended.count < uploads.count {
+                let event = try #require(await events.next())
+                if event.state == .done { ended.insert(event.id) }
+            }
+            #expect(ended == Set(uploads.map(\.id)))
+        }
+    }
+
+    @Test("What another program queues is told, and who waits is let go when the store is closed")
+    func closed() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 100)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            var events = depot.app.transfers.events.makeAsyncIterator()
+            let others = try others(depot)
+            let draft = TransferDraft(
+                partition: Store.unnamedPartition, kind: .download, bucket: "media", key: "k", path: "/copy",
+                created: Date())
+            try await others.transfers.enqueue([draft])
+            #expect(await events.next()?.id.uuid == draft.id)
+            try others.close()
+            let waiting = Task { _ = try await upload.finished() }
+            try await Task.sleep(for: .milliseconds(50))
+            try depot.store.close()
+            await expectCode(.parked) { try await waiting.value }
+        }
+    }
+
+    @Test("Who waits is let go when the partition is parked")
+    func parked() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 100)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let waiting = Task { _ = try await upload.finished() }
+            try await Task.sleep(for: .milliseconds(50))
+            _ = try await depot.store.switch(to: backend("b"))
+            await expectCode(.parked) { try await waiting.value }
+        }
+    }
+
+    @Test("No more than the last thousand or so are kept while the runner runs, whatever a killed one has left")
+    func kept() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 10)
+            func upload(_ count: Int) async throws -> [Transfer] {
+                try await depot.app.transfers.upload(
+                    (0..<count).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
+            }
+            let many = try await upload(1300)
+            try await withThrowingTaskGroup { group in
+                for upload in many { group.addTask { try await upload.cancel() } }
+                try await group.waitForAll()
+            }
+            #expect(try depot.app.transfers.all().count == 1300)
+            let runner = depot.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try depot.app.transfers.all().count == 1000 }
+            for upload in try await upload(250) { try await upload.finished() }
+            try await eventually { try depot.app.transfers.all().count < 1100 }
+            running.cancel()
+            try await running.value
+        }
+    }
+}

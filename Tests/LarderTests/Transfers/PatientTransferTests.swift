@@ -1,0 +1,104 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+@Suite("Storages that ask for patience")
+struct PatientTransferTests {
+    private func upload(_ count: Int, _ depot: Depot, to bucket: String = "media") async throws -> [Transfer] {
+        let (file, _) = try depot.file(bytes: 100)
+        return try await depot.app.transfers.upload(
+            (0..<count).map { (file, ObjectLocation(bucket: bucket, key: "\($0)"), UploadOptions()) })
+    }
+
+    @Test("A host that asks for patience is left alone by all transfers to it, and no other is")
+    func host() async throws {
+        try await withDepot { depot in
+            let calls = Mutex(0)
+            depot.storage.onCall { call throws(ObjectError) in
+                guard case .put(let key) = call, key != "other" else { return }
+                calls.withLock { $0 += 1 }
+                throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600))
+            }
+            let uploads = try await upload(200, depot)
+            let runner = depot.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try uploads[0].status().failure != nil }
+            let (file, _) = try depot.file(bytes: 100)
+            let other = try await depot.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
+            #expect(try await other.finished().state == .done)
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(calls.withLock { $0 } <= 6)
+            let status = try uploads[0].status()
+            #expect(status.state == .pending && (status.notBefore ?? .distantPast) > Date(timeIntervalSinceNow: 300))
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("After that one goes there alone, and one more side by side for each that went well")
+    func widening() async throws {
+        try await withDepot { depot in
+            let seen = Mutex<[Int]>([])
+            let storage = depot.storage
+            storage.onCall { call throws(ObjectError) in
+                let busy = storage.state.withLock { $0.busy }
+                let count = seen.withLock { seen in
+                    seen.append(busy)
+                    return seen.count
+                }
+                do {
+                    // All six are there before one is told.
+                    while seen.withLock({ $0.count }) < 6 { try await Task.sleep(for: .milliseconds(1)) }
+                    if count > 6 { try await Task.sleep(for: .milliseconds(50)) }
+                } catch { throw ObjectError(.cancelled, "cancelled") }
+                if count == 1 { throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(1)) }
+            }
+            _ = try await upload(20, depot)
+            try await depot.drain { $0.connectionsPerHost = 6 }
+            // One or the other may have been begun before the plea was heard.
+            let after = seen.withLock { $0 }.dropFirst(6).drop { $0 > 1 }
+            #expect(after.count > 9)
+            for (number, busy) in after.enumerated() { #expect(busy <= number + 1, "\(after)") }
+            #expect(storage.state.withLock { $0.objects.count } == 20)
+        }
+    }
+
+    @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
+    func inARow() async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 40 * 1024)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let failed = Mutex<Set<Int>>([])
+            depot.storage.onCall { call throws(ObjectError) in
+                guard case .putPart(let number) = call, number.isMultiple(of: 2) else { return }
+                if failed.withLock({ $0.insert(number).inserted }) { throw ObjectError(.interrupted, "cut") }
+            }
+            // The last pause would be of hours.
+            try await depot.drain {
+                $0.connectionsPerHost = 1
+                $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(100_000))
+                $0.random = { 1 }
+                $0.maximumFaults = 3
+            }
+            #expect(try await upload.finished().attempts == 21)
+        }
+    }
+
+    @Test("Bytes wait for small turns, and a wait that is cancelled keeps none of the time", .timeLimit(.minutes(1)))
+    func pacer() async throws {
+        #expect(Pacer(bandwidth: nil).turn == nil)
+        #expect(Pacer(bandwidth: 1 << 20).turn == 256 << 10)
+        #expect(Pacer(bandwidth: 1000).turn == 4096)
+        let pacer = Pacer(bandwidth: 1000)
+        try await pacer.wait(for: 500)
+        let waiting = Task { try await pacer.wait(for: 1_000_000) }
+        try await Task.sleep(for: .milliseconds(50))
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        try await pacer.wait(for: 1)
+    }
+}
