@@ -152,8 +152,8 @@ let package = Package(
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderRecords", "LarderLMDB",
-                "LarderGraphQL", "CLMDB", "ObjectServer",
+                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderMigrations", "LarderRecords",
+                "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
