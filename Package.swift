@@ -53,7 +53,7 @@ let package = Package(
                 .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
                 .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
                 .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
-                .embedInCode("0007-transfer-places.sql"),
+                .embedInCode("0007-transfer-places.sql"), .embedInCode("0008-transfer-digests.sql"),
             ],
             swiftSettings: strict
         ),
@@ -152,8 +152,8 @@ let package = Package(
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderRecords", "LarderLMDB",
-                "LarderGraphQL", "CLMDB", "ObjectServer",
+                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderMigrations", "LarderRecords",
+                "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),

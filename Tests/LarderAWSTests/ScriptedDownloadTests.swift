@@ -143,6 +143,18 @@ struct ScriptedDownloadTests {
         }
     }
 
+    @Test("The SHA-256 of an object is told, that of its parts is not")
+    func digest() async throws {
+        let digest = [UInt8](repeating: 7, count: 32)
+        let text = Data(digest).base64EncodedString()
+        for (value, expected) in [(text, digest), (text + "-3", nil), ("AAAAAA==", nil), ("?", nil)] {
+            let reply = Reply.stored(headers: ["x-amz-checksum-sha256": value])
+            try await ScriptedStorage.run { _ in reply } _: { _, transport in
+                #expect(try await transport.object(at: .somewhere, deadline: .ample).sha256 == expected, "\(value)")
+            }
+        }
+    }
+
     @Test("Damaged bytes of a whole object are told by its checksum")
     func damaged() async throws {
         var reply = Reply.bytes(Self.whole, 0..<1_000, of: 1_000)

@@ -16,6 +16,8 @@ extension LarderError.Code {
     public static let diskFull = Self(rawValue: "transfer.diskFull")
     /// What arrived is not what the storage says that the object is.
     public static let damagedDownload = Self(rawValue: "transfer.damaged")
+    /// The bytes have not the SHA-256 that they were to have: those of the file that is to be sent, or of the object.
+    public static let otherContent = Self(rawValue: "transfer.otherContent")
     /// The object or the options cannot be: an empty key, one of more than 1,024 bytes.
     public static let invalidTransfer = Self(rawValue: "transfer.invalid")
     /// No transfer of this id is known.

@@ -40,13 +40,14 @@ public struct Transfers: Sendable {
         var drafts: [TransferDraft] = []
         drafts.reserveCapacity(uploads.count)
         for ((file, location, options), id) in zip(uploads, UUID.ascending(uploads.count, at: now)) {
-            try Self.check(location)
+            try Self.check(location, sha256: options.sha256)
             let path = try Self.path(of: file)
             drafts.append(TransferDraft(
-                id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket, key: location.key,
-                region: location.region, path: path, contentType: options.attributes.contentType,
+                id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,
+                key: location.key, region: location.region, path: path, contentType: options.attributes.contentType,
                 metadata: try options.attributes.storedMetadata, priority: options.priority,
-                source: try SourceFile.identity(at: path), created: now, expires: options.expires))
+                source: try SourceFile.identity(at: path), sha256: options.sha256, created: now,
+                expires: options.expires))
         }
         return try await queue(drafts)
     }
@@ -57,14 +58,14 @@ public struct Transfers: Sendable {
     public func download(
         _ location: ObjectLocation, to file: URL, options: DownloadOptions = DownloadOptions()
     ) async throws(LarderError) -> Transfer {
-        try Self.check(location)
+        try Self.check(location, sha256: options.sha256)
         try DestinationFile(file: file, replaces: options.replacesFile).check()
         let queued = try await queue([
             TransferDraft(
                 id: options.id?.uuid, partition: core.name, kind: .download, bucket: location.bucket,
                 key: location.key, region: location.region, path: try Self.path(of: file),
-                replaces: options.replacesFile, priority: options.priority, created: core.now(),
-                expires: options.expires)
+                replaces: options.replacesFile, priority: options.priority, sha256: options.sha256,
+                created: core.now(), expires: options.expires)
         ])
         guard let transfer = queued.first else { throw .parked }
         return transfer
@@ -119,10 +120,13 @@ public struct Transfers: Sendable {
         return isStandard ? path : file.absoluteURL.standardizedFileURL.path
     }
 
-    private static func check(_ location: ObjectLocation) throws(LarderError) {
+    private static func check(_ location: ObjectLocation, sha256: [UInt8]?) throws(LarderError) {
         guard !location.bucket.isEmpty else { throw LarderError(.invalidTransfer, "the bucket has no name") }
         guard (1...1024).contains(location.key.utf8.count) else {
             throw LarderError(.invalidTransfer, "a key has 1 to 1,024 bytes, this has \(location.key.utf8.count)")
+        }
+        if let sha256, sha256.count != 32 {
+            throw LarderError(.invalidTransfer, "a SHA-256 has 32 bytes, this has \(sha256.count)")
         }
     }
 }

@@ -26,6 +26,8 @@ package struct StoredTransfer: Sendable, Hashable {
     package var size: Int64?
     /// Of an upload the source as it was when it was queued, of a download the partial file once there is one.
     package var file: FileIdentity?
+    /// The SHA-256 that all bytes must have; nil for any.
+    package var sha256: [UInt8]?
     /// Nil: it goes in one piece.
     package var partSize: Int64?
     /// The storage's name for an upload in parts.

@@ -26,6 +26,8 @@ package struct TransferDraft: Sendable {
     package var priority: Int
     /// The file that an upload is of; nil for a download.
     package var source: FileIdentity?
+    /// The SHA-256 that all bytes must have, in 32 bytes; nil for any.
+    package var sha256: [UInt8]?
     package var created: Date
     /// When it is of no use any more, unless it is under way then.
     package var expires: Date?
@@ -33,7 +35,7 @@ package struct TransferDraft: Sendable {
     package init(
         id: UUID? = nil, partition: String, kind: Kind, bucket: String, key: String, region: String? = nil,
         path: String, replaces: Bool = false, contentType: String? = nil, metadata: [UInt8]? = nil, priority: Int = 0,
-        source: FileIdentity? = nil, created: Date, expires: Date? = nil
+        source: FileIdentity? = nil, sha256: [UInt8]? = nil, created: Date, expires: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
         self.partition = partition
@@ -47,6 +49,7 @@ package struct TransferDraft: Sendable {
         self.metadata = metadata
         self.priority = priority
         self.source = source
+        self.sha256 = sha256
         self.created = created
         self.expires = expires
     }

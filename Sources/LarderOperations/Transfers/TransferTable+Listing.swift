@@ -67,7 +67,7 @@ extension TransferTransaction {
     static let selection = """
         SELECT t.sequence, t.id, p.name, t.kind, t.state, t.priority, t.bucket, t.key, t.region, t.path, t.replaces,
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
-            t.inode, t.modified, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c, t.ended,
+            t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c, t.ended,
             t.failure_code, t.failure_message, t.failure_time,
             (SELECT ifnull(sum(x.size), 0) FROM transfer_part x WHERE x.sequence = t.sequence)
         FROM transfer t JOIN partition p ON p.id = t.partition
@@ -176,8 +176,8 @@ extension StoredTransfer {
         let file = try row.isNull(19) || row.isNull(20) ? nil : FileIdentity(
             device: row.integer(19), inode: row.integer(20), size: size ?? 0,
             modified: row.optional(21, row.integer) ?? 0)
-        let failure = try row.isNull(29) ? nil : TransferFailure(
-            code: row.text(29), message: row.text(30), time: row.optional(31, row.date) ?? .distantPast)
+        let failure = try row.isNull(30) ? nil : TransferFailure(
+            code: row.text(30), message: row.text(31), time: row.optional(32, row.date) ?? .distantPast)
         self.init(
             sequence: try row.integer(0), id: try row.uuid(1), partition: try row.text(2), kind: kind,
             state: try TransferState(stored: row.integer(4)), priority: Int(try row.integer(5)),
@@ -186,10 +186,10 @@ extension StoredTransfer {
             metadata: try row.optional(12, row.bytes), attempts: Int(try row.integer(13)),
             owner: try row.optional(14, row.text), created: try row.date(15), expires: try row.optional(16, row.date),
             notBefore: try row.optional(17, row.date), size: size, file: file,
-            partSize: try row.optional(22, row.integer), upload: try row.optional(23, row.text),
-            uploadsBefore: try row.optional(24, row.names), etag: try row.optional(25, row.text),
-            version: try row.optional(26, row.text), crc32c: try row.optional(27, row.checksum),
-            ended: try row.optional(28, row.date), failure: failure, arrived: try row.integer(32))
+            sha256: try row.optional(22, row.bytes), partSize: try row.optional(23, row.integer), upload: try row.optional(24, row.text),
+            uploadsBefore: try row.optional(25, row.names), etag: try row.optional(26, row.text),
+            version: try row.optional(27, row.text), crc32c: try row.optional(28, row.checksum),
+            ended: try row.optional(29, row.date), failure: failure, arrived: try row.integer(33))
     }
 }
 

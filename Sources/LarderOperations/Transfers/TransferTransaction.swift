@@ -51,8 +51,8 @@ struct TransferTransaction {
             try db.run(
                 """
                 INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces,
-                    content_type, metadata, attempts, created, expires, size, device, inode, modified, place)
-                VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+                    content_type, metadata, attempts, created, expires, size, device, inode, modified, sha256, place)
+                VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
                 """) { row in
                 row.bind(draft.id)
                 row.bind(partition)
@@ -71,6 +71,7 @@ struct TransferTransaction {
                 row.bind(draft.source?.device)
                 row.bind(draft.source?.inode)
                 row.bind(draft.source?.modified)
+                row.bind(draft.sha256)
                 row.bind(draft.place)
             }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {

@@ -17,7 +17,8 @@ private func upload(
 
 private func download(_ key: String = "a") -> TransferDraft {
     TransferDraft(
-        partition: app, kind: .download, bucket: "media", key: key, path: "/copy", replaces: true, created: noon)
+        partition: app, kind: .download, bucket: "media", key: key, path: "/copy", replaces: true,
+        sha256: [UInt8](repeating: 9, count: 32), created: noon)
 }
 
 extension OperationsDatabase {
@@ -227,13 +228,14 @@ struct TransferTableTests {
             ])
             var found = try #require(try database.transfers.find(id))
             #expect(found.etag == "\"e\"" && found.crc32c == .max && found.file?.inode == 9 && found.arrived == 1000)
-            #expect(found.replaces && found.path == "/copy")
+            #expect(found.replaces && found.path == "/copy" && found.sha256?.count == 32)
             try await database.transfers.recover(in: app)
             #expect(try database.state(ofTransfer: id) == .pending)
             let again = try await database.take(id).attempt
             try await database.transfers.note(again, [.restart])
             found = try #require(try database.transfers.find(id))
             #expect(found.etag == nil && found.size == nil && found.file == nil && found.arrived == 0)
+            #expect(found.sha256 == [UInt8](repeating: 9, count: 32))
         }
     }
 }

@@ -45,6 +45,8 @@ final class MemoryStorage: ObjectTransport {
     /// Whether objects are encrypted, so that their ETags tell nothing of their bytes.
     let isSealed: Bool
 
+    /// The SHA-256 that it says all objects have; nil: it says none.
+    let saidDigest = Mutex<[UInt8]?>(nil)
     /// A byte becomes another on its way in so many exchanges to come.
     let damages = Mutex(Countdown(0))
 
@@ -228,7 +230,8 @@ final class MemoryStorage: ObjectTransport {
         guard let object = object(location) else { throw ObjectError(.notFound, "there is no \(location)", status: 404) }
         let crc = tellsChecksums ? CRC32C(of: object.bytes).value : nil
         let stored = StoredObject(
-            etag: object.etag, etagIsDigest: !isSealed, size: Int64(object.bytes.count), crc32c: crc)
+            etag: object.etag, etagIsDigest: !isSealed, size: Int64(object.bytes.count), crc32c: crc,
+            sha256: saidDigest.withLock { $0 })
         return (stored, object.bytes)
     }
 

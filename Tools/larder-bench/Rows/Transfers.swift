@@ -19,7 +19,10 @@ extension Bench {
         return try await withDepot { store, app, folder in
             let file = folder.appending(path: "small")
             try Data(repeating: 7, count: 1000).write(to: file)
-            let bare = try BareTransfers(file: folder.appending(path: "bare.sqlite").path)
+            let own = try BareTransfers(file: folder.appending(path: "own.sqlite").path, table: .own)
+            let bare = try BareTransfers(file: folder.appending(path: "bare.sqlite").path, table: .bare)
+            // Foundation's `UUID()` would take longer than the rows.
+            let ids = { UUID.ascending(count, at: Date()) }
             let times = try await Measurement.times(rounds: max(rounds / 3, 3), [
                 {
                     let uploads = (0..<count).map { number in
@@ -28,16 +31,20 @@ extension Bench {
                     }
                     return try await Measurement.time { keep(try await app.transfers.upload(uploads).count) }
                 },
-                { try Measurement.time { try bare.insert(count, path: file.path) } },
                 {
-                    let ids = UUID.ascending(count, at: Date())
-                    return try Measurement.time { try bare.insert(count, path: file.path, ids: ids) }
+                    let ids = ids()
+                    return try Measurement.time { try own.insert(ids, path: file.path) }
+                },
+                {
+                    let ids = ids()
+                    return try Measurement.time { try bare.insert(ids, path: file.path) }
                 },
             ])
-            let ratio = String(format: "where their ids are there already: %.2f x", times[0].median / times[2].median)
+            let ratio = String(
+                format: "%.2f x of rows without indices and checks", times[0].median / times[2].median)
             return [BenchRow(
                 name: "queue-uploads", what: "10,000 small uploads queued, durable", times,
-                floorName: "10,000 INSERTs in one commit", reach: .ratio(2), note: ratio)]
+                floorName: "10,000 INSERTs of the same rows in one commit", reach: .ratio(2), note: ratio)]
         }
     }
 

@@ -46,6 +46,7 @@ struct ShownTransfer {
             ("etag", transfer.etag.map(JSONText.string) ?? .null),
             ("version", transfer.version.map(JSONText.string) ?? .null),
             ("crc32c", transfer.crc32c.map { .string($0.digits) } ?? .null),
+            ("sha256", transfer.sha256.map { .string($0.digits) } ?? .null),
             ("expires", text(transfer.expires)), ("notBefore", text(transfer.notBefore)),
             ("ended", text(transfer.ended)), ("mutations", .strings(waiting.map(\.text))),
         ])
@@ -61,6 +62,7 @@ struct ShownTransfer {
         if let etag = transfer.etag { lines.append("etag \(etag)") }
         if let version = transfer.version { lines.append("version \(version)") }
         if let crc32c = transfer.crc32c { lines.append("crc32c \(crc32c.digits)") }
+        if let sha256 = transfer.sha256 { lines.append("sha256 \(sha256.digits)") }
         lines += waiting.map { "waiting mutation \($0.text)" }
         return lines.map(Output.oneLine).joined(separator: "\n")
     }
@@ -72,6 +74,11 @@ extension UInt32 {
         let digits = String(self, radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
+}
+
+extension [UInt8] {
+    /// Two hexadecimal digits for each.
+    fileprivate var digits: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }
 
 extension TransferFailure {

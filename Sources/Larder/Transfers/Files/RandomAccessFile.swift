@@ -28,6 +28,13 @@ extension RandomAccessFile {
         return (crc.value, Array(md5.finalize()))
     }
 
+    /// SHA-256 of a range.
+    func sha256(_ range: Range<Int64>) throws(LarderError) -> [UInt8] {
+        var hash = SHA256()
+        try scan(range) { hash.update(bufferPointer: $0) }
+        return Array(hash.finalize())
+    }
+
     /// Reads a range from its beginning to its end, a mebibyte at a time.
     func scan(
         _ range: Range<Int64>, _ body: (UnsafeRawBufferPointer) throws(LarderError) -> Void

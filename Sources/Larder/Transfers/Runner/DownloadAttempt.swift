@@ -57,6 +57,7 @@ struct DownloadAttempt: Sendable {
             try await receive(all, plan, file)
             crc = try await verified(plan, file)
         }
+        if let sha256 = transfer.sha256, try file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
         let isThere = missing.isEmpty ? try destination.isSame(as: file) : false
         if !isThere { try destination.take(file) }
         options.afterStep(.fileMoved)
@@ -86,6 +87,7 @@ struct DownloadAttempt: Sendable {
         guard let size = object.size, size >= 0 else {
             throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
         }
+        if let wanted = transfer.sha256, let said = object.sha256, said != wanted { throw otherContent }
         let parts = PartPlan(size: size, partSize: max(options.partSize, size / Self.maximumParts + 1, 1))
         // What it took before is free now.
         try file.reserve(0)
@@ -155,7 +157,8 @@ struct DownloadAttempt: Sendable {
         return crc
     }
 
-    /// Compares what arrived with what the storage says of the object: its checksum, or its ETag where that is an MD5.
+    /// Compares what arrived with what the storage says of the object: its checksum, or its ETag where that is an
+    /// MD5.
     ///
     /// - Returns: CRC-32C of the whole.
     private func verify(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
@@ -169,12 +172,17 @@ struct DownloadAttempt: Sendable {
             guard said == crc else { throw damaged }
             return crc
         }
-        if let md5 = EntityTag(plan.etag).wholeMD5,
-            try await storage.object(at: location, deadline: carrier.deadline).etagIsDigest
-        {
+        let object = try await storage.object(at: location, deadline: carrier.deadline)
+        if let sha256 = object.sha256, object.etag == plan.etag {
+            guard try file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }
+        } else if object.etagIsDigest, let md5 = EntityTag(plan.etag).wholeMD5 {
             guard try file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }
         }
         return crc
+    }
+
+    private var otherContent: LarderError {
+        LarderError(.otherContent, "\(location) has not the SHA-256 that it was to have")
     }
 
     /// CRC-32C of parts that follow one another.

@@ -23,6 +23,13 @@ struct UploadAttempt: Sendable {
             throw error
         }
         if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
+        // While nothing is there of it that could only be of this file.
+        if let sha256 = transfer.sha256, transfer.upload == nil {
+            guard try source.sha256(0..<identity.size) == sha256 else {
+                throw LarderError(
+                    .otherContent, "\(transfer.path) has not the SHA-256 that it was to have; nothing was sent")
+            }
+        }
         let limits = storage.limits
         guard transfer.upload == nil, transfer.uploadsBefore == nil,
             identity.size <= min(options.multipartThreshold, limits.largestPut)

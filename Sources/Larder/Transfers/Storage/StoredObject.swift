@@ -13,19 +13,22 @@ public struct StoredObject: Sendable, Hashable {
     /// CRC-32C of all its bytes, where the storage knows it: of an object that was put together from parts it may know
     /// only those of the parts.
     public var crc32c: UInt32?
+    /// SHA-256 of all its bytes, where the storage knows it.
+    public var sha256: [UInt8]?
     /// What is kept with it.
     public var attributes: ObjectAttributes
 
     /// An object of this ETag.
     public init(
         etag: String, etagIsDigest: Bool = true, size: Int64? = nil, version: String? = nil, crc32c: UInt32? = nil,
-        attributes: ObjectAttributes = ObjectAttributes()
+        sha256: [UInt8]? = nil, attributes: ObjectAttributes = ObjectAttributes()
     ) {
         self.etag = etag
         self.etagIsDigest = etagIsDigest
         self.size = size
         self.version = version
         self.crc32c = crc32c
+        self.sha256 = sha256
         self.attributes = attributes
     }
 }

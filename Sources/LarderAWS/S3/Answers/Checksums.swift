@@ -19,6 +19,12 @@ enum Checksums {
         return data.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
+    /// A SHA-256 out of a header. Nil also where it is that of an object's parts.
+    static func sha256(_ text: String?) -> [UInt8]? {
+        guard let text, let data = Data(base64Encoded: text), data.count == SHA256.byteCount else { return nil }
+        return Array(data)
+    }
+
     /// The MD5 of a body, which is read once more.
     static func md5(of body: ObjectBody, chunkSize: Int, clock: ExchangeClock) throws(ObjectError) -> [UInt8] {
         var hash = Insecure.MD5()

@@ -20,6 +20,7 @@ extension HTTPHeaders {
         return StoredObject(
             etag: etag, etagIsDigest: !isEncryptedByKey, size: size, version: version,
             crc32c: isOfParts ? nil : Checksums.crc32c(first(name: BodyFraming.trailerName)),
+            sha256: isOfParts ? nil : Checksums.sha256(first(name: "x-amz-checksum-sha256")),
             attributes: ObjectAttributes(contentType: first(name: "Content-Type"), metadata: metadata))
     }
 
