@@ -99,7 +99,7 @@ extension TransferTransaction {
         return Dictionary(counts, uniquingKeysWith: +)
     }
 
-    /// The last column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
+    /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("e.place = t.place"))
