@@ -39,7 +39,9 @@ struct SharedCommitTests {
                 try await group.waitForAll()
             }
             #expect(try database.mutations.list().count == 400)
-            #expect(database.commitCount < 400)
+            // Those who block keep the threads that others would come on: where there is one, nobody else comes.
+            #expect(database.commitCount <= 400)
+            if !isBlocking { #expect(database.commitCount < 400) }
         }
     }
 
