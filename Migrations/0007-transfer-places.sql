@@ -6,3 +6,5 @@ ALTER TABLE transfer ADD COLUMN place INTEGER;
 
 DROP INDEX transfer_place;
 CREATE INDEX transfer_place ON transfer (place) WHERE kind = 0 AND state IN (0, 1);
+CREATE INDEX transfer_unplaced ON transfer (partition, bucket, key, sequence)
+    WHERE kind = 0 AND state IN (0, 1) AND place IS NULL;

@@ -2,6 +2,7 @@ import Foundation
 import Larder
 import LarderAWS
 import LarderTestSupport
+import NIOCore
 import NIOHTTP1
 import Synchronization
 import Testing
@@ -21,20 +22,21 @@ struct ScriptedUploadTests {
         let sent = Mutex(Int64(0))
         let size = Int64(1) << 30
         let body = ObjectBody.pattern(size) { count in sent.withLock { $0 += Int64(count) } }
-        for (closes, saysLength, ending) in [
-            (false, true, Reply.Ending.complete), (true, true, .complete), (false, false, .complete),
-            (true, false, .complete), (false, false, .hang), (false, false, .cut),
-        ] {
+        for (closes, saysLength, ending, delay) in [
+            (false, true, Reply.Ending.complete, nil), (true, true, .complete, nil), (false, false, .complete, nil),
+            (true, false, .complete, nil), (false, false, .hang, nil), (false, false, .cut, nil),
+            (false, true, .complete, .milliseconds(300)), (true, false, .complete, .milliseconds(300)),
+        ] as [(Bool, Bool, Reply.Ending, TimeAmount?)] {
             sent.withLock { $0 = 0 }
             let script: ScriptedStorage.Script = { _ in
                 var reply = Reply.error(.badRequest, "ExpiredToken", "The provided token has expired.")
-                (reply.afterBytes, reply.closes, reply.ending) = (1 << 20, closes, ending)
+                (reply.afterBytes, reply.closes, reply.ending, reply.bodyDelay) = (1 << 20, closes, ending, delay)
                 if !saysLength { reply.headers.add(name: "Transfer-Encoding", value: "chunked") }
                 return reply
             }
             try await ScriptedStorage.run(script) { _, transport in
                 let error = try await objectError { () async throws(ObjectError) in try await put(transport, body) }
-                #expect(error.code == .expiredCredentials, "\((closes, saysLength, ending))")
+                #expect(error.code == .expiredCredentials, "\((closes, saysLength, ending, delay))")
                 #expect(error.serverCode == "ExpiredToken")
                 #expect(error.requestID == "R1")
                 #expect(sent.withLock { $0 } < size / 4)

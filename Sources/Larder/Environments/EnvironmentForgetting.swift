@@ -5,8 +5,8 @@ internal import LarderRecords
 /// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///
 /// The keys go first, each durably, so that no credential can be read any more, whatever happens then; the caches next;
-/// the rows of each partition in one transaction, and the environment's name, last. Killed in between, it is known whose
-/// partitions there are, with less in them: the next call ends it.
+/// the rows of all partitions in one transaction, and the environment's name, last. Killed in between, it is known
+/// whose partitions there are, with less in them: the next call ends it.
 package enum EnvironmentForgetting {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable, CaseIterable {
@@ -74,15 +74,13 @@ package enum EnvironmentForgetting {
             }
         }
         try reached(.cachesRemoved)
-        var uploads: [LeftUpload] = []
         for partition in partitions {
             // While it is known where they are. Those that cannot be removed are left to a runner, and to the tools.
             for download in try database.transfers.list(in: partition) where download.kind == .download {
                 try? DestinationFile(of: download).removeCopy(of: download.id)
                 _ = try? PartialFile.remove(download.id, in: store)
             }
-            uploads += try await database.environments.forget(partition: partition, losingUnsent: discarding)
         }
-        return uploads
+        return try await database.environments.forget(partitions: partitions, losingUnsent: discarding)
     }
 }

@@ -6,8 +6,8 @@ public struct UploadOptions: Sendable, Hashable {
     public var id: TransferID?
     /// What is kept with the object.
     public var attributes: ObjectAttributes
-    /// The SHA-256 that the file must have, in 32 bytes: of another, nothing is sent. Nil for any. Costs that the file is
-    /// read once more.
+    /// The SHA-256 that the file must have, in 32 bytes: of another, nothing is sent. Nil for any. Costs that the file
+    /// is read once more.
     public var sha256: [UInt8]?
     /// Those with more of it are begun first; within one, in the order in which they were queued.
     public var priority: Int

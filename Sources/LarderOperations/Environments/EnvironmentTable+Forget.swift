@@ -1,21 +1,24 @@
 internal import GRDB
 
 extension EnvironmentTable {
-    /// Removes all that is kept of a partition in this database, in one transaction. Its cache is not here; and whoever
-    /// forgets for good destroys its key before, by `CredentialTable.destroyKey`.
+    /// Removes all that is kept of partitions in this database, in one transaction. Their caches are not here; and
+    /// whoever forgets for good destroys their keys before, by `CredentialTable.destroyKey`.
     ///
     /// - Parameter losingUnsent: Whether mutations and uploads may be lost that the server may not have.
     /// - Returns: What the storage has of the uploads, and nobody knows the names of any more.
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`, `.uploadsLeft`.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where one is the current one; `.unsentWork`, `.uploadsLeft`.
     @discardableResult
     package func forget(
-        partition name: String, losingUnsent: Bool
+        partitions names: [String], losingUnsent: Bool
     ) async throws(OperationsError) -> [LeftUpload] {
         try await database.write { db in
             let transaction = EnvironmentTransaction(db: db)
-            try transaction.requireForgettable(name, losingUnsent)
-            let uploads = try transaction.leftUploads(of: name)
-            try transaction.forget(name)
+            var uploads: [LeftUpload] = []
+            for name in names {
+                try transaction.requireForgettable(name, losingUnsent)
+                uploads += try transaction.leftUploads(of: name)
+                try transaction.forget(name)
+            }
             return uploads
         }
     }
@@ -68,8 +71,8 @@ extension EnvironmentTransaction {
             """, [name]) ?? 0
         guard count + uploads == 0 else {
             throw OperationsError(
-                .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the server; send them, or say "
-                    + "that they may be lost")
+                .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
+                    + "server; send them, or say that they may be lost")
         }
         let left = try leftUploads(of: name).count
         guard left == 0 else {
@@ -100,8 +103,8 @@ extension EnvironmentTransaction {
         guard let owner = try db.partition(name) else { return }
         // What refers to others goes before them.
         for table in [
-            "mutation", "transfer", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential", "session",
-            "partition_key",
+            "mutation", "transfer", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential",
+            "session", "partition_key",
         ] {
             try db.run("DELETE FROM \(table) WHERE partition = ?", [owner])
         }

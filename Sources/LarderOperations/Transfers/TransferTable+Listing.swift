@@ -102,16 +102,16 @@ extension TransferTransaction {
     /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one.
     static let turnSQL = """
-        SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("e.place = t.place"))
-            OR \(isPreceded("e.place IS NULL"))), bucket, key, region
+        SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
+            OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))), bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
         """
 
-    private static func isPreceded(_ place: String) -> String {
+    private static func isPreceded(_ index: String, _ place: String) -> String {
         """
         EXISTS (
-            SELECT 1 FROM transfer e INDEXED BY transfer_place
+            SELECT 1 FROM transfer e INDEXED BY \(index)
             WHERE e.kind = 0 AND e.state IN (0, 1) AND \(place) AND e.sequence < t.sequence
                 AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key)
         """

@@ -165,9 +165,9 @@ package struct TransferTable: Sendable {
             guard let number = try transaction.db.partition(partition) else { return }
             try transaction.db.run(
                 """
-                DELETE FROM transfer WHERE partition = ?1 AND state >= 5
-                    AND sequence <= (SELECT sequence FROM transfer INDEXED BY transfer_end
-                        WHERE partition = ?1 AND state >= 5 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+                DELETE FROM transfer WHERE sequence IN (
+                    SELECT sequence FROM transfer INDEXED BY transfer_end WHERE partition = ?1 AND state >= 5
+                    ORDER BY ended DESC, sequence DESC LIMIT -1 OFFSET ?2)
                     AND sequence NOT IN (SELECT transfer FROM mutation_transfer)
                 """, [number, max(0, count)])
         }

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOHTTP1
 
 /// A request as it reached the scripted storage.
@@ -40,6 +41,8 @@ struct Reply: Sendable {
     var isSilent = false
     /// Answers when so many bytes of the body have come, and reads no further; nil: when all have.
     var afterBytes: Int?
+    /// Holds back the body for so long, when the head is out.
+    var bodyDelay: TimeAmount?
     /// Closes the connection after the reply, with whatever is still on its way.
     var closes = false
 

@@ -130,6 +130,18 @@ final class ScriptedConnection: ChannelInboundHandler {
             }
             let head = HTTPResponseHead(version: .http1_1, status: reply.status, headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: nil)
+            if let delay = reply.bodyDelay {
+                context.flush()
+                let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+                context.eventLoop.scheduleTask(in: delay) { bound.value.0.finish(reply, received, bound.value.1) }
+                return
+            }
+        }
+        finish(reply, received, context)
+    }
+
+    private func finish(_ reply: Reply, _ received: Received, _ context: ChannelHandlerContext) {
+        if !reply.isSilent {
             if received.method != .HEAD {
                 context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: reply.body)))), promise: nil)
             }

@@ -122,10 +122,10 @@ struct TransferFollowingTests {
                 _ = try database.environments.forgettable("a", losingUnsent: false)
             }
             await expectFailure(.uploadsLeft) {
-                try await database.environments.forget(partition: "first", losingUnsent: false)
+                try await database.environments.forget(partitions: ["first"], losingUnsent: false)
             }
             #expect(try database.transfers.list(in: "first").count == 2)
-            let left = try await database.environments.forget(partition: "first", losingUnsent: true)
+            let left = try await database.environments.forget(partitions: ["first"], losingUnsent: true)
             #expect(left == [
                 LeftUpload(bucket: "media", key: "v/1", region: nil, upload: "u"),
                 LeftUpload(bucket: "media", key: "v/2", region: nil, upload: nil),

@@ -171,7 +171,7 @@ struct RefreshTests {
             try await bench.makePartitions("a")
             let session = bench.session("a")
             let refresh = try await hangingRefresh(session, bench)
-            try await bench.database.environments.forget(partition: "a", losingUnsent: true)
+            try await bench.database.environments.forget(partitions: ["a"], losingUnsent: true)
             bench.provider.behaviour = .ready
             let unknown = LarderError.Code(rawValue: "operations.unknownPartition")
             await expectCode(unknown) { _ = try await refresh.value }

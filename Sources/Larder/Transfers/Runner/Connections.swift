@@ -39,7 +39,8 @@ final class Connections: Sendable {
         self.pause = pause
     }
 
-    /// - Throws: `CancellationError` where the task is cancelled while it waits.
+    /// - Throws: `CancellationError` where the task is cancelled while it waits; `.throttled` where the host is left
+    ///   alone, with how long.
     func with<Value: Sendable>(
         _ host: String, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -84,14 +85,22 @@ final class Connections: Sendable {
     }
 
     private func enter(_ host: String) async throws {
-        while true {
-            while let left = left(of: host) { try await Task.sleep(for: left) }
-            guard await acquire(host) else { throw CancellationError() }
-            // It may have been held while this one waited for its place.
-            if !Task.isCancelled, left(of: host) == nil { return }
-            leave(host, .now, isWell: false)
+        try requireLeave(of: host)
+        guard await acquire(host) else { throw CancellationError() }
+        do {
             try Task.checkCancellation()
+            // It may have been held while this one waited for its place.
+            try requireLeave(of: host)
+        } catch {
+            leave(host, .now, isWell: false)
+            throw error
         }
+    }
+
+    /// Whoever slept here would keep others from hosts that have time.
+    private func requireLeave(of host: String) throws(ObjectError) {
+        guard let left = left(of: host) else { return }
+        throw ObjectError(.throttled, "the storage asked for patience", retryAfter: left)
     }
 
     private func acquire(_ host: String) async -> Bool {

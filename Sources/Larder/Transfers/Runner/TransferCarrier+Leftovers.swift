@@ -78,9 +78,11 @@ extension TransferCarrier {
     /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
     /// that were not there before. Another program that began one at the same moment has to begin anew.
     func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
+        let found = try await uploads(of: location) ?? []
+        // Those that were noted while the storage was asked are another transfer's.
         let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
             .compactMap(\.upload)
-        for id in try await uploads(of: location) ?? [] where !before.contains(id) && !known.contains(id) {
+        for id in found where !before.contains(id) && !known.contains(id) {
             try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
         }
     }

@@ -114,7 +114,7 @@ struct TransferCarrier: Sendable {
                 if (error as? ObjectError)?.code == .throttled {
                     let host = storage.host(of: transfer.location)
                     connections.hold(host, for: asked, since: begun)
-                    pause = connections.left(of: host) ?? .zero
+                    pause = max(connections.left(of: host) ?? .zero, asked ?? .zero)
                 }
                 try await table.retryLater(
                     transfer.attempt, at: core.now().addingTimeInterval(pause.seconds), failure, now: core.now())
@@ -145,8 +145,12 @@ struct TransferCarrier: Sendable {
 
     /// Whether what has failed in one exchange may go well in another at the same time.
     static func mayPass(_ error: any Error) -> Bool {
-        guard let error = root(of: error) as? ObjectError, case .retry = consequence(of: error) else { return false }
-        return error.code != .noSuchUpload
+        guard let error = root(of: error) as? ObjectError else { return false }
+        switch consequence(of: error) {
+        // Whose credentials have ended since has been let in already.
+        case .retry, .refused: return error.code != .noSuchUpload
+        case .fail: return false
+        }
     }
 
     private static func consequence(of error: ObjectError) -> Consequence {

@@ -23,8 +23,8 @@ struct UploadAttempt: Sendable {
             throw error
         }
         if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
-        // While nothing is there of it that could only be of this file.
-        if let sha256 = transfer.sha256, transfer.upload == nil {
+        // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
+        if let sha256 = transfer.sha256, transfer.partSize == nil {
             guard try source.sha256(0..<identity.size) == sha256 else {
                 throw LarderError(
                     .otherContent, "\(transfer.path) has not the SHA-256 that it was to have; nothing was sent")
@@ -111,8 +111,18 @@ struct UploadAttempt: Sendable {
         _ number: Int, of upload: MultipartUpload, _ plan: PartPlan, _ source: SourceFile
     ) async throws -> StoredPart {
         try source.check()
-        let part = try await storage.putPart(
-            number, body(of: source, part: number, plan.range(of: number)), of: upload, idle: options.idle)
+        let range = plan.range(of: number)
+        var body = body(of: source, part: number, range)
+        // What was written there meanwhile is noticed before anything is made of the part.
+        body.file = source.place(range.lowerBound)
+        let part: UploadedPart
+        do throws(ObjectError) {
+            part = try await storage.putPart(number, body, of: upload, idle: options.idle)
+        } catch {
+            // Then the storage may have refused it for that, in whatever words.
+            if error.code != .cancelled { try source.check() }
+            throw error
+        }
         // What was read was of the file that was queued.
         try source.check()
         return StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
@@ -127,7 +137,6 @@ struct UploadAttempt: Sendable {
             try await carrier.pacer.wait(for: count)
             meter.move(count, of: part)
         }
-        body.file = source.place(range.lowerBound)
         body.turn = carrier.pacer.turn
         return body
     }

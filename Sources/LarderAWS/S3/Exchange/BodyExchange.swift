@@ -16,6 +16,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
     private struct State {
         /// What is to be kept when the socket has taken so many pieces.
         var sending: (promise: EventLoopPromise<Void>, left: Int, isLast: Bool)?
+        var isOpened = false
         var isSent = false
         var visits = 0
         var answer: S3Answer?
@@ -56,6 +57,11 @@ final class BodyExchange: HTTPClientResponseDelegate {
         var body: HTTPClient.Body?
         if length > 0 {
             body = .stream(contentLength: length) { writer in
+                let isOpenedAgain = self.state.withLock { state in
+                    defer { state.isOpened = true }
+                    return state.isOpened
+                }
+                if isOpenedAgain { self.fail(ObjectError.redirectFollowed(status: nil)) }
                 self.opened.succeed(writer)
                 return self.finished.futureResult
             }
@@ -115,15 +121,13 @@ final class BodyExchange: HTTPClientResponseDelegate {
     func send(_ pieces: [IOData], isLast: Bool) -> EventLoopFuture<Void> {
         opened.futureResult.flatMap { writer in
             let promise = self.loop.makePromise(of: Void.self)
-            let mayGo = self.state.withLock { state in
-                guard !state.isOver, state.answer == nil else { return false }
-                state.sending = (promise, pieces.count, isLast)
-                return true
+            let (isOver, isAnswered) = self.state.withLock { state in
+                if !state.isOver { state.sending = (promise, pieces.count, isLast) }
+                return (state.isOver, state.answer != nil)
             }
-            guard mayGo else {
-                promise.fail(ObjectError.exchangeCancelled)
-                return promise.futureResult
-            }
+            if isOver { promise.fail(ObjectError.exchangeCancelled) }
+            // The rest of an answer that came too early is waited for, and nothing more is sent.
+            guard !isOver, !isAnswered else { return promise.futureResult }
             // What these return is kept at once, or never: see above.
             for piece in pieces { _ = writer.write(piece) }
             return promise.futureResult
@@ -210,7 +214,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
 
 extension ObjectError {
     /// The client went elsewhere, where no signature is good.
-    static func redirectFollowed(status: Int) -> ObjectError {
+    static func redirectFollowed(status: Int?) -> ObjectError {
         ObjectError(
             .unusableAnswer,
             "The HTTP client followed a redirect, for which nothing was signed; give it a configuration that disallows "

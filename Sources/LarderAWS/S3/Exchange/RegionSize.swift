@@ -8,7 +8,7 @@ import Synchronization
 package final class RegionSize: Sendable {
     private static let smallest = 64 << 10
     private static let first = 256 << 10
-    private static let largest = 16 << 20
+    private static let largest = 4 << 20
 
     private let size = Mutex(first)
 
