@@ -53,7 +53,8 @@ struct TransferVerbTests {
             #expect(json.output.contains(#""priority":3,"#))
             #expect(json.output.hasSuffix(#"""
                 ,"replaces":false,"contentType":"video/quicktime","metadata":{"a":"b"},"partSize":100000,"parts":1,\#
-                "upload":"the-name","etag":null,"version":null,"crc32c":null,"expires":"2096-10-02T07:06:40Z",\#
+                "upload":"the-name","etag":null,"version":null,"crc32c":null,"sha256":null,\#
+                "expires":"2096-10-02T07:06:40Z",\#
                 "notBefore":null,"ended":null,"mutations":["\#(mutation)"]}}
                 """# + "\n"))
             let text = try await dock.larder("transfers", "show", id.text)
