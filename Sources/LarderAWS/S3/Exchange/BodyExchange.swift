@@ -24,7 +24,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
         var task: HTTPClient.Task<Void>?
     }
 
-    /// How long the content of an answer that came before all was sent, and does not say its length, is waited for.
+    /// How long the content of an answer is waited for that came before all was sent.
     private static let refusalTime = TimeAmount.seconds(1)
 
     private let client: HTTPClient

@@ -41,9 +41,9 @@ extension S3Transport {
         var offset: Int64 = 0
         var sending: Handover?
         // The length of a body in chunks goes by theirs.
-        let isFree = file != nil && !framing.hasTrailer
+        let sizes = file == nil || framing.hasTrailer ? nil : regions
         while offset < body.size {
-            let turn = isFree ? min(regions.current, body.turn ?? .max) : framing.chunkSize
+            let turn = sizes.map { min($0.current, body.turn ?? .max) } ?? framing.chunkSize
             let count = Int(min(Int64(turn), body.size - offset))
             let begun = ContinuousClock.now
             try await clock.held { try await body.pace(count) }
@@ -57,11 +57,11 @@ extension S3Transport {
                 pieces.append(.byteBuffer(try writer.chunk(count) { try body.read(offset, $0) }))
             }
             offset += Int64(count)
-            try await sending?.end(isFree ? regions : nil)
+            try await sending?.end(sizes)
             let taken = exchange.send(pieces, isLast: offset == body.size && !framing.hasTrailer)
             sending = Handover(count: count, begun: begun, taken: taken)
         }
-        try await sending?.end(isFree ? regions : nil)
+        try await sending?.end(sizes)
         if framing.hasTrailer { try await exchange.send([.byteBuffer(writer.trailer())], isLast: true).get() }
     }
 
@@ -72,12 +72,12 @@ extension S3Transport {
         let taken: EventLoopFuture<Void>
 
         /// Waits until the socket has taken them.
-        func end(_ regions: RegionSize?) async throws {
+        func end(_ sizes: RegionSize?) async throws {
             do {
                 try await taken.get()
-                regions?.learn(count, took: .now - begun)
+                sizes?.learn(count, took: .now - begun)
             } catch {
-                regions?.forget()
+                sizes?.forget()
                 throw error
             }
         }
