@@ -42,18 +42,7 @@ struct ContendingTransferTests {
         try await withDepot { depot in
             let (file, _) = try depot.file(bytes: 20_000)
             let (small, _) = try depot.file("small", bytes: 100)
-            var uploads: [Transfer] = []
-            for number in 0..<12 {
-                let location = ObjectLocation(bucket: "media", key: "\(number)")
-                uploads.append(try await depot.app.transfers.upload(file, to: location))
-            }
-            depot.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5): throw ObjectError(.unreachable, "away")
-                case .abort: throw ObjectError(.accessDenied, "nobody may")
-                default: break
-                }
-            }
+            let uploads = try await depot.stuckUploads(12, of: file)
             let runner = depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
             let running = Task { try await runner.run() }
             try await eventually { depot.storage.state.withLock { $0.uploads.count } == 12 }

@@ -65,3 +65,22 @@ func withDepot(_ storage: MemoryStorage, _ body: (Depot) async throws -> Void) a
         try store.close()
     }
 }
+
+extension Depot {
+    /// Queues uploads in parts which the storage takes no further than their fifth, and nobody may abort.
+    func stuckUploads(_ count: Int, of file: URL) async throws -> [Transfer] {
+        var uploads: [Transfer] = []
+        for number in 0..<count {
+            let location = ObjectLocation(bucket: "media", key: "\(number)")
+            uploads.append(try await app.transfers.upload(file, to: location))
+        }
+        storage.onCall { call throws(ObjectError) in
+            switch call {
+            case .putPart(5): throw ObjectError(.unreachable, "away")
+            case .abort: throw ObjectError(.accessDenied, "nobody may")
+            default: break
+            }
+        }
+        return uploads
+    }
+}

@@ -103,18 +103,7 @@ struct LeftoverTests {
     func drained() async throws {
         try await withDepot { depot in
             let (file, _) = try depot.file(bytes: 20_000)
-            var uploads: [Transfer] = []
-            for number in 0..<3 {
-                let location = ObjectLocation(bucket: "media", key: "\(number)")
-                uploads.append(try await depot.app.transfers.upload(file, to: location))
-            }
-            depot.storage.onCall { call throws(ObjectError) in
-                switch call {
-                case .putPart(5): throw ObjectError(.unreachable, "away")
-                case .abort: throw ObjectError(.accessDenied, "nobody may")
-                default: break
-                }
-            }
+            let uploads = try await depot.stuckUploads(3, of: file)
             let running = Task {
                 try await depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }.run()
             }
