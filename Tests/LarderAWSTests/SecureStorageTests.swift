@@ -16,7 +16,7 @@ struct SecureStorageTests {
             try Data(bytes).write(to: path)
             let file = try FileHandle(forReadingFrom: path)
             var body = ObjectBody(bytes)
-            body.file = FilePlace(descriptor: file.fileDescriptor, offset: 0, owner: folder)
+            body.file = FileSegment(descriptor: file.fileDescriptor, offset: 0, owner: folder)
             try await ScriptedStorage.run({ _ in .stored() }, certificate: TestCertificate(in: folder)) {
                 [body] storage, transport in
                 _ = try await transport.put(body, to: .somewhere, ObjectAttributes(), idle: .ample)

@@ -5,8 +5,8 @@ internal import LarderRecords
 /// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///
 /// The keys go first, each durably, so that no credential can be read any more, whatever happens then; the caches next;
-/// the rows of all partitions in one transaction, and the environment's name, last. Killed in between, it is known
-/// whose partitions there are, with less in them: the next call ends it.
+/// the rows of all partitions and the environment's name last, in one transaction. Killed in between, it is known whose
+/// partitions there are, with less in them: the next call ends it.
 package enum EnvironmentForgetting {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable, CaseIterable {
@@ -38,9 +38,8 @@ package enum EnvironmentForgetting {
         let partitions = try database.environments.forgettable(name, losingUnsent: discarding)
         let mutations = try partitions.map { try database.mutations.list(MutationFilter(partition: $0)).count }
         let uploads = try await destroy(
-            partitions, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline, close,
-            reached)
-        try await database.environments.remove(name)
+            partitions, of: name, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline,
+            close, reached)
         try reached(.rowsRemoved)
         return Report(partitions: partitions, mutations: mutations.reduce(0, +), uploads: uploads)
     }
@@ -52,13 +51,14 @@ package enum EnvironmentForgetting {
         closing close: (String) throws -> Void
     ) async throws -> [LeftUpload] {
         try database.environments.requireForgettable(partition: partition, losingUnsent: discarding)
-        return try await destroy([partition], in: store, database, discarding, options, deadline, close) { _ in }
+        return try await destroy(
+            [partition], of: nil, in: store, database, discarding, options, deadline, close) { _ in }
     }
 
     private static func destroy(
-        _ partitions: [String], in store: URL, _ database: OperationsDatabase, _ discarding: Bool,
-        _ options: Store.Options, _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void,
-        _ reached: (Moment) throws -> Void
+        _ partitions: [String], of environment: String?, in store: URL, _ database: OperationsDatabase,
+        _ discarding: Bool, _ options: Store.Options, _ deadline: ContinuousClock.Instant,
+        _ close: (String) throws -> Void, _ reached: (Moment) throws -> Void
     ) async throws -> [LeftUpload] {
         for partition in partitions {
             _ = try await database.credentials.destroyKey(of: partition, until: deadline)
@@ -81,6 +81,7 @@ package enum EnvironmentForgetting {
                 _ = try? PartialFile.remove(download.id, in: store)
             }
         }
-        return try await database.environments.forget(partitions: partitions, losingUnsent: discarding)
+        return try await database.environments.forget(
+            partitions: partitions, of: environment, losingUnsent: discarding)
     }
 }

@@ -125,7 +125,8 @@ struct AttemptRunner: Sendable {
         let now = core.now()
         func again(after time: Duration?) -> Date? {
             guard !isFound else { return nil }
-            let pause = time ?? options.backoff.pause(after: mutation.attempts, fraction: options.random())
+            let pause = Backoff.heeded(time)
+                ?? options.backoff.pause(after: mutation.attempts, fraction: options.random())
             return now.addingTimeInterval(pause.seconds)
         }
         switch end {

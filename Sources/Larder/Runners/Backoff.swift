@@ -13,6 +13,10 @@ public struct Backoff: Sendable, Hashable {
         self.cap = cap
     }
 
+    /// How long a server is left alone that asked for it: a day at most. What it says beyond is a mistake somewhere on
+    /// the way, by which something queued would never be sent.
+    static func heeded(_ asked: Duration?) -> Duration? { asked.map { min($0, .seconds(86_400)) } }
+
     /// - Parameters:
     ///   - attempt: From 1: how many have failed.
     ///   - fraction: Random, from 0 to 1.

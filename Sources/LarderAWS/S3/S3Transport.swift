@@ -34,7 +34,7 @@ public final class S3Transport: ObjectTransport {
     let client: HTTPClient
     /// What bodies are sent from.
     let buffers = BufferPool()
-    let regions = RegionSize()
+    let pieceSize = PieceSize()
     /// Kept as it came, for the first request to throw.
     private let endpointOrError: Result<S3Endpoint, ObjectError>
 

@@ -56,9 +56,12 @@ final class Writer: Sendable {
     private let pool: DatabasePool
     private let isReadOnly: Bool
     private let state = Mutex(State())
+    private let space = Mutex(LogSpace())
     private let alarm = DispatchSemaphore(value: 0)
     /// Where commits are made for those who are not to wait for the disk themselves.
     private let queue = DispatchQueue(label: "larder.writer", qos: .userInitiated)
+    /// Those who make commits on their own threads.
+    private let callers = DispatchGroup()
 
     init(pool: DatabasePool, isReadOnly: Bool) {
         self.pool = pool
@@ -71,6 +74,7 @@ final class Writer: Sendable {
     func close() {
         state.withLock { $0.isClosed = true }
         queue.sync {}
+        callers.wait()
     }
 
     /// - Parameter isBlocking: Whether the commit may be made on the caller's thread, with what others want written.
@@ -100,12 +104,17 @@ final class Writer: Sendable {
             state.waiting.append(job)
             defer { (state.isScheduled, state.isAsleep) = (true, false) }
             // At the same moment, so that whoever closes after that waits for it.
-            if !state.isScheduled, !isBlocking { queue.async { self.serve() } }
+            if !state.isScheduled {
+                if isBlocking { callers.enter() } else { queue.async { self.serve() } }
+            }
             return (true, !state.isScheduled, state.isAsleep)
         }
         guard isOpen else { return job.completion(.failure(.closed)) }
         if mustWake { alarm.signal() }
-        if isFirst, isBlocking { pool.writeWithoutTransaction { run($0) } }
+        if isFirst, isBlocking {
+            pool.writeWithoutTransaction { run($0) }
+            callers.leave()
+        }
     }
 
     /// Makes commits until nobody comes any more, and lets others to the connection between them.
@@ -266,6 +275,7 @@ final class Writer: Sendable {
         _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
     ) throws -> Outcome {
         try db.run("BEGIN IMMEDIATE TRANSACTION")
+        space.withLock { $0.reserve(db) }
         do {
             let (outcome, isKept) = try body()
             if isKept {

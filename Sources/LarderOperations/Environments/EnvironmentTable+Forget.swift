@@ -4,12 +4,15 @@ extension EnvironmentTable {
     /// Removes all that is kept of partitions in this database, in one transaction. Their caches are not here; and
     /// whoever forgets for good destroys their keys before, by `CredentialTable.destroyKey`.
     ///
-    /// - Parameter losingUnsent: Whether mutations and uploads may be lost that the server may not have.
+    /// - Parameters:
+    ///   - environment: Removed with them; nil where it stays.
+    ///   - losingUnsent: Whether mutations and uploads may be lost that the server may not have.
     /// - Returns: What the storage has of the uploads, and nobody knows the names of any more.
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where one is the current one; `.unsentWork`, `.uploadsLeft`.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where one is the current one; `.unsentWork`, `.uploadsLeft`;
+    ///   for the environment as `remove`.
     @discardableResult
     package func forget(
-        partitions names: [String], losingUnsent: Bool
+        partitions names: [String], of environment: String? = nil, losingUnsent: Bool
     ) async throws(OperationsError) -> [LeftUpload] {
         try await database.write { db in
             let transaction = EnvironmentTransaction(db: db)
@@ -19,6 +22,7 @@ extension EnvironmentTable {
                 uploads += try transaction.leftUploads(of: name)
                 try transaction.forget(name)
             }
+            if let environment { try transaction.remove(environment) }
             return uploads
         }
     }

@@ -37,8 +37,10 @@ package struct MutationQueue: Sendable {
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
         try Self.check(draft)
+        let mayHoldIDs = draft.mayHoldTemporaryIDs
         return try await write { transaction in
-            try transaction.enqueue(draft, in: transaction.db.usablePartition(making: draft.partition))
+            let partition = try transaction.db.usablePartition(making: draft.partition)
+            return try transaction.enqueue(draft, in: partition, mayHoldIDs: mayHoldIDs)
         }
     }
 
@@ -50,13 +52,14 @@ package struct MutationQueue: Sendable {
     package func enqueue(_ drafts: [MutationDraft]) async throws(OperationsError) -> [Mutation] {
         for draft in drafts { try Self.check(draft) }
         guard !drafts.isEmpty else { return [] }
+        let mayHoldIDs = drafts.map(\.mayHoldTemporaryIDs)
         return try await write { transaction in
             var partitions: [String: Int64] = [:]
-            return try drafts.map { draft in
+            return try zip(drafts, mayHoldIDs).map { draft, mayHoldIDs in
                 let partition = try partitions[draft.partition]
                     ?? transaction.db.usablePartition(making: draft.partition)
                 partitions[draft.partition] = partition
-                return try transaction.enqueue(draft, in: partition)
+                return try transaction.enqueue(draft, in: partition, mayHoldIDs: mayHoldIDs)
             }
         }
     }

@@ -4,12 +4,15 @@ internal import GRDB
 extension QueueTransaction {
     /// Adds a mutation at the end of the order.
     ///
-    /// - Parameter partition: The draft's, which was found usable in this transaction.
+    /// - Parameters:
+    ///   - partition: The draft's, which was found usable in this transaction.
+    ///   - mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs`, which whoever asks works out before he has the transaction.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
-    func enqueue(_ draft: MutationDraft, in partition: Int64) throws -> Mutation {
-        try requireNew(draft, partition)
-        let reserved = Set(draft.temporaryIDs)
-        var found = try resolve(draft.content, lane: draft.lane, partition: partition, own: reserved)
+    func enqueue(_ draft: MutationDraft, in partition: Int64, mayHoldIDs: Bool) throws -> Mutation {
+        if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
+        var found = mayHoldIDs
+            ? try resolve(draft.content, lane: draft.lane, partition: partition, own: Set(draft.temporaryIDs))
+            : ResolvedContent(content: draft.content, lane: draft.lane)
         for id in draft.dependencies {
             if let dependency = try dependency(id, partition) { found.dependencies[dependency.sequence] = dependency }
         }
@@ -17,7 +20,7 @@ extension QueueTransaction {
         let touched = found.content.touched(draft)
         let sequence = try insert(draft, found, touched, partition, isStalled)
         for dependency in found.dependencies.keys { try addDependency(of: sequence, on: dependency) }
-        let transfers = try wait(draft, sequence, partition)
+        let transfers = draft.transfers.isEmpty ? [] : try wait(draft, sequence, partition)
         for id in draft.temporaryIDs { try reserve(id, for: sequence, partition) }
         for id in found.uses { try addUse(of: id, by: sequence) }
         return Mutation(
@@ -38,7 +41,8 @@ extension QueueTransaction {
                 """
                 INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
                     expires, not_before, touched)
-                VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, ?, ?, ?)
+                SELECT ?1, ?2, ?3, 0, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10
+                WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = ?1)
                 """) { row in
                 row.bind(draft.id)
                 row.bind(partition)
@@ -54,6 +58,8 @@ extension QueueTransaction {
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError.duplicate(draft.id)
         }
+        // Of those that are settled; of those that are queued the table's own indices tell.
+        guard db.changesCount == 1 else { throw OperationsError.duplicate(draft.id) }
         let sequence = db.lastInsertedRowID
         let content = found.content
         try db.run(
@@ -73,12 +79,6 @@ extension QueueTransaction {
                 row.bind(content.checkQuery)
             }
         return sequence
-    }
-
-    /// The table's own indices tell those that are queued.
-    private func requireNew(_ draft: MutationDraft, _ partition: Int64) throws {
-        if try db.exists("SELECT 1 FROM outcome WHERE id = ?", [draft.id]) { throw OperationsError.duplicate(draft.id) }
-        if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
     }
 
     /// - Throws: `.duplicate` if the key is that of a mutation which took effect.

@@ -51,7 +51,7 @@ enum TemporaryIDText {
     }
 
     /// Whether an id may be there; never false where one is. A token has nothing that JSON must escape, but may.
-    private static func mayHold(_ bytes: ArraySlice<UInt8>) -> Bool {
+    fileprivate static func mayHold(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard bytes.count >= TemporaryID.length else { return false }
         return bytes.withUnsafeBufferPointer { bytes in
             let (first, backslash) = (TemporaryID.prefix.utf8.first, UInt8(ascii: "\\"))
@@ -92,5 +92,14 @@ enum TemporaryIDText {
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
         default: false
         }
+    }
+}
+
+extension MutationDraft {
+    /// Whether temporary ids may be in it, or are reserved by it; never false where that is so.
+    var mayHoldTemporaryIDs: Bool {
+        !temporaryIDs.isEmpty || TemporaryIDText.mayHold(content.variables[...])
+            || TemporaryIDText.mayHold((content.optimisticResponse ?? [])[...])
+            || TemporaryIDText.mayHold((content.listEdits ?? [])[...]) || TemporaryIDText.mayHold(Array(lane.utf8)[...])
     }
 }

@@ -14,6 +14,18 @@ extension TransferTable {
         try read { try $0.list(partition, states) }
     }
 
+    /// Those of all partitions that are being cancelled, and the failed ones of which something may be left, in the
+    /// order in which they were queued. Others that have failed are not looked at.
+    ///
+    /// - Parameter named: Failed ones that are among them in any case.
+    package func remains(named: Set<UUID>) throws(OperationsError) -> [StoredTransfer] {
+        try read { transaction in
+            let noted = try transaction.db.rows(TransferTransaction.allRemainsSQL) { try StoredTransfer($0) }
+            let others = try named.subtracting(noted.map(\.id)).compactMap { try transaction.transfer($0) }
+            return (noted + others.filter { $0.state == .failed }).sorted { $0.sequence < $1.sequence }
+        }
+    }
+
     /// The parts of a transfer that have arrived whole, by number.
     package func parts(of id: UUID) throws(OperationsError) -> [StoredPart] {
         try read { transaction in
@@ -67,8 +79,8 @@ extension TransferTransaction {
     static let selection = """
         SELECT t.sequence, t.id, p.name, t.kind, t.state, t.priority, t.bucket, t.key, t.region, t.path, t.replaces,
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
-            t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c, t.ended,
-            t.failure_code, t.failure_message, t.failure_time,
+            t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c,
+            t.ended, t.failure_code, t.failure_message, t.failure_time,
             (SELECT ifnull(sum(x.size), 0) FROM transfer_part x WHERE x.sequence = t.sequence)
         FROM transfer t JOIN partition p ON p.id = t.partition
         """
@@ -102,8 +114,9 @@ extension TransferTransaction {
     /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one.
     static let turnSQL = """
-        SELECT id, not_before, not_before_set, expires, kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
-            OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))), bucket, key, region
+        SELECT id, not_before, not_before_set, expires,
+            kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
+                OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))), bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
         """
@@ -122,12 +135,16 @@ extension TransferTransaction {
         WHERE partition = ? AND state = 0 AND expires IS NOT NULL ORDER BY expires LIMIT 1
         """
 
-    static let remainsSQL = """
-        SELECT id FROM transfer INDEXED BY transfer_remains
-        WHERE partition = ? AND (state = 4
+    /// The condition of the index.
+    private static let isRemains = """
+        (state = 4
             OR state = 3 AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND inode IS NOT NULL))
-        ORDER BY sequence
         """
+    static let remainsSQL = """
+        SELECT id FROM transfer INDEXED BY transfer_remains WHERE partition = ? AND \(isRemains) ORDER BY sequence
+        """
+    static let allRemainsSQL = selection
+        + " WHERE t.sequence IN (SELECT sequence FROM transfer INDEXED BY transfer_remains WHERE \(isRemains))"
 
     /// How many that are held are passed over at most.
     private static let mostHeld = 1_000
@@ -186,7 +203,8 @@ extension StoredTransfer {
             metadata: try row.optional(12, row.bytes), attempts: Int(try row.integer(13)),
             owner: try row.optional(14, row.text), created: try row.date(15), expires: try row.optional(16, row.date),
             notBefore: try row.optional(17, row.date), size: size, file: file,
-            sha256: try row.optional(22, row.bytes), partSize: try row.optional(23, row.integer), upload: try row.optional(24, row.text),
+            sha256: try row.optional(22, row.bytes), partSize: try row.optional(23, row.integer),
+            upload: try row.optional(24, row.text),
             uploadsBefore: try row.optional(25, row.names), etag: try row.optional(26, row.text),
             version: try row.optional(27, row.text), crc32c: try row.optional(28, row.checksum),
             ended: try row.optional(29, row.date), failure: failure, arrived: try row.integer(33))

@@ -54,6 +54,7 @@ struct TransferFollowingTests {
             try await database.transfers.enqueue([upload("a")])
             for (sql, index) in [
                 (TransferTransaction.remainsSQL, "transfer_remains"),
+                (TransferTransaction.allRemainsSQL, "transfer_remains"),
                 (TransferTransaction.changedSQL, "transfer_changed"),
                 (TransferTransaction.underWaySQL, "transfer_work"),
                 (TransferTransaction.queuedSQL, "INTEGER PRIMARY KEY (rowid>?)"),
@@ -64,7 +65,9 @@ struct TransferFollowingTests {
                     statement.setUncheckedArguments([])
                     return try Row.fetchAll(statement).map { $0["detail"] as String }
                 }
-                #expect(!plan.contains { $0.hasPrefix("SCAN") || $0.contains("TEMP B-TREE") }, "\(sql): \(plan)")
+                // That index is of nothing else than what is asked for.
+                let scans = plan.filter { $0.hasPrefix("SCAN") && !$0.hasSuffix("INDEX transfer_remains") }
+                #expect(scans.isEmpty && !plan.contains { $0.contains("TEMP B-TREE") }, "\(sql): \(plan)")
                 #expect(plan.contains { $0.contains(index) }, "\(sql): \(plan)")
             }
         }
@@ -86,6 +89,8 @@ struct TransferFollowingTests {
             }
             var runnable = try table.runnable(in: app, now: noon, limit: 9)
             #expect(runnable.isEmpty && runnable.remains == Array(ids.suffix(2)))
+            #expect(try table.remains(named: []).map(\.id) == Array(ids.suffix(2)))
+            #expect(try table.remains(named: [ids[0], UUID()]).map(\.id) == ids)
             try await table.cancel(ids[1], now: noon)
             try await table.forgetUpload(of: ids[2])
             runnable = try table.runnable(in: app, now: noon, limit: 9)

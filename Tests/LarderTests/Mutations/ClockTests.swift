@@ -89,6 +89,24 @@ struct ClockTests {
         }
     }
 
+    @Test("Of a century that a server asks for it gets a day")
+    func longestPause() async throws {
+        let century = Duration.seconds(100 * 366 * 86_400)
+        let server = RatingServer { number in
+            number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: century), false) : nil
+        }
+        try await withClock(server) { (app, clock) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            clock.jump(86_401)
+            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("A clock that is set back again and again does not lengthen the backoff")
     func backoff() async throws {
         let server = RatingServer { $0 < 6 ? (.away, false) : nil }

@@ -37,7 +37,7 @@ enum PowerRecorder {
     ///
     /// - Parameter load: What the child is to do, by its word for that.
     static func record(
-        _ root: URL, beside folder: URL, load: String = "power", seed: UInt64, lives: Int
+        _ root: URL, beside folder: URL, load: String, seed: UInt64, lives: Int
     ) async throws -> Recording {
         let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
         let child = try ChildProgram.start(

@@ -7,32 +7,10 @@ import Testing
     "The power is cut while files are on their way",
     .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"), .serialized)
 struct TransferPowerLossTests {
-    private static func number(_ name: String) -> Int? {
-        ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
-    }
-
-    /// As for mutations: another load, more lives, and more cuts at each place.
-    private static let seed = number("LARDER_POWER_SEED").map { UInt64($0) } ?? .random(in: 1 ... 1 << 40)
-    private static let lives = number("LARDER_POWER_LIVES") ?? 2
-    private static let cuts = number("LARDER_POWER_CUTS") ?? 1
-    private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24
-
-    private func withProof(
-        lives: Int = Self.lives, _ body: (PowerLossProof, _ root: URL, _ scratch: URL) async throws -> Void
-    ) async throws {
-        try await PowerRecorder.withScratch { folder in
-            let root = folder.appending(path: "root")
-            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
-            let recording = try await PowerRecorder.record(
-                root, beside: folder, load: "transfers", seed: Self.seed, lives: lives)
-            var proof = PowerLossProof(recording, seed: Self.seed)
-            proof.tornCuts = Self.cuts
-            proof.sparsity = Self.sparsity
-            proof.inspect = { remains in
-                try Self.relocate(remains)
-                return await TransferAftermath(remains).problems()
-            }
-            try await body(proof, root, folder)
+    private let load = RecordedLoad(word: "transfers", lives: 2) { proof in
+        proof.inspect = { remains in
+            try Self.relocate(remains)
+            return await TransferAftermath(remains).problems()
         }
     }
 
@@ -68,22 +46,12 @@ struct TransferPowerLossTests {
 
     @Test("Wherever the power is cut, accepted transfers are there and end whole, and nothing is sent twice or left")
     func everywhere() async throws {
-        try await withProof { (proof, root, scratch) throws in
-            let missed = try proof.differences(from: root)
-            #expect(missed == [], "the recorder missed \(missed), seed \(Self.seed)")
-            let result = try await proof.run(in: scratch)
-            for problem in result.problems { Issue.record("\(problem); load seed \(Self.seed)") }
-            #expect(result.mapped.allSatisfy(PowerLossProof.meansNothing), "\(result.mapped), seed \(Self.seed)")
-            #expect(result.variants > 100, "seed \(Self.seed)")
-            if Self.number("LARDER_POWER_CUTS") != nil {
-                print("\(result.entries) entries, \(result.places) places, \(result.variants) cuts, seed \(Self.seed)")
-            }
-        }
+        try await load.cutEverywhere()
     }
 
     @Test("What was lost of a partial file is received again, and nothing wrong is put in its place")
     func partialFiles() async throws {
-        try await withProof(lives: 2) { (proof, _, scratch) throws in
+        try await load.withProof(lives: 2) { (proof, _, scratch) throws in
             var proof = proof
             proof.cuts = (1...4).map { PowerCut(order: .journalled, contents: .torn, names: .kept, seed: $0) }
                 + [PowerCut(order: .journalled, contents: .lost, names: .kept)]
@@ -95,7 +63,7 @@ struct TransferPowerLossTests {
                 }
             }
             let result = try await proof.run(in: scratch)
-            #expect(result.problems == [], "load seed \(Self.seed)")
+            #expect(result.problems == [], "load seed \(RecordedLoad.seed)")
             #expect(result.variants > 10)
         }
     }
@@ -104,13 +72,6 @@ struct TransferPowerLossTests {
         "Where a sync is lost on its way to the disk, the loss of transfers is noticed",
         arguments: ["/larder.sqlite-wal", ".part", "/files"])
     func lies(file: String) async throws {
-        try await withProof(lives: 2) { (proof, _, scratch) throws in
-            var proof = proof
-            proof.isUnsynced = { $0.hasSuffix(file) }
-            proof.patience = 1
-            proof.isMeant = { if case .mark = $0 { true } else { false } }
-            let result = try await proof.run(in: scratch)
-            #expect(!result.problems.isEmpty, "nobody noticed, seed \(Self.seed)")
-        }
+        try await load.lie(about: file) { if case .mark = $0 { true } else { false } }
     }
 }

@@ -39,6 +39,23 @@ struct PatientTransferTests {
         }
     }
 
+    @Test("Of a century that a host asks for it gets a day")
+    func longestPause() async throws {
+        try await withDepot { depot in
+            depot.storage.onCall { call throws(ObjectError) in
+                throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(100 * 366 * 86_400))
+            }
+            let uploads = try await upload(1, depot)
+            let runner = depot.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try uploads[0].status().failure != nil }
+            let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
+            #expect(time > 86_000 && time < 87_000)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("After that one goes there alone, and one more side by side for each that went well")
     func widening() async throws {
         try await withDepot { depot in

@@ -32,13 +32,14 @@ extension Bench {
         try await withQueue { database, bare in
             let times = try await Measurement.times(rounds: max(rounds / 3, 3), [
                 {
+                    // As those of the floor, made before; in turns, so that ids ascend as they do where each is made
+                    // when it is queued.
+                    let drafts = (0..<1_000).map { _ in Self.draft() }
+                    let shares = (0..<8).map { task in stride(from: task, to: 1_000, by: 8).map { drafts[$0] } }
                     return try await Measurement.time {
                         try await withThrowingTaskGroup(of: Void.self) { group in
-                            for _ in 0..<8 {
-                                group.addTask {
-                                    // Each is made when it is queued, as in a program, and has its id from then.
-                                    for _ in 0..<125 { _ = try await database.mutations.enqueue(Self.draft()) }
-                                }
+                            for share in shares {
+                                group.addTask { for draft in share { keep(try await database.mutations.enqueue(draft)) } }
                             }
                             try await group.waitForAll()
                         }

@@ -1,6 +1,7 @@
 import Foundation
 import LarderCommandLine
 import LarderOperations
+import LarderRecords
 
 // A transfer as the tool shows it.
 
@@ -78,7 +79,7 @@ extension UInt32 {
 
 extension [UInt8] {
     /// Two hexadecimal digits for each.
-    fileprivate var digits: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+    fileprivate var digits: String { String(decoding: hexadecimal(self), as: UTF8.self) }
 }
 
 extension TransferFailure {

@@ -47,24 +47,24 @@ struct DestinationFile {
     }
 
     /// Whether a file is there with just these bytes: that of another volume, copied before a crash.
-    func isSame(as partial: PartialFile) throws(LarderError) -> Bool {
+    func isSame(as partial: PartialFile) async throws -> Bool {
         let size = try partial.identity().size
         guard let identity = try? SourceFile.identity(at: file.path), identity.size == size,
             let source = try? SourceFile(path: file.path, identity: identity)
         else { return false }
         let whole: Range<Int64> = 0..<size
-        return try source.digests(whole) == partial.digests(whole)
+        return try await source.digests(whole) == partial.digests(whole)
     }
 
     /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file.
-    func take(_ partial: PartialFile) throws(LarderError) {
+    func take(_ partial: PartialFile) async throws {
         try check()
         if try !move(partial.path) {
             // Beside the destination first, where a rename can reach. A copy of the same name is what a kill has left.
             let copy = copyPath(of: partial.name)
             unlink(copy)
-            do throws(LarderError) {
-                try partial.copy(to: copy)
+            do {
+                try await partial.copy(to: copy)
                 guard try move(copy) else { throw unusable(EXDEV) }
             } catch {
                 unlink(copy)
@@ -90,9 +90,7 @@ struct DestinationFile {
         guard Int64(truncatingIfNeeded: status.st_dev) != other.device else { return nil }
         var volume = statvfs()
         guard statvfs(folder.path, &volume) == 0 else { throw unusable(errno) }
-        let (bytes, isLarge) = Int64(clamping: volume.f_bavail).multipliedReportingOverflow(
-            by: Int64(clamping: volume.f_frsize))
-        return isLarge ? .max : bytes
+        return volume.room
     }
 
     /// Where a copy is made of what is on another volume. Names have up to 255 bytes.

@@ -86,9 +86,7 @@ final class PartialFile: Sendable {
     func room() throws(LarderError) -> Int64 {
         var volume = statvfs()
         guard fstatvfs(descriptor, &volume) == 0 else { throw Self.failure(errno, path) }
-        let (bytes, isLarge) = Int64(clamping: volume.f_bavail).multipliedReportingOverflow(
-            by: Int64(clamping: volume.f_frsize))
-        return isLarge ? .max : bytes
+        return volume.room
     }
 
     func write(_ offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(LarderError) {
@@ -131,12 +129,12 @@ final class PartialFile: Sendable {
     }
 
     /// Copies all of it to a file that is made, and is on disk when this returns.
-    func copy(to path: String) throws(LarderError) {
+    func copy(to path: String) async throws {
         let copy = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { throw Self.failure(errno, path) }
         defer { close(copy) }
         var offset: Int64 = 0
-        try scan(0..<identity().size) { bytes throws(LarderError) in
+        try await scan(0..<identity().size) { bytes in
             try Self.write(bytes, to: copy, at: offset, path)
             offset += Int64(bytes.count)
         }

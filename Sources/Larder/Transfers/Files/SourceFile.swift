@@ -52,8 +52,8 @@ final class SourceFile: Sendable {
                 + "send it as it is now")
     }
 
-    /// Where its bytes from an offset on are.
-    func place(_ offset: Int64) -> FilePlace { FilePlace(descriptor: descriptor, offset: offset, owner: self) }
+    /// Its bytes from an offset on, for whoever sends them from there.
+    func segment(_ offset: Int64) -> FileSegment { FileSegment(descriptor: descriptor, offset: offset, owner: self) }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {

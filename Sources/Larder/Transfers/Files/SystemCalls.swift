@@ -18,6 +18,14 @@ struct FileFailure: CustomStringConvertible {
 /// `open`, whose name a method has.
 func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 { open(path, flags, mode) }
 
+extension statvfs {
+    /// Bytes that the volume has free for this user.
+    var room: Int64 {
+        let (bytes, isLarge) = Int64(clamping: f_bavail).multipliedReportingOverflow(by: Int64(clamping: f_frsize))
+        return isLarge ? .max : bytes
+    }
+}
+
 /// Fills a buffer with a file's bytes from an offset on, in as many calls as it takes.
 ///
 /// - Returns: How many bytes there were: fewer where the file ends, or where there is a failure.

@@ -39,7 +39,7 @@ package struct TransferRemains: Sendable {
             files.append(File(url: found.url, bytes: found.bytes, transfer: found.transfer, state: state))
         }
         let named = Set(files.map(\.transfer))
-        transfers = try table?.list(states: [.failed, .cancelling]).filter { transfer in
+        transfers = try table?.remains(named: named).filter { transfer in
             transfer.state == .cancelling || transfer.hasUpload || named.contains(transfer.id)
         } ?? []
     }

@@ -52,7 +52,7 @@ final class Connections: Sendable {
             return value
         } catch {
             if let error = error as? ObjectError, error.code == .throttled {
-                hold(host, for: error.retryAfter, since: begun)
+                hold(host, for: Backoff.heeded(error.retryAfter), since: begun)
             }
             leave(host, begun, isWell: false)
             throw error

@@ -29,7 +29,7 @@ struct DownloadAttempt: Sendable {
 
     /// - Returns: The object whose bytes are in their place.
     func run() async throws -> StoredObject {
-        if let object = try movedObject() { return object }
+        if let object = try await movedObject() { return object }
         let file = try PartialFile(of: transfer.id, in: carrier.core.folder)
         let plan: Plan
         if let known = try await known(file) { plan = known } else { plan = try await begin(file) }
@@ -39,7 +39,7 @@ struct DownloadAttempt: Sendable {
         // What is in the file from before may have been lost with the power, while its note was kept.
         var lost: [Int] = []
         for part in plan.arrived.values {
-            let found = try file.checksum(plan.parts.range(of: part.number))
+            let found = try await file.checksum(plan.parts.range(of: part.number))
             if found != part.crc32c { lost.append(part.number) }
         }
         if !lost.isEmpty {
@@ -57,9 +57,9 @@ struct DownloadAttempt: Sendable {
             try await receive(all, plan, file)
             crc = try await verified(plan, file)
         }
-        if let sha256 = transfer.sha256, try file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
-        let isThere = missing.isEmpty ? try destination.isSame(as: file) : false
-        if !isThere { try destination.take(file) }
+        if let sha256 = transfer.sha256, try await file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
+        let isThere = missing.isEmpty ? try await destination.isSame(as: file) : false
+        if !isThere { try await destination.take(file) }
         options.afterStep(.fileMoved)
         return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
     }
@@ -108,7 +108,7 @@ struct DownloadAttempt: Sendable {
     }
 
     /// The object, where the partial file was put in its place and that was not noted any more.
-    private func movedObject() throws -> StoredObject? {
+    private func movedObject() async throws -> StoredObject? {
         guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
             let found = destination.identity, found.inode == noted.inode, found.size == size
         else { return nil }
@@ -116,7 +116,9 @@ struct DownloadAttempt: Sendable {
             // Mounted elsewhere, or another file.
             let parts = try carrier.table.parts(of: transfer.id)
             let moved = try SourceFile(path: transfer.path, identity: found)
-            guard try moved.checksum(0..<size) == Self.checksum(of: parts) else { return nil }
+            guard let whole = PartsSummary(parts.map(UploadedPart.init)),
+                try await moved.checksum(0..<size) == whole.crc32c
+            else { return nil }
         }
         return StoredObject(etag: etag, size: size, crc32c: transfer.crc32c)
     }
@@ -163,31 +165,25 @@ struct DownloadAttempt: Sendable {
     /// - Returns: CRC-32C of the whole.
     private func verify(_ plan: Plan, _ file: PartialFile) async throws -> UInt32 {
         let parts = try carrier.table.parts(of: transfer.id)
-        guard parts.count == plan.parts.count else {
+        guard parts.count == plan.parts.count, let whole = PartsSummary(parts.map(UploadedPart.init)) else {
             throw LarderError(
                 .damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
         }
-        let crc = Self.checksum(of: parts)
         if let said = plan.crc32c {
-            guard said == crc else { throw damaged }
-            return crc
+            guard said == whole.crc32c else { throw damaged }
+            return whole.crc32c
         }
         let object = try await storage.object(at: location, deadline: carrier.deadline)
         if let sha256 = object.sha256, object.etag == plan.etag {
-            guard try file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }
+            guard try await file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }
         } else if object.etagIsDigest, let md5 = EntityTag(plan.etag).wholeMD5 {
-            guard try file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }
+            guard try await file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }
         }
-        return crc
+        return whole.crc32c
     }
 
     private var otherContent: LarderError {
         LarderError(.otherContent, "\(location) has not the SHA-256 that it was to have")
-    }
-
-    /// CRC-32C of parts that follow one another.
-    private static func checksum(of parts: [StoredPart]) -> UInt32 {
-        parts.reduce(CRC32C().value) { CRC32C.combine($0, $1.crc32c ?? 0, length: $1.size) }
     }
 
     private var damaged: LarderError {

@@ -154,12 +154,13 @@ struct TransferCarrier: Sendable {
     }
 
     private static func consequence(of error: ObjectError) -> Consequence {
-        switch error.code {
-        case .unreachable, .insecure, .notPrepared, .throttled: .retry(isFault: false, after: error.retryAfter)
+        let asked = Backoff.heeded(error.retryAfter)
+        return switch error.code {
+        case .unreachable, .insecure, .notPrepared, .throttled: .retry(isFault: false, after: asked)
         case .expiredCredentials, .invalidCredentials: .refused
         case .timedOut, .interrupted, .serverFault, .checksum, .wrongLength, .unusableAnswer, .incomplete,
             .noSuchUpload:
-            .retry(isFault: true, after: error.retryAfter)
+            .retry(isFault: true, after: asked)
         default: .fail
         }
     }

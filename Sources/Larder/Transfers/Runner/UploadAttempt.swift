@@ -25,7 +25,7 @@ struct UploadAttempt: Sendable {
         if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
         // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
         if let sha256 = transfer.sha256, transfer.partSize == nil {
-            guard try source.sha256(0..<identity.size) == sha256 else {
+            guard try await source.sha256(0..<identity.size) == sha256 else {
                 throw LarderError(
                     .otherContent, "\(transfer.path) has not the SHA-256 that it was to have; nothing was sent")
             }
@@ -114,7 +114,7 @@ struct UploadAttempt: Sendable {
         let range = plan.range(of: number)
         var body = body(of: source, part: number, range)
         // What was written there meanwhile is noticed before anything is made of the part.
-        body.file = source.place(range.lowerBound)
+        body.file = source.segment(range.lowerBound)
         let part: UploadedPart
         do throws(ObjectError) {
             part = try await storage.putPart(number, body, of: upload, idle: options.idle)
@@ -155,7 +155,7 @@ struct UploadAttempt: Sendable {
             guard part.size == nil || part.size == plan.size(of: part.number) else { continue }
             if let known = noted[part.number], known.etag == part.etag {
                 arrived[part.number] = known
-            } else if let crc = try checksum(of: part, source, plan.range(of: part.number)) {
+            } else if let crc = try await checksum(of: part, source, plan.range(of: part.number)) {
                 let new = StoredPart(
                     number: part.number, size: plan.size(of: part.number), etag: part.etag, crc32c: crc)
                 arrived[part.number] = new
@@ -171,8 +171,10 @@ struct UploadAttempt: Sendable {
     }
 
     /// CRC-32C of what the file has there; nil where the storage has something else, or does not say.
-    private func checksum(of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>) throws -> UInt32? {
-        let found = try source.digests(range)
+    private func checksum(
+        of part: UploadedPart, _ source: SourceFile, _ range: Range<Int64>
+    ) async throws -> UInt32? {
+        let found = try await source.digests(range)
         if let known = part.crc32c, known != found.crc32c { return nil }
         // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what
         // is encrypted, costs that the part is sent again.
@@ -194,11 +196,7 @@ struct UploadAttempt: Sendable {
             return EntityTag(object.etag) == made ? object : nil
         }
         // Encrypted: the tags tell nothing of the bytes, and what was there before may be as long.
-        var checksum = CRC32C().value
-        for part in parts {
-            guard let next = part.crc32c else { return nil }
-            checksum = CRC32C.combine(checksum, next, length: part.size)
-        }
-        return object.crc32c == checksum ? object : nil
+        guard let whole = PartsSummary(parts.map(UploadedPart.init)) else { return nil }
+        return object.crc32c == whole.crc32c ? object : nil
     }
 }

@@ -9,7 +9,7 @@ public struct ObjectBody: Sendable {
     public let pace: @Sendable (_ count: Int) async throws -> Void
     /// Where else the bytes are, for a transport that can send them from there. They are read all the same, each before
     /// it is sent.
-    package var file: FilePlace?
+    package var file: FileSegment?
     /// How many bytes `pace` should be asked for at most at a time, so that other bodies have their turns; nil for any
     /// number.
     public var turn: Int?
@@ -26,8 +26,8 @@ public struct ObjectBody: Sendable {
     }
 }
 
-/// Where the bytes of a body begin in a file.
-package struct FilePlace: Sendable {
+/// The bytes of a body in a file.
+package struct FileSegment: Sendable {
     /// Open for as long as `owner` is kept.
     package let descriptor: Int32
     /// In bytes from the file's beginning.

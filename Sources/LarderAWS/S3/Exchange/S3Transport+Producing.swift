@@ -20,6 +20,8 @@ extension S3Transport {
         defer { buffers.put(writer.buffers) }
         do {
             let file = try sendsFiles ? body.file.map(SentFile.init) : nil
+            let watch = file?.watch(body.size, for: exchange, on: client.eventLoopGroup.any())
+            defer { watch?.cancel() }
             do {
                 try await produce(body, framing, &writer, file, into: exchange, clock: clock)
             } catch {
@@ -41,7 +43,7 @@ extension S3Transport {
         var offset: Int64 = 0
         var sending: Handover?
         // The length of a body in chunks goes by theirs.
-        let sizes = file == nil || framing.hasTrailer ? nil : regions
+        let sizes = file == nil || framing.hasTrailer ? nil : pieceSize
         while offset < body.size {
             let turn = sizes.map { min($0.current, body.turn ?? .max) } ?? framing.chunkSize
             let count = Int(min(Int64(turn), body.size - offset))
@@ -72,7 +74,7 @@ extension S3Transport {
         let taken: EventLoopFuture<Void>
 
         /// Waits until the socket has taken them.
-        func end(_ sizes: RegionSize?) async throws {
+        func end(_ sizes: PieceSize?) async throws {
             do {
                 try await taken.get()
                 sizes?.learn(count, took: .now - begun)

@@ -12,23 +12,40 @@ import Musl
 /// A part of a file that event loops send from.
 struct SentFile {
     private let handle: NIOFileHandle
-    private let place: FilePlace
+    private let segment: FileSegment
+    private static let watchPause = TimeAmount.seconds(1)
 
-    init(_ place: FilePlace) throws(ObjectError) {
+    init(_ segment: FileSegment) throws(ObjectError) {
         // The client may still have what is left of an exchange when whoever opened the file closes it; and several
         // connections may send from one file, which a handle does not allow.
-        let descriptor = fcntl(place.descriptor, F_DUPFD_CLOEXEC, 0)
+        let descriptor = fcntl(segment.descriptor, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else {
             throw ObjectError(.local, "The file could not be opened once more: \(String(cString: strerror(errno))).")
         }
         handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
-        self.place = place
+        self.segment = segment
     }
 
     func region(_ range: Range<Int64>) -> FileRegion {
         FileRegion(
-            fileHandle: handle, readerIndex: Int(place.offset + range.lowerBound),
-            endIndex: Int(place.offset + range.upperBound))
+            fileHandle: handle, readerIndex: Int(segment.offset + range.lowerBound),
+            endIndex: Int(segment.offset + range.upperBound))
+    }
+
+    /// Ends an exchange that sends so many bytes where the file has become shorter. A loop that is to send what is not
+    /// there tries again and again.
+    ///
+    /// - Returns: What looks now and then, to be cancelled.
+    func watch(_ size: Int64, for exchange: BodyExchange, on loop: any EventLoop) -> RepeatedTask {
+        loop.scheduleRepeatedTask(initialDelay: Self.watchPause, delay: Self.watchPause) { [handle, segment] task in
+            let isWhole = try handle.withUnsafeFileDescriptor { descriptor in
+                var status = stat()
+                return fstat(descriptor, &status) == 0 && Int64(status.st_size) >= segment.offset + size
+            }
+            guard !isWhole else { return }
+            task.cancel()
+            exchange.fail(ObjectError(.local, "The file became shorter while it was sent."))
+        }
     }
 
     /// Closes it. A loop that sends from it at this moment is waited for; one that comes later is refused.

@@ -2,10 +2,10 @@ import LarderAWS
 import Testing
 
 @Suite("How much of a file is sent at a time")
-struct RegionSizeTests {
+struct PieceSizeTests {
     @Test("It grows while connections are fast, and is small where they are slow")
     func grows() {
-        let size = RegionSize()
+        let size = PieceSize()
         let first = size.current
         for _ in 0..<20 { size.learn(size.current, took: .milliseconds(10)) }
         let largest = size.current
@@ -19,7 +19,7 @@ struct RegionSizeTests {
 
     @Test("The end of a body says nothing of a fast connection, and a failure all of a slow one")
     func ends() {
-        let size = RegionSize()
+        let size = PieceSize()
         let first = size.current
         size.learn(first - 1, took: .zero)
         #expect(size.current == first)

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Each hand-over costs what sending tens of kilobytes does, and nobody sees how far a loop has come with what it was
 /// given: progress, the limit of bandwidth and the time without movement all go by it.
-package final class RegionSize: Sendable {
+package final class PieceSize: Sendable {
     private static let smallest = 64 << 10
     private static let first = 256 << 10
     private static let largest = 4 << 20

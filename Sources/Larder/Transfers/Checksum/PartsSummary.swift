@@ -1,14 +1,12 @@
-import Larder
-
-/// What the parts of an object say of the whole.
-struct PartsSummary: Sendable {
-    let size: Int64
-    let crc32c: UInt32
+/// What the parts of an object, in their order, say of the whole.
+package struct PartsSummary: Sendable {
+    package let size: Int64
+    package let crc32c: UInt32
 
     /// Nil where it is not known of each part.
-    init?(_ parts: [UploadedPart]) {
+    package init?(_ parts: [UploadedPart]) {
         guard let size = Self.size(parts) else { return nil }
-        var crc32c: UInt32 = 0
+        var crc32c = CRC32C().value
         for part in parts {
             guard let next = part.crc32c, let length = part.size else { return nil }
             crc32c = CRC32C.combine(crc32c, next, length: length)
@@ -17,7 +15,7 @@ struct PartsSummary: Sendable {
     }
 
     /// The sizes of all parts together.
-    static func size(_ parts: [UploadedPart]) -> Int64? {
+    package static func size(_ parts: [UploadedPart]) -> Int64? {
         var sum: Int64 = 0
         for part in parts {
             guard let size = part.size, size >= 0 else { return nil }
