@@ -231,7 +231,11 @@ let package = Package(
         // A program that the tests start, stop and kill.
         .executableTarget(
             name: "larder-crash",
-            dependencies: ["Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport"],
+            dependencies: [
+                "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
+                // To take the room that a log has, as another program would.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
             path: "Tests/Crash",
             swiftSettings: strict
         ),

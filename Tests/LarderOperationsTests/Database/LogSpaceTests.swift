@@ -1,0 +1,46 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Room in the log")
+struct LogSpaceTests {
+    /// A thousand pages with their heads, and the log's own: where SQLite begins it anew.
+    private static let largest = 1_000 * (4_096 + 24) + 32
+
+    @Test("The log is made longer ahead of commits, seldom, and no longer than SQLite itself would")
+    func ahead() async throws {
+        try await withOperations { database in
+            let log = database.file.path + "-wal"
+            var sizes: [Int] = []
+            for _ in 0..<400 {
+                _ = try await database.enqueue(draft())
+                sizes.append(try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int))
+            }
+            #expect(sizes == sizes.sorted())
+            #expect(sizes[2] >= 256 << 10 && sizes[399] == Self.largest, "\(Set(sizes).sorted())")
+            #expect(Set(sizes).count <= 7, "\(Set(sizes).sorted())")
+        }
+    }
+
+    @Test("What follows the last commit in a log is nothing to whoever opens it next")
+    func copied() async throws {
+        try await withOperations { database in
+            for _ in 0..<10 { _ = try await database.enqueue(draft()) }
+            // As a kill leaves them.
+            try await withTemporaryFolder { folder in
+                for suffix in ["", "-wal"] {
+                    try FileManager.default.copyItem(
+                        atPath: database.file.path + suffix,
+                        toPath: folder.appending(path: OperationsDatabase.fileName).path + suffix)
+                }
+                let copy = try OperationsDatabase(folder: folder)
+                #expect(try copy.mutations.list(MutationFilter()).count == 10)
+                #expect(try copy.check().problems.isEmpty)
+                _ = try await copy.enqueue(draft())
+                try copy.close()
+            }
+        }
+    }
+}
