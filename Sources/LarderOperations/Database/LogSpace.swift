@@ -12,8 +12,9 @@ internal import GRDBSQLite
 struct LogSpace {
     /// In bytes. A file that is shorter than a page's share costs more to look after than it saves.
     private static let smallest: Int64 = 256 << 10
-    /// In bytes: where SQLite begins again, a thousand pages of 4 KiB and the head of each.
-    private static let largest: Int64 = 1_000 * (4_096 + 24) + 32
+    /// In bytes: where SQLite begins again, after the commit that brings it to a thousand pages of 4 KiB, each with a
+    /// head.
+    private static let largest: Int64 = 1_100 * (4_096 + 24) + 32
 
     /// The file's length when it was last looked at.
     private var seen: Int64 = 0

@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Room in the log")
 struct LogSpaceTests {
-    /// A thousand pages with their heads, and the log's own: where SQLite begins it anew.
-    private static let largest = 1_000 * (4_096 + 24) + 32
+    /// A thousand pages with their heads, and the log's own: where SQLite begins it anew. Somewhat more for the commit
+    /// by which it does.
+    private static let (enough, largest) = (1_000 * (4_096 + 24) + 32, 1_100 * (4_096 + 24) + 32)
 
     @Test("The log is made longer ahead of commits, seldom, and no longer than SQLite itself would")
     func ahead() async throws {
@@ -19,8 +20,9 @@ struct LogSpaceTests {
                 sizes.append(try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int))
             }
             #expect(sizes == sizes.sorted())
-            #expect(sizes[2] >= 256 << 10 && sizes[399] == Self.largest, "\(Set(sizes).sorted())")
-            #expect(Set(sizes).count <= 7, "\(Set(sizes).sorted())")
+            let all = Set(sizes).sorted()
+            #expect(sizes[2] >= 256 << 10 && (Self.enough...Self.largest).contains(sizes[399]), "\(all)")
+            #expect(all.count <= 7, "\(all)")
         }
     }
 
