@@ -22,7 +22,8 @@ struct LogSpaceTests {
             #expect(sizes == sizes.sorted())
             let all = Set(sizes).sorted()
             #expect(sizes[2] >= 256 << 10 && (Self.enough...Self.largest).contains(sizes[399]), "\(all)")
-            #expect(all.count <= 7, "\(all)")
+            // Each time by the commit that needs it, and then to twice as much.
+            #expect(all.count <= 10, "\(all)")
         }
     }
 
