@@ -146,6 +146,7 @@ struct DownloadAttempt: Sendable {
             throw ObjectError(
                 .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
         }
+        file.beginSynchronizing(plan.parts.range(of: number))
         return StoredPart(number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
     }
 
