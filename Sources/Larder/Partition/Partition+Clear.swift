@@ -2,13 +2,14 @@ internal import LarderOperations
 internal import LarderRecords
 
 extension Partition {
-    /// What becomes of mutations that the server may not have when what they belong to is removed.
+    /// What becomes of mutations and uploads that the server may not have when what they belong to is removed.
     public enum UnsentWork: Sendable, Hashable {
         /// Nothing is removed while there are any.
         case refuse
         /// They stay as they are, and are sent as if nothing had been removed.
         case keep
-        /// They are given up, dead letters too. While one is under way nothing is removed: it may take effect.
+        /// They are given up, dead letters and failed uploads too. While a mutation is under way nothing is removed: it
+        /// may take effect.
         case discard
     }
 
@@ -25,7 +26,8 @@ extension Partition {
     }
 
     /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
-    /// mutations, the named watchers; and what is queued, unless it is kept.
+    /// mutations, the named watchers, the transfers that have ended; and what is queued, downloads too, unless it is
+    /// kept. What given up transfers have left at the storage, or in the store's folder, a runner clears away.
     ///
     /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
     ///   kept: it would bring back what it is about. A runner stores it.
@@ -38,6 +40,8 @@ extension Partition {
         do {
             try await database.mutations.forgetOutcomes(in: core.name)
             try await database.watchers.removeAll(in: core.name)
+            guard unsent != .keep else { return }
+            core.transfers.noteChanges(of: try await database.transfers.erase(in: core.name, now: core.now()))
         } catch { throw LarderError(error) }
     }
 
@@ -46,11 +50,12 @@ extension Partition {
         do {
             switch unsent {
             case .keep: break
-            case .refuse: try database.mutations.requireSent(in: core.name)
+            case .refuse: try database.requireSent(in: core.name)
             case .discard:
-                guard try await database.mutations.discardAll(in: core.name, now: core.now()) > 0 else { return }
+                guard try await database.discardUnsent(in: core.name, now: core.now()) else { return }
                 try core.layers.reload(database.mutations)
                 core.intent.bell.ring()
+                try core.transfers.noteOthers(core)
             }
         } catch { throw LarderError(translating: error) }
     }

@@ -14,6 +14,8 @@ extension Session {
         public var unsentMutations: Int
         /// Those of them that were set aside.
         public var deadLetters: Int
+        /// Uploads of the partition that the storage may not have, failed ones included; they stay as well.
+        public var unsentUploads: Int
         /// Whether the server was told; nil where there was nobody to tell, or nothing to tell it with.
         public var isServerTold: Bool?
         /// Why it was not.
@@ -92,7 +94,10 @@ extension Session {
         let counts = try translating { () throws(OperationsError) in try database.mutations.counts(in: partition) }
         var answer = SignOut(
             unsentMutations: [.pending, .inFlight, .deadLetter].reduce(0) { $0 + (counts[$1] ?? 0) },
-            deadLetters: counts[.deadLetter] ?? 0)
+            deadLetters: counts[.deadLetter] ?? 0,
+            unsentUploads: try translating { () throws(OperationsError) in
+                try database.transfers.unsentUploads(in: partition)
+            })
         // What was deleted is in the log still, sealed as it was.
         _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))
         guard let provider, let old else { return answer }

@@ -68,12 +68,8 @@ extension EnvironmentTransaction {
             """
             SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
             """, [name]) ?? 0
-        let uploads = try db.integer(
-            """
-            SELECT count(*) FROM transfer WHERE partition = (SELECT id FROM partition WHERE name = ?)
-                AND kind = 0 AND state < 4
-            """, [name]) ?? 0
-        guard count + uploads == 0 else {
+        let uploads = try db.partition(name).map(TransferTransaction(db: db).unsentUploads(in:)) ?? 0
+        guard Int(count) + uploads == 0 else {
             throw OperationsError(
                 .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
                     + "server; send them, or say that they may be lost")

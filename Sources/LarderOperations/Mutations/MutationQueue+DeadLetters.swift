@@ -41,26 +41,9 @@ extension MutationQueue {
     package func discardAll(in partition: String, now: Date) async throws(OperationsError) -> Int {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return 0 }
-            let inFlight = try transaction.db.integer(
-                """
-                SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1
-                """, [number])
-            guard inFlight ?? 0 == 0 else {
-                throw OperationsError(
-                    .unsentWork, "\(inFlight ?? 0) mutations are under way and may take effect; wait for them")
-            }
+            try transaction.requireNoneInFlight(in: number)
             return try transaction.discardUnsent(in: number, now: now)
         }
-    }
-
-    /// - Throws: `.unsentWork`, with their numbers, where a partition has mutations that the server may not have.
-    package func requireSent(in partition: String) throws(OperationsError) {
-        guard try hasUnsent(in: partition) else { return }
-        let counts = try counts(in: partition)
-        let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
-        throw OperationsError(
-            .unsentWork, "\(others) mutations wait to be sent and \(dead) were set aside; send them, or say that they "
-                + "are to be kept or discarded")
     }
 
     /// - Throws: `.unsentWork` where the answers of mutations are noted, and are yet to be stored.

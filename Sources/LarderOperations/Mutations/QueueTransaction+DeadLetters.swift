@@ -60,6 +60,16 @@ extension QueueTransaction {
         try stallDependents(of: entry.sequence)
     }
 
+    /// - Throws: `.unsentWork` where an attempt is under way, which may take effect.
+    func requireNoneInFlight(in partition: Int64) throws {
+        let count = try db.integer(
+            "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [partition])
+        guard count ?? 0 == 0 else {
+            throw OperationsError(
+                .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them")
+        }
+    }
+
     /// Gives up what is pending or set aside in a partition, the last first: whoever depended on one is gone before it.
     ///
     /// - Returns: How many.

@@ -56,6 +56,11 @@ extension TransferTable {
         }
     }
 
+    /// How many uploads of a partition the storage may not have, failed ones included.
+    package func unsentUploads(in partition: String) throws(OperationsError) -> Int {
+        try read { try $0.db.partition(partition).map($0.unsentUploads(in:)) ?? 0 }
+    }
+
     /// How many of a partition are in each state.
     package func counts(in partition: String) throws(OperationsError) -> [TransferState: Int] {
         try read { try $0.counts(in: partition) }

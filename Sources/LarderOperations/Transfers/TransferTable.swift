@@ -163,13 +163,21 @@ package struct TransferTable: Sendable {
     package func prune(keeping count: Int, in partition: String) async throws(OperationsError) {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
-            try transaction.db.run(
-                """
-                DELETE FROM transfer WHERE sequence IN (
-                    SELECT sequence FROM transfer INDEXED BY transfer_end WHERE partition = ?1 AND state >= 5
-                    ORDER BY ended DESC, sequence DESC LIMIT -1 OFFSET ?2)
-                    AND sequence NOT IN (SELECT transfer FROM mutation_transfer)
-                """, [number, max(0, count)])
+            try transaction.prune(keeping: count, in: number)
+        }
+    }
+
+    /// Gives up all transfers of a partition that are not done, and forgets the others. Those that have left something at
+    /// the storage, or in the store's folder, stay until that is gone.
+    ///
+    /// - Returns: All that there were.
+    package func erase(in partition: String, now: Date) async throws(OperationsError) -> [UUID] {
+        try await write { transaction in
+            guard let number = try transaction.db.partition(partition) else { return [] }
+            let ids = try transaction.db.rows("SELECT id FROM transfer WHERE partition = ?", [number]) { try $0.uuid(0) }
+            _ = try transaction.cancelAll(in: number, now: now)
+            try transaction.prune(keeping: 0, in: number)
+            return ids
         }
     }
 

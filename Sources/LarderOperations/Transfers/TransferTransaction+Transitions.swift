@@ -142,12 +142,30 @@ extension TransferTransaction {
 
     /// Gives up all of a partition that are not done.
     ///
+    /// - Parameter kind: Nil for both.
     /// - Returns: How many.
-    func cancelAll(in partition: Int64, now: Date) throws -> Int {
+    func cancelAll(in partition: Int64, _ kind: TransferDraft.Kind? = nil, now: Date) throws -> Int {
         let sequences = try db.integers(
-            "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 ORDER BY sequence", [partition])
+            "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 AND ifnull(kind = ?, 1) ORDER BY sequence",
+            [partition, kind?.rawValue])
         for sequence in sequences { _ = try cancel(sequence, now: now) }
         return sequences.count
+    }
+
+    func prune(keeping count: Int, in partition: Int64) throws {
+        try db.run(
+            """
+            DELETE FROM transfer WHERE sequence IN (
+                SELECT sequence FROM transfer INDEXED BY transfer_end WHERE partition = ?1 AND state >= 5
+                ORDER BY ended DESC, sequence DESC LIMIT -1 OFFSET ?2)
+                AND sequence NOT IN (SELECT transfer FROM mutation_transfer)
+            """, [partition, max(0, count)])
+    }
+
+    /// How many uploads of a partition the storage may not have, failed ones included.
+    func unsentUploads(in partition: Int64) throws -> Int {
+        Int(try db.integer(
+            "SELECT count(*) FROM transfer WHERE partition = ? AND kind = 0 AND state < 4", [partition]) ?? 0)
     }
 
     private func setWaitingAside(

@@ -33,15 +33,15 @@ extension StoreFolder {
         return try await OperationsDatabase.using(url, options: options, body)
     }
 
-    /// Sees to mutations that the server may not have, before what they belong to is removed.
+    /// Sees to mutations and uploads that the server may not have, before what they belong to is removed.
     ///
     /// - Throws: `.unsentWork`, unless it was said what becomes of them.
     func settle(_ unsent: UnsentWork) async throws {
         _ = try await withOperations(unsent == .discard ? .writing : .reading) { database in
             switch unsent {
-            case .refuse: try database.mutations.requireSent(in: partition)
+            case .refuse: try database.requireSent(in: partition)
             case .keep: break
-            case .discard: _ = try await database.mutations.discardAll(in: partition, now: Date())
+            case .discard: _ = try await database.discardUnsent(in: partition, now: Date())
             }
         }
     }

@@ -7,13 +7,13 @@ struct Clear: Verb {
         abstract: "Removes everything that the store knows. Wants --write.",
         discussion: """
             Disk space is given back. Programs that have the store open go on with the empty one. It is refused while \
-            there are mutations that the server may not have, unless --unsent says what becomes of them.
+            there are mutations or uploads that the server may not have, unless --unsent says what becomes of them.
             """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
     @OptionGroup var permission: WritePermission
-    @Option(help: "What becomes of mutations that were not sent, or were set aside: refuse, keep, discard.")
+    @Option(help: "What becomes of mutations and uploads that were not sent, or were set aside: refuse, keep, discard.")
     var unsent = UnsentWork.refuse
 
     func perform(_ output: Output) async throws {

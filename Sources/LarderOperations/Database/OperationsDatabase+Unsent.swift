@@ -1,0 +1,34 @@
+package import Foundation
+internal import GRDB
+
+/// Mutations and uploads that the server may not have: what would be lost with what they belong to.
+extension OperationsDatabase {
+    /// - Throws: `.unsentWork`, with their numbers, where a partition has any.
+    package func requireSent(in partition: String) throws(OperationsError) {
+        try read { db in
+            guard let number = try db.partition(partition) else { return }
+            let isEmpty = try !QueueTransaction(db: db).hasUnsent(in: number)
+            let uploads = try TransferTransaction(db: db).unsentUploads(in: number)
+            guard !isEmpty || uploads > 0 else { return }
+            let counts = try QueueTransaction(db: db).counts(in: partition)
+            let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
+            throw OperationsError(
+                .unsentWork, "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "
+                    + "have not arrived; send them, or say that they are to be kept or discarded")
+        }
+    }
+
+    /// Gives them up, all of them or none.
+    ///
+    /// - Returns: Whether there were any.
+    /// - Throws: `.unsentWork` where a mutation is under way, which may take effect.
+    package func discardUnsent(in partition: String, now: Date) async throws(OperationsError) -> Bool {
+        try await write { db in
+            guard let number = try db.partition(partition) else { return false }
+            let queue = QueueTransaction(db: db)
+            try queue.requireNoneInFlight(in: number)
+            let mutations = try queue.discardUnsent(in: number, now: now)
+            return try TransferTransaction(db: db).cancelAll(in: number, .upload, now: now) + mutations > 0
+        }
+    }
+}
