@@ -133,6 +133,22 @@ struct TransferVerbTests {
         }
     }
 
+    @Test("Clearing is refused while an upload has not arrived, unless it is said what becomes of it")
+    func cleared() async throws {
+        try await Dock.run { dock in
+            let (upload, download) = (try await dock.upload(), try await dock.download())
+            let refused = try await dock.larder("clear", "--write", "--json")
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"operations.unsentWork""#))
+            #expect(refused.errors.contains("1 uploads have not arrived"))
+            #expect(try await dock.larder("clear", "--write", "--unsent", "keep").status == 0)
+            #expect(try await dock.state(of: upload) == .pending)
+            #expect(try await dock.larder("clear", "--write", "--unsent", "discard").status == 0)
+            #expect(try await dock.state(of: upload) == .cancelled)
+            #expect(try await dock.state(of: download) == .pending)
+        }
+    }
+
     @Test("What is not there, no id, no state and no store each have their exit status")
     func failures() async throws {
         try await Dock.run { dock in

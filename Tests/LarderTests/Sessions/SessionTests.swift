@@ -199,9 +199,15 @@ struct SessionTests {
                         partition: "main", content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
                         created: bench.clock.now))
             }
+            for kind in [TransferDraft.Kind.upload, .upload, .download] {
+                let draft = TransferDraft(
+                    partition: "main", kind: kind, bucket: "media", key: "a", path: "/a", created: bench.clock.now)
+                try await bench.database.transfers.enqueue([draft])
+            }
             bench.provider.behaviour = .unreachable
             let answer = try await session.signOut(deadline: soon)
             #expect(answer.unsentMutations == 3)
+            #expect(answer.unsentUploads == 2)
             #expect(answer.deadLetters == 0)
             #expect(answer.isServerTold == false)
             #expect(answer.failure?.code == .unreachable)
