@@ -54,6 +54,7 @@ let package = Package(
                 .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
                 .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
                 .embedInCode("0007-transfer-places.sql"), .embedInCode("0008-transfer-digests.sql"),
+                .embedInCode("0009-transfer-removals.sql"),
             ],
             swiftSettings: strict
         ),
@@ -70,10 +71,13 @@ let package = Package(
         ),
         // CRC-32C by the processor's instructions.
         .target(name: "CChecksums"),
+        // Calls that Swift does not see.
+        .target(name: "CFiles"),
         .target(
             name: "Larder",
             dependencies: [
                 "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
+                "CFiles",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

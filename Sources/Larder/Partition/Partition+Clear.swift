@@ -6,10 +6,10 @@ extension Partition {
     public enum UnsentWork: Sendable, Hashable {
         /// Nothing is removed while there are any.
         case refuse
-        /// They stay as they are, and are sent as if nothing had been removed.
+        /// They stay as they are, and go on as if nothing had been removed.
         case keep
         /// They are given up, dead letters and failed uploads too. While a mutation is under way nothing is removed: it
-        /// may take effect.
+        /// may take effect. An upload under way is ended, and may have arrived all the same.
         case discard
     }
 
@@ -18,7 +18,8 @@ extension Partition {
     /// Watchers are told; programs and processes that have the store open go on with the empty cache.
     ///
     /// - Throws: `operations.unsentWork` where there is any and nobody said what becomes of it, or where it is to be
-    ///   given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything is there.
+    ///   given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything is there,
+    ///   but for what was to be given up.
     public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
         try core.requireCurrent()
         try await settle(unsent)
@@ -27,7 +28,8 @@ extension Partition {
 
     /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
     /// mutations, the named watchers, the transfers that have ended; and what is queued, downloads too, unless it is
-    /// kept. What given up transfers have left at the storage, or in the store's folder, a runner clears away.
+    /// kept. What transfers that are given up have left at the storage, or in the store's folder, a runner clears away,
+    /// and they are known until then. Who waits for one that is forgotten is told that it is not known.
     ///
     /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
     ///   kept: it would bring back what it is about. A runner stores it.
@@ -35,13 +37,24 @@ extension Partition {
         if unsent != .keep, let database = try core.intent.database(making: false) {
             do { try database.mutations.requireStored(in: core.name) } catch { throw LarderError(error) }
         }
-        try await clear(unsent: unsent)
+        try core.requireCurrent()
+        try await settle(unsent)
+        try await eraseTransfers(keepsQueued: unsent == .keep)
+        do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
         guard let database = try core.intent.database(making: false) else { return }
         do {
             try await database.mutations.forgetOutcomes(in: core.name)
             try await database.watchers.removeAll(in: core.name)
-            guard unsent != .keep else { return }
-            core.transfers.noteChanges(of: try await database.transfers.erase(in: core.name, now: core.now()))
+        } catch { throw LarderError(error) }
+    }
+
+    private func eraseTransfers(keepsQueued: Bool) async throws(LarderError) {
+        guard let table = try core.intent.database(making: false)?.transfers else { return }
+        do {
+            let erased = try await table.erase(in: core.name, keepsQueued: keepsQueued, now: core.now())
+            core.layers.remove(erased.setAside)
+            core.intent.bell.ring()
+            core.transfers.noteChanges(of: erased.transfers)
         } catch { throw LarderError(error) }
     }
 

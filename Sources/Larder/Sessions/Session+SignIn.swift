@@ -87,10 +87,6 @@ extension Session {
         if provider != nil, case .present(let credentials) = try? await read(until: end).reading {
             old = credentials
         }
-        do throws(OperationsError) {
-            try await database.credentials.forget(in: partition, session: change(by: .signedOut))
-        } catch { throw LarderError(error) }
-        noticeChanges()
         let counts = try translating { () throws(OperationsError) in try database.mutations.counts(in: partition) }
         var answer = SignOut(
             unsentMutations: [.pending, .inFlight, .deadLetter].reduce(0) { $0 + (counts[$1] ?? 0) },
@@ -98,6 +94,10 @@ extension Session {
             unsentUploads: try translating { () throws(OperationsError) in
                 try database.transfers.unsentUploads(in: partition)
             })
+        do throws(OperationsError) {
+            try await database.credentials.forget(in: partition, session: change(by: .signedOut))
+        } catch { throw LarderError(error) }
+        noticeChanges()
         // What was deleted is in the log still, sealed as it was.
         _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))
         guard let provider, let old else { return answer }

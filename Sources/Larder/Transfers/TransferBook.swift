@@ -77,7 +77,8 @@ final class TransferBook: Sendable {
         }
         let transfers = found.transfers.map(TransferStatus.init)
         for listener in listeners { listener.compare(transfers) }
-        wake(found.transfers.map(\.id))
+        // Who waits for one that is not there any more is not among those that have changed.
+        if found.position.removals == position.removals { wake(found.transfers.map(\.id)) } else { ringAll() }
     }
 
     /// Wakes all who wait: the partition is parked, or the store closed.

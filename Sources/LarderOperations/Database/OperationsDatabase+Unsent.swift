@@ -28,7 +28,7 @@ extension OperationsDatabase {
             let queue = QueueTransaction(db: db)
             try queue.requireNoneInFlight(in: number)
             let mutations = try queue.discardUnsent(in: number, now: now)
-            return try TransferTransaction(db: db).cancelAll(in: number, .upload, now: now) + mutations > 0
+            return try TransferTransaction(db: db).cancelAll(in: number, .upload, now: now).count + mutations > 0
         }
     }
 }

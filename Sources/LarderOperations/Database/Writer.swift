@@ -56,6 +56,7 @@ final class Writer: Sendable {
     private let pool: DatabasePool
     private let isReadOnly: Bool
     private let state = Mutex(State())
+    /// The connection's alone, like what it looks after.
     private let space = Mutex(LogSpace())
     private let alarm = DispatchSemaphore(value: 0)
     /// Where commits are made for those who are not to wait for the disk themselves.
@@ -112,8 +113,8 @@ final class Writer: Sendable {
         guard isOpen else { return job.completion(.failure(.closed)) }
         if mustWake { alarm.signal() }
         if isFirst, isBlocking {
+            defer { callers.leave() }
             pool.writeWithoutTransaction { run($0) }
-            callers.leave()
         }
     }
 

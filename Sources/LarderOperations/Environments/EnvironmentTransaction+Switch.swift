@@ -70,7 +70,7 @@ extension EnvironmentTransaction {
             case (.discard, _):
                 guard let partition = try db.partition(old.name) else { break }
                 report.discarded = try QueueTransaction(db: db).discardUnsent(in: partition, now: now)
-                report.discardedTransfers = try TransferTransaction(db: db).cancelAll(in: partition, now: now)
+                report.discardedTransfers = try TransferTransaction(db: db).cancelAll(in: partition, now: now).count
             case (.park, _), (.carry, nil): break
             }
         }

@@ -9,6 +9,7 @@ extension QueueTransaction {
     ///   - mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs`, which whoever asks works out before he has the transaction.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
     func enqueue(_ draft: MutationDraft, in partition: Int64, mayHoldIDs: Bool) throws -> Mutation {
+        if mayHoldIDs || !draft.dependencies.isEmpty { try requireUnsettled(draft.id) }
         if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
         var found = mayHoldIDs
             ? try resolve(draft.content, lane: draft.lane, partition: partition, own: Set(draft.temporaryIDs))
@@ -79,6 +80,12 @@ extension QueueTransaction {
                 row.bind(content.checkQuery)
             }
         return sequence
+    }
+
+    /// Before anything else is found wrong with a mutation that refers to others. Of one that does not the insertion
+    /// itself looks, which takes less.
+    private func requireUnsettled(_ id: UUID) throws {
+        if try db.exists("SELECT 1 FROM outcome WHERE id = ?", [id]) { throw OperationsError.duplicate(id) }
     }
 
     /// - Throws: `.duplicate` if the key is that of a mutation which took effect.

@@ -7,9 +7,11 @@ package struct TransferPosition: Sendable, Hashable {
     var sequence: Int64
     /// The last change of those that were queued before.
     var change: Int64
+    /// How often rows were removed that somebody may still have waited for.
+    package var removals: Int64
 
     /// Before all.
-    package static let start = TransferPosition(sequence: 0, change: 0)
+    package static let start = TransferPosition(sequence: 0, change: 0, removals: 0)
 }
 
 extension TransferTable {
@@ -39,9 +41,10 @@ extension TransferTransaction {
     static let underWaySQL = selection + " WHERE t.partition = ?1 AND t.state IN (1, 4) AND t.state = 1"
 
     fileprivate func position(in partition: String) throws -> TransferPosition {
-        TransferPosition(
-            sequence: try db.integer("SELECT ifnull(max(sequence), 0) FROM transfer") ?? 0,
-            change: try db.integer("SELECT transfer_changes FROM partition WHERE name = ?", [partition]) ?? 0)
+        let sequence = try db.integer("SELECT ifnull(max(sequence), 0) FROM transfer") ?? 0
+        return try db.row("SELECT transfer_changes, transfer_removals FROM partition WHERE name = ?", [partition]) {
+            TransferPosition(sequence: sequence, change: try $0.integer(0), removals: try $0.integer(1))
+        } ?? TransferPosition(sequence: sequence, change: 0, removals: 0)
     }
 
     fileprivate func changes(in partition: Int64, since position: TransferPosition) throws -> [StoredTransfer] {

@@ -107,8 +107,7 @@ package struct TransferTable: Sendable {
     /// Cancelling to cancelled: what it left behind is gone.
     package func cleared(_ id: UUID, now: Date) async throws(OperationsError) {
         try await write { transaction in
-            let entry = try transaction.entry(id, in: [.cancelling])
-            try transaction.end(entry.sequence, .cancelled, now: now)
+            try transaction.clear(transaction.entry(id, in: [.cancelling]), now: now)
         }
     }
 
@@ -167,17 +166,18 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Gives up all transfers of a partition that are not done, and forgets the others. Those that have left something at
-    /// the storage, or in the store's folder, stay until that is gone.
+    /// Forgets the transfers of a partition that have ended, and gives up the downloads, which are forgotten too as soon
+    /// as nothing of them is left in the store's folder.
     ///
-    /// - Returns: All that there were.
-    package func erase(in partition: String, now: Date) async throws(OperationsError) -> [UUID] {
+    /// - Parameter keepsQueued: Whether those that have not ended stay as they are.
+    /// - Returns: All that there were, and the mutations that were set aside because they waited for one.
+    /// - Throws: `.unsentWork` where there are uploads that the storage may not have, and they are not to stay.
+    package func erase(
+        in partition: String, keepsQueued: Bool, now: Date
+    ) async throws(OperationsError) -> (transfers: [UUID], setAside: [UUID]) {
         try await write { transaction in
-            guard let number = try transaction.db.partition(partition) else { return [] }
-            let ids = try transaction.db.rows("SELECT id FROM transfer WHERE partition = ?", [number]) { try $0.uuid(0) }
-            _ = try transaction.cancelAll(in: number, now: now)
-            try transaction.prune(keeping: 0, in: number)
-            return ids
+            guard let number = try transaction.db.partition(partition) else { return ([], []) }
+            return try transaction.erase(in: number, keepsQueued: keepsQueued, now: now)
         }
     }
 

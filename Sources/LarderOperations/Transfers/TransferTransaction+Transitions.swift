@@ -143,13 +143,50 @@ extension TransferTransaction {
     /// Gives up all of a partition that are not done.
     ///
     /// - Parameter kind: Nil for both.
-    /// - Returns: How many.
-    func cancelAll(in partition: Int64, _ kind: TransferDraft.Kind? = nil, now: Date) throws -> Int {
+    /// - Returns: How many, and the mutations that were set aside because of that.
+    @discardableResult
+    func cancelAll(
+        in partition: Int64, _ kind: TransferDraft.Kind? = nil, now: Date
+    ) throws -> (count: Int, setAside: [UUID]) {
         let sequences = try db.integers(
             "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 AND ifnull(kind = ?, 1) ORDER BY sequence",
             [partition, kind?.rawValue])
-        for sequence in sequences { _ = try cancel(sequence, now: now) }
-        return sequences.count
+        let setAside = try sequences.flatMap { try cancel($0, now: now) }
+        return (sequences.count, setAside)
+    }
+
+    func erase(in partition: Int64, keepsQueued: Bool, now: Date) throws -> (transfers: [UUID], setAside: [UUID]) {
+        let ids = try db.rows("SELECT id FROM transfer WHERE partition = ?", [partition]) { try $0.uuid(0) }
+        var setAside: [UUID] = []
+        if !keepsQueued {
+            let uploads = try unsentUploads(in: partition)
+            guard uploads == 0 else {
+                throw OperationsError(
+                    .unsentWork, "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them")
+            }
+            setAside = try cancelAll(in: partition, now: now).setAside
+            try db.run("UPDATE transfer SET forgotten = 1 WHERE partition = ? AND state = 4", [partition])
+        }
+        try prune(keeping: 0, in: partition)
+        try noteRemoval(in: partition)
+        return (ids, setAside)
+    }
+
+    private func noteRemoval(in partition: Int64) throws {
+        try db.run("UPDATE partition SET transfer_removals = transfer_removals + 1 WHERE id = ?", [partition])
+    }
+
+    /// Cancelling to cancelled, or to nothing where it is forgotten.
+    func clear(_ entry: Entry, now: Date) throws {
+        try end(entry.sequence, .cancelled, now: now)
+        let isForgotten = try db.exists(
+            """
+            SELECT 1 FROM transfer WHERE sequence = ?1 AND forgotten = 1
+                AND sequence NOT IN (SELECT transfer FROM mutation_transfer WHERE transfer = ?1)
+            """, [entry.sequence])
+        guard isForgotten else { return }
+        try db.run("DELETE FROM transfer WHERE sequence = ?", [entry.sequence])
+        try noteRemoval(in: entry.partition)
     }
 
     func prune(keeping count: Int, in partition: Int64) throws {

@@ -27,6 +27,24 @@ struct LogSpaceTests {
         }
     }
 
+    @Test("To open and write once more makes it no longer")
+    func reopened() async throws {
+        try await withTemporaryFolder { folder in
+            var sizes: Set<Int> = []
+            for number in 0..<6 {
+                let database = try OperationsDatabase(folder: folder)
+                _ = try await database.enqueue(draft())
+                _ = try await database.enqueue(draft())
+                _ = try database.mutations.list(MutationFilter())
+                let log = database.file.path + "-wal"
+                let size = try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int)
+                if number > 0 { sizes.insert(size) }
+                try database.close()
+            }
+            #expect(sizes.count == 1, "\(sizes)")
+        }
+    }
+
     @Test("What follows the last commit in a log is nothing to whoever opens it next")
     func copied() async throws {
         try await withOperations { database in

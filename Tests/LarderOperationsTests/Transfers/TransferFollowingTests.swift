@@ -100,6 +100,19 @@ struct TransferFollowingTests {
         }
     }
 
+    @Test("An upload that is queued while everything else is erased is not lost")
+    func queuedMeanwhile() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let late = upload("a")
+            try await table.enqueue([late])
+            await expectFailure(.unsentWork) { _ = try await table.erase(in: app, keepsQueued: false, now: noon) }
+            #expect(try table.find(late.id)?.state == .pending)
+            #expect(try await table.erase(in: app, keepsQueued: true, now: noon).transfers == [late.id])
+            #expect(try table.find(late.id)?.state == .pending)
+        }
+    }
+
     @Test("Those of which nothing is to be begun now are passed over")
     func held() async throws {
         try await withOperations { database in

@@ -53,6 +53,9 @@ struct UnsentUploadTests {
             try await depot.app.erase(unsent: .keep)
             try await depot.drain()
             #expect(try await upload.finished().state == .done)
+            let next = try await self.upload(depot, "b")
+            try await depot.app.erase(unsent: .keep)
+            #expect(try depot.app.transfers.all() == [next])
         }
     }
 
@@ -89,10 +92,26 @@ struct UnsentUploadTests {
             try await depot.app.erase(unsent: .discard)
             await #expect(throws: LarderError.self) { try await upload.finished() }
             try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
+            try await eventually { try depot.app.transfers.all().isEmpty }
             running.cancel()
             try await running.value
-            try await depot.app.erase()
-            #expect(try depot.app.transfers.all().isEmpty)
+        }
+    }
+
+    @Test("Who waits in another process is told as well")
+    func others() async throws {
+        try await withDepot { depot in
+            let other = try Store.open(
+                at: depot.folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
+            let upload = try await upload(depot)
+            let theirs = try other.partition().transfers[upload.id]
+            let progress = Task { for await _ in theirs.progress {} }
+            let waiting = Task { try await theirs.finished() }
+            try await Task.sleep(for: .milliseconds(300))
+            try await depot.app.erase(unsent: .discard)
+            await expectCode(.unknownTransfer) { try await waiting.value }
+            await progress.value
+            try other.close()
         }
     }
 }

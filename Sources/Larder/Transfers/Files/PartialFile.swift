@@ -1,3 +1,4 @@
+internal import CFiles
 internal import Foundation
 internal import LarderOperations
 
@@ -118,14 +119,10 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Has the disk begin with what was written to a range, and waits for nothing: else all of it would be left for
-    /// `synchronize`, while the disk has nothing to do before.
+    /// Has the disk begin with what was written to a range: else all of it would be left for `synchronize`, while the
+    /// disk has nothing to do before.
     func beginSynchronizing(_ range: Range<Int64>) {
-        #if os(Linux)
-        // What is to leave memory and is not on disk yet is written there first. What fails is left to `synchronize`.
-        _ = posix_fadvise(
-            descriptor, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound), POSIX_FADV_DONTNEED)
-        #endif
+        larder_begin_writing(descriptor, range.lowerBound, range.upperBound - range.lowerBound)
     }
 
     /// Returns when what was written is on disk.

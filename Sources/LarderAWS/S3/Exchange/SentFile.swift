@@ -37,12 +37,10 @@ struct SentFile {
     ///
     /// - Returns: What looks now and then, to be cancelled.
     func watch(_ size: Int64, for exchange: BodyExchange, on loop: any EventLoop) -> RepeatedTask {
-        loop.scheduleRepeatedTask(initialDelay: Self.watchPause, delay: Self.watchPause) { [handle, segment] task in
-            let isWhole = try handle.withUnsafeFileDescriptor { descriptor in
-                var status = stat()
-                return fstat(descriptor, &status) == 0 && Int64(status.st_size) >= segment.offset + size
-            }
-            guard !isWhole else { return }
+        // By the descriptor that the segment keeps open: a handle has one user at a time, and that is a loop.
+        loop.scheduleRepeatedTask(initialDelay: Self.watchPause, delay: Self.watchPause) { [segment] task in
+            var status = stat()
+            guard fstat(segment.descriptor, &status) == 0, Int64(status.st_size) < segment.offset + size else { return }
             task.cancel()
             exchange.fail(ObjectError(.local, "The file became shorter while it was sent."))
         }
