@@ -107,6 +107,20 @@ struct TemporaryIDTests {
         }
     }
 
+    @Test("What was settled is a duplicate when it is queued again, though nobody knows the temporary id in it any more")
+    func settledAgain() async throws {
+        try await withOperations { database in
+            let maker = try await database.enqueue(draft(temporaryIDs: [id]))
+            let user = draft(variables: variables)
+            _ = try await database.enqueue(user)
+            try await database.setAside(maker)
+            _ = try await database.mutations.discard(maker, dependents: .release, now: noon)
+            _ = try await database.mutations.discard(user.id, dependents: .release, now: noon)
+            await expectFailure(.duplicate) { _ = try await database.enqueue(user) }
+            await expectFailure(.unknownTemporaryID) { _ = try await database.enqueue(draft(variables: variables)) }
+        }
+    }
+
     @Test("An answer without the real id sets aside who would send the temporary one")
     func unanswered() async throws {
         try await withOperations { database in
