@@ -56,8 +56,6 @@ final class Writer: Sendable {
     private let pool: DatabasePool
     private let isReadOnly: Bool
     private let state = Mutex(State())
-    /// The connection's alone, like what it looks after.
-    private let space = Mutex(LogSpace())
     private let alarm = DispatchSemaphore(value: 0)
     /// Where commits are made for those who are not to wait for the disk themselves.
     private let queue = DispatchQueue(label: "larder.writer", qos: .userInitiated)
@@ -276,7 +274,7 @@ final class Writer: Sendable {
         _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
     ) throws -> Outcome {
         try db.run("BEGIN IMMEDIATE TRANSACTION")
-        space.withLock { $0.reserve(db) }
+        LogSpace.reserve(db)
         do {
             let (outcome, isKept) = try body()
             if isKept {

@@ -27,6 +27,25 @@ struct LogSpaceTests {
         }
     }
 
+    @Test("Two who write in turns do not make it longer for each other")
+    func turns() async throws {
+        try await withOperations { database in
+            let other = try OperationsDatabase(folder: database.file.deletingLastPathComponent())
+            for _ in 0..<2 {
+                _ = try await database.enqueue(draft())
+                _ = try await other.enqueue(draft())
+            }
+            let log = database.file.path + "-wal"
+            let size = try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int)
+            for _ in 0..<3 {
+                _ = try await database.enqueue(draft())
+                _ = try await other.enqueue(draft())
+            }
+            #expect(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int == size)
+            try other.close()
+        }
+    }
+
     @Test("To open and write once more makes it no longer")
     func reopened() async throws {
         try await withTemporaryFolder { folder in
