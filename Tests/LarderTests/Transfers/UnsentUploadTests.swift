@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import LarderTestSupport
 import Testing
 
@@ -98,20 +99,18 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("Who waits in another process is told as well")
+    @Test("Who waits is told as well where another process has erased it")
     func others() async throws {
         try await withDepot { depot in
-            let other = try Store.open(
-                at: depot.folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
-            let upload = try await upload(depot)
-            let theirs = try other.partition().transfers[upload.id]
-            let progress = Task { for await _ in theirs.progress {} }
-            let waiting = Task { try await theirs.finished() }
+            let download = try await download(depot)
+            let progress = Task { for await _ in download.progress {} }
+            let waiting = Task { try await download.finished() }
             try await Task.sleep(for: .milliseconds(300))
-            try await depot.app.erase(unsent: .discard)
+            try await OperationsDatabase.using(depot.folder.appending(path: "store")) { other in
+                _ = try await other.transfers.erase(in: Store.unnamedPartition, keepsQueued: false, now: Date())
+            }
             await expectCode(.unknownTransfer) { try await waiting.value }
             await progress.value
-            try other.close()
         }
     }
 }
