@@ -50,14 +50,14 @@ struct LogSpaceTests {
     func reopened() async throws {
         try await withTemporaryFolder { folder in
             var sizes: Set<Int> = []
-            for number in 0..<6 {
+            // Some frames each time: fewer in all than there is room for.
+            for _ in 0..<4 {
                 let database = try OperationsDatabase(folder: folder)
-                _ = try await database.enqueue(draft())
                 _ = try await database.enqueue(draft())
                 _ = try database.mutations.list(MutationFilter())
                 let log = database.file.path + "-wal"
                 let size = try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int)
-                if number > 0 { sizes.insert(size) }
+                sizes.insert(size)
                 try database.close()
             }
             #expect(sizes.count == 1, "\(sizes)")
