@@ -76,8 +76,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
-                "CFiles",
+                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums", "CFiles",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

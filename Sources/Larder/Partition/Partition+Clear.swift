@@ -23,7 +23,7 @@ extension Partition {
     public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
         try core.requireCurrent()
         try await settle(unsent)
-        do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
+        try await emptyCache()
     }
 
     /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
@@ -40,12 +40,16 @@ extension Partition {
         try core.requireCurrent()
         try await settle(unsent)
         try await eraseTransfers(keepsQueued: unsent == .keep)
-        do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
+        try await emptyCache()
         guard let database = try core.intent.database(making: false) else { return }
         do {
             try await database.mutations.forgetOutcomes(in: core.name)
             try await database.watchers.removeAll(in: core.name)
         } catch { throw LarderError(error) }
+    }
+
+    private func emptyCache() async throws(LarderError) {
+        do { _ = try await core.cache.clear() } catch { throw LarderError.parking(error) }
     }
 
     private func eraseTransfers(keepsQueued: Bool) async throws(LarderError) {

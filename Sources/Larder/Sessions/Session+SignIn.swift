@@ -87,13 +87,12 @@ extension Session {
         if provider != nil, case .present(let credentials) = try? await read(until: end).reading {
             old = credentials
         }
-        let counts = try translating { () throws(OperationsError) in try database.mutations.counts(in: partition) }
+        let (counts, uploads) = try translating { () throws(OperationsError) in
+            (try database.mutations.counts(in: partition), try database.transfers.unsentUploads(in: partition))
+        }
         var answer = SignOut(
             unsentMutations: [.pending, .inFlight, .deadLetter].reduce(0) { $0 + (counts[$1] ?? 0) },
-            deadLetters: counts[.deadLetter] ?? 0,
-            unsentUploads: try translating { () throws(OperationsError) in
-                try database.transfers.unsentUploads(in: partition)
-            })
+            deadLetters: counts[.deadLetter] ?? 0, unsentUploads: uploads)
         do throws(OperationsError) {
             try await database.credentials.forget(in: partition, session: change(by: .signedOut))
         } catch { throw LarderError(error) }

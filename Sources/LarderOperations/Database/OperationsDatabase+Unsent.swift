@@ -7,10 +7,10 @@ extension OperationsDatabase {
     package func requireSent(in partition: String) throws(OperationsError) {
         try read { db in
             guard let number = try db.partition(partition) else { return }
-            let isEmpty = try !QueueTransaction(db: db).hasUnsent(in: number)
+            let queue = QueueTransaction(db: db)
             let uploads = try TransferTransaction(db: db).unsentUploads(in: number)
-            guard !isEmpty || uploads > 0 else { return }
-            let counts = try QueueTransaction(db: db).counts(in: partition)
+            guard try uploads > 0 || queue.hasUnsent(in: number) else { return }
+            let counts = try queue.counts(in: partition)
             let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
             throw OperationsError(
                 .unsentWork, "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "

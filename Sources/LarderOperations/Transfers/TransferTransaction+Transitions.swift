@@ -155,6 +155,7 @@ extension TransferTransaction {
         return (sequences.count, setAside)
     }
 
+    /// See `TransferTable.erase`.
     func erase(in partition: Int64, keepsQueued: Bool, now: Date) throws -> (transfers: [UUID], setAside: [UUID]) {
         let ids = try db.rows("SELECT id FROM transfer WHERE partition = ?", [partition]) { try $0.uuid(0) }
         var setAside: [UUID] = []

@@ -64,6 +64,21 @@ struct LogSpaceTests {
         }
     }
 
+    @Test("Where little is free the log is as long as its commits make it", .enabled(if: canMount, "may not mount a tmpfs"))
+    func scarce() async throws {
+        try await withSmallVolume(4 << 20) { folder in
+            let database = try OperationsDatabase(folder: folder.appending(path: "store"))
+            let log = database.file.path + "-wal"
+            var sizes: Set<Int> = []
+            for _ in 0..<5 {
+                _ = try await database.enqueue(draft())
+                sizes.insert(try #require(try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int))
+            }
+            #expect(sizes.count == 5, "\(sizes)")
+            try database.close()
+        }
+    }
+
     @Test("What follows the last commit in a log is nothing to whoever opens it next")
     func copied() async throws {
         try await withOperations { database in

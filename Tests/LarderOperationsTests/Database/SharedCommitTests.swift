@@ -28,6 +28,33 @@ struct SharedCommitTests {
         }
     }
 
+    @Test("Whoever writes on a thread of his own while the database is closed has written, or hears that it is closed")
+    func closing() async throws {
+        for _ in 0..<30 {
+            try await withTemporaryFolder { folder in
+                let database = try OperationsDatabase(folder: folder)
+                let codes = await withTaskGroup(of: OperationsError.Code?.self) { group in
+                    for _ in 0..<4 {
+                        group.addTask {
+                            do throws(OperationsError) {
+                                _ = try await database.mutations.blocking.enqueue(draft())
+                                return nil
+                            } catch { return error.code }
+                        }
+                    }
+                    group.addTask {
+                        do throws(OperationsError) {
+                            try database.close()
+                            return nil
+                        } catch { return error.code }
+                    }
+                    return await group.reduce(into: [OperationsError.Code]()) { if let code = $1 { $0.append(code) } }
+                }
+                #expect(codes.allSatisfy { $0 == .closed }, "\(codes)")
+            }
+        }
+    }
+
     @Test("Tasks that each write one after the other share commits", arguments: [false, true])
     func closedLoop(isBlocking: Bool) async throws {
         try await withOperations { database in
