@@ -30,6 +30,30 @@ struct RetriedTransferTests {
         }
     }
 
+    @Test("An upload that the storage begins late, when it was looked for already, is aborted in the end")
+    func begunLate() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 20_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let (faults, lates) = (Countdown(1), Countdown(1))
+            let storage = depot.storage
+            storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .beginUpload where faults.take(): throw ObjectError(.interrupted, "cut")
+                case .putPart where lates.take():
+                    storage.state.withLock {
+                        $0.uploads["late"] = .init(location: Depot.location, attributes: ObjectAttributes())
+                    }
+                default: break
+                }
+            }
+            try await depot.drain()
+            try await upload.finished()
+            #expect(storage.object(Depot.location)?.bytes == bytes)
+            #expect(storage.state.withLock { $0.uploads.isEmpty })
+        }
+    }
+
     @Test("Faults are counted anew after a retry, also by the runner that has counted them")
     func countedAnew() async throws {
         try await withDepot { depot in

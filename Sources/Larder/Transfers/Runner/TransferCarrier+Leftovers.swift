@@ -87,6 +87,15 @@ extension TransferCarrier {
         }
     }
 
+    /// The same once more: the storage may have begun what it was asked for only after it was looked for.
+    func abortLate(of location: ObjectLocation, after before: [String]) async {
+        do { try await abortUnnoted(of: location, after: before) } catch {
+            core.logger.warning("an upload that the storage may have begun late cannot be looked for", metadata: [
+                "location": "\(location)", "error": "\(error)",
+            ])
+        }
+    }
+
     /// The uploads in parts of just this key that the storage has; nil where it does not tell this user. Keys are
     /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
     func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {

@@ -72,6 +72,7 @@ struct UploadAttempt: Sendable {
             let object = try await storage.completeUpload(
                 upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
             options.afterStep(.objectMade)
+            if let before = transfer.uploadsBefore { await carrier.abortLate(of: location, after: before) }
             return object
         } catch {
             guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
