@@ -109,7 +109,7 @@ struct UnsentUploadTests {
             try await OperationsDatabase.using(depot.folder.appending(path: "store")) { other in
                 _ = try await other.transfers.erase(in: Store.unnamedPartition, keepsQueued: false, now: Date())
             }
-            await expectCode(.unknownTransfer) { try await waiting.value }
+            await expectCode(.unknownTransfer) { _ = try await waiting.value }
             await progress.value
         }
     }
