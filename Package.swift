@@ -54,7 +54,7 @@ let package = Package(
                 .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
                 .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
                 .embedInCode("0007-transfer-places.sql"), .embedInCode("0008-transfer-digests.sql"),
-                .embedInCode("0009-transfer-removals.sql"),
+                .embedInCode("0009-transfer-removals.sql"), .embedInCode("0010-mutation-links.sql"),
             ],
             swiftSettings: strict
         ),

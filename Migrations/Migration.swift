@@ -27,5 +27,6 @@ package struct Migration: Sendable {
         Migration(number: 7, name: "transfer-places", sql: PackageResources._007_transfer_places_sql),
         Migration(number: 8, name: "transfer-digests", sql: PackageResources._008_transfer_digests_sql),
         Migration(number: 9, name: "transfer-removals", sql: PackageResources._009_transfer_removals_sql),
+        Migration(number: 10, name: "mutation-links", sql: PackageResources._010_mutation_links_sql),
     ]
 }

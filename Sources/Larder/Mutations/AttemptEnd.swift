@@ -6,7 +6,7 @@ internal import LarderRecords
 /// What came of sending a mutation.
 enum AttemptEnd {
     /// The server carried it out; the body is its answer, which was read along the operation that was sent.
-    case answered([UInt8], ParsedResponse)
+    case answered([UInt8], ParsedResponse, along: BoundOperation)
     /// It had no effect, and may have one later.
     case notTaken(MutationFailure, retryAfter: Duration?)
     /// Nobody knows whether it had an effect.
@@ -51,10 +51,10 @@ extension AttemptEnd {
         }
     }
 
-    /// - Parameter layout: Of the mutation that was sent.
-    init(_ answer: GraphQLAnswer, along layout: PlanLayout, at time: Date) {
+    /// - Parameter operation: What was sent.
+    init(_ answer: GraphQLAnswer, along operation: BoundOperation, at time: Date) {
         let parsed: ParsedResponse
-        do { parsed = try ParsedResponse.parse(answer.body, along: layout) } catch {
+        do { parsed = try ParsedResponse.parse(answer.body, along: operation.layout) } catch {
             // It is an answer, but not to this: nobody knows what the server did, and it may say the same for ever.
             self = .unknown(
                 MutationFailure(
@@ -65,7 +65,7 @@ extension AttemptEnd {
         }
         guard let first = parsed.errors.first, !parsed.hasAnswers else {
             self = parsed.hasData
-                ? .answered(answer.body, parsed)
+                ? .answered(answer.body, parsed, along: operation)
                 : .rejected(MutationFailure(.rejected, message: "the server answered null", time: time))
             return
         }

@@ -26,6 +26,8 @@ struct AttemptRunner: Sendable {
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
+    /// Whether what is sent has a variable more than what stands in the queue.
+    private var isKeyVariable: Bool { if case .variable = transport.idempotency { true } else { false } }
 
     // MARK: What another runner left
 
@@ -82,8 +84,8 @@ struct AttemptRunner: Sendable {
 
     private func send(_ mutation: Mutation) async -> AttemptEnd {
         let request: GraphQLRequest
-        let layout: PlanLayout
-        do throws(LarderError) { (request, layout) = try self.request(for: mutation) } catch {
+        let operation: BoundOperation
+        do throws(LarderError) { (request, operation) = try self.request(for: mutation) } catch {
             // What is stored does not fit the schema of today.
             return .rejected(MutationFailure(
                 .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
@@ -95,11 +97,11 @@ struct AttemptRunner: Sendable {
         }
         do throws(TransportError) {
             let answer = try await transport.send(request, deadline: .now + options.timeout)
-            return AttemptEnd(answer, along: layout, at: core.now())
+            return AttemptEnd(answer, along: operation, at: core.now())
         } catch { return AttemptEnd(error, at: core.now(), isCancelled: Task.isCancelled) }
     }
 
-    private func request(for mutation: Mutation) throws(LarderError) -> (GraphQLRequest, PlanLayout) {
+    private func request(for mutation: Mutation) throws(LarderError) -> (GraphQLRequest, BoundOperation) {
         let operation = try PartitionCore.operation(of: mutation)
         var variables = operation.variables
         var headers = options.headers
@@ -110,7 +112,7 @@ struct AttemptRunner: Sendable {
         }
         let complete = GraphQLOperation(operation.document, name: operation.name, variables: variables)
         let bound = try core.operations.boundOnce(complete)
-        return (try core.request(complete, bound, headers: headers), bound.layout)
+        return (try core.request(complete, bound, headers: headers), bound)
     }
 
     /// Makes the transition that an attempt's end asks for.
@@ -130,7 +132,8 @@ struct AttemptRunner: Sendable {
             return now.addingTimeInterval(pause.seconds)
         }
         switch end {
-        case .answered(let body, let parsed): return try await note(body, parsed, of: mutation, goesOn)
+        case .answered(let body, let parsed, let operation):
+            return try await note(body, (parsed, operation), of: mutation, goesOn)
         case .notTaken(let failure, let time):
             try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
         case .notSignedIn(let failure):
@@ -164,7 +167,8 @@ struct AttemptRunner: Sendable {
     ///
     /// - Returns: The next of the lane, begun in the same commit unless the runner is not to go on.
     private func note(
-        _ body: [UInt8], _ parsed: ParsedResponse?, of mutation: Mutation, _ goesOn: Bool
+        _ body: [UInt8], _ reading: (parsed: ParsedResponse, operation: BoundOperation)?, of mutation: Mutation,
+        _ goesOn: Bool
     ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         var next: Mutation?
@@ -177,11 +181,14 @@ struct AttemptRunner: Sendable {
         }
         options.afterStep(.acknowledged)
         runner.forgetFaults(of: mutation.id)
-        var answered = mutation
-        answered.answer = body
+        var noted = NotedAnswer(mutation: mutation, parsed: reading?.parsed, isFollowed: next != nil)
+        noted.mutation.answer = body
         // Real ids have taken the places of its own temporary ones.
-        if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) { answered.content = stored.content }
-        let noted = NotedAnswer(mutation: answered, parsed: parsed, isFollowed: next != nil)
+        if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) {
+            noted.mutation.content = stored.content
+        } else if !isKeyVariable {
+            noted.bound = reading?.operation
+        }
         guard transport.idempotency != nil else {
             // The next is not under way while this may fail: nobody could tell what became of it.
             try await store([noted])

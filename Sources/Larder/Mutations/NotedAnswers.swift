@@ -5,9 +5,11 @@ internal import Synchronization
 /// An answer that is noted in the queue, and yet to be stored in the cache.
 struct NotedAnswer: Sendable {
     /// As it stands in the queue, with its answer.
-    let mutation: Mutation
+    var mutation: Mutation
     /// The answer, where it has been read already.
     var parsed: ParsedResponse?
+    /// Its operation, where what was sent is what stands in the queue.
+    var bound: BoundOperation?
     /// Whether another of its lane is under way, whose answer may be stored together with it.
     var isFollowed = false
 }

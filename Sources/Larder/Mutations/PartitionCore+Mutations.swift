@@ -27,8 +27,10 @@ extension PartitionCore {
         guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else {
             return nil
         }
-        let operation = try Self.operation(of: mutation)
-        let bound = try operations.boundOnce(operation)
+        let bound: BoundOperation
+        if let known = noted.bound { bound = known } else {
+            bound = try operations.boundOnce(Self.operation(of: mutation))
+        }
         var edits = try [ListChange](mutation).map(\.edit)
         let parsed: ParsedResponse
         let data: [UInt8]
@@ -39,7 +41,9 @@ extension PartitionCore {
             data = try parsed.assembled().json
         } catch { throw LarderError.parking(error) }
         if let name = mutation.content.updater {
-            do throws(LarderError) { edits += try operations.edits(by: name, of: operation, parsed) } catch {
+            do throws(LarderError) {
+                edits += try operations.edits(by: name, of: Self.operation(of: mutation), parsed)
+            } catch {
                 // The answer is stored all the same; the lists are fetched when they are asked for.
                 logger.warning("what a mutation does to lists cannot be worked out", metadata: [
                     "mutation": "\(mutation.id)", "error": "\(error)",

@@ -83,6 +83,12 @@ extension QueueTransaction {
         try db.run("INSERT OR IGNORE INTO temporary_id_use (token, sequence) VALUES (?, ?)", [id.text, sequence])
     }
 
+    /// Whether a mutation has reserved any, with or without a real one.
+    func hasReserved(_ sequence: Int64) throws -> Bool {
+        try db.exists(
+            "SELECT 1 FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ? LIMIT 1", [sequence])
+    }
+
     /// Puts the real ids that an answer gave in the places of those that its mutation reserved, in all rows. Rows with
     /// one for which no answer gave any are set aside: the server would not know it.
     func resolveReserved(by id: UUID, _ sequence: Int64, to real: [TemporaryID: String], now: Date) throws {

@@ -107,19 +107,23 @@ package final class RecordCache: Sendable {
     }
 
     /// Runs `body` with the current generation, and again with the next as long as it is superseded while `body` waits:
-    /// again and again only by design.
+    /// others that compact or clear without pause may be quicker any number of times.
     ///
     /// - Parameters:
     ///   - purpose: What `body` does to the cache, for the error: "write to it".
+    ///   - deadline: After which it is not run again.
     ///   - body: Gives nil if it finds the generation superseded. A reader may have found out sooner, and closed it.
-    func inCurrentGeneration<Result>(to purpose: String, _ body: (Generation) throws -> Result?) throws -> Result {
-        for _ in 0..<8 {
+    /// - Throws: `.busy` at the deadline.
+    func inCurrentGeneration<Result>(
+        to purpose: String, until deadline: ContinuousClock.Instant, _ body: (Generation) throws -> Result?
+    ) throws -> Result {
+        repeat {
             let generation = self.generation
             do {
                 if let result = try body(generation) { return result }
             } catch let error as LMDBError where error.code == .closed {}
             try reopen(after: generation)
-        }
+        } while .now < deadline
         throw RecordError(.busy, "the record cache was superseded again and again on the way to \(purpose)")
     }
 

@@ -135,7 +135,7 @@ final class RecordWriterQueue: Sendable {
     /// Makes one commit of the jobs. Throws if nothing could be committed.
     private func commit(_ jobs: [WriteJob], _ cache: RecordCache) throws -> [Result<Commit, RecordError>] {
         let deadline = jobs.map(\.deadline).min() ?? .now
-        return try cache.inCurrentGeneration(to: "write to it") { generation in
+        return try cache.inCurrentGeneration(to: "write to it", until: deadline) { generation in
             let outcomes: [Result<RecordChanges, RecordError>]?
             do {
                 outcomes = try write(jobs, generation, deadline)

@@ -19,7 +19,7 @@ extension RecordCache {
                 }
             }
             let deadline = deadline ?? .now + options.lockDeadline
-            return try inCurrentGeneration(to: "check it") { generation in
+            return try inCurrentGeneration(to: "check it", until: deadline) { generation in
                 let transaction = try generation.environment.beginWrite(deadline: deadline)
                 return try check(generation, level, transaction)
             }

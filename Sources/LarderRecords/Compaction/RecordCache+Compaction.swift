@@ -85,7 +85,7 @@ extension RecordCache {
     private func supersede(
         _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void, _ build: Build
     ) throws -> (bytesBefore: Int64, new: GenerationState) {
-        try inCurrentGeneration(to: "compact or clear it") { old in
+        try inCurrentGeneration(to: "compact or clear it", until: deadline) { old in
             guard let result = try supersede(old, deadline, reached, build) else { return nil }
             try reached(.superseded)
             try reopen(after: old)

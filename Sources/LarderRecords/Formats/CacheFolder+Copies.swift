@@ -5,10 +5,12 @@ extension CacheFolder {
     /// Writes a snapshot of the current generation, without free pages, as `data.mdb` into a folder, which is made.
     /// Durable on return. Other programs go on reading and writing meanwhile.
     ///
-    /// - Throws: `.missing` where there is none, `.damaged`, `.otherPartition`, `.full`, `.notWritable`.
+    /// - Throws: `.missing` where there is none, `.damaged`, `.otherPartition`, `.full`, `.notWritable`; `.busy` where it is
+    ///   superseded again and again.
     package func copy(to target: String) throws(RecordError) {
         try translated {
-            for _ in 0..<8 {
+            let deadline = ContinuousClock.now + folder.options.lockDeadline
+            repeat {
                 let found = try format()
                 switch found.state {
                 case .absent: throw RecordError(.missing, "there is no record cache at \(path)")
@@ -20,7 +22,7 @@ extension CacheFolder {
                 } catch let error as LMDBError where error.code == .missing {}
                 // Superseded meanwhile: what was copied may lack what others were told is stored.
                 try? FileManager.default.removeItem(atPath: target)
-            }
+            } while .now < deadline
             throw RecordError(.busy, "the record cache at \(path) was superseded again and again while it was copied")
         }
     }

@@ -88,7 +88,7 @@ extension CacheFolder {
         _ deadline: ContinuousClock.Instant, _ reached: (ReplacementStep) throws -> Void, _ make: Making
     ) throws {
         // Other processes may supersede a generation, or make the first, meanwhile.
-        for _ in 0..<8 {
+        repeat {
             let found = try format()
             switch found.state {
             case .newer(let format):
@@ -112,7 +112,7 @@ extension CacheFolder {
                 try reached(.superseded)
                 return
             }
-        }
+        } while .now < deadline
         throw RecordError(.busy, "the record cache at \(path) was superseded again and again")
     }
 

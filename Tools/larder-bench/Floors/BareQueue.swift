@@ -2,41 +2,33 @@ import Foundation
 import GRDBSQLite
 import LarderOperations
 
-/// Mutations as somebody would keep them who needs nothing but SQLite: one table, one row, through the C API, with the
-/// settings that the queue opens with.
+/// Mutations through SQLite's C API, with the settings that the queue opens with: their rows inserted, changed, read and
+/// deleted, and nothing asked about them.
 final class BareQueue {
     private var database: OpaquePointer?
-    private var insertion: OpaquePointer?
-    private var beginning: OpaquePointer?
-    private var answering: OpaquePointer?
-    private var deletion: OpaquePointer?
+    /// What is done for each row, where need be by several statements: see `QueueTables`.
+    private var insertion: [OpaquePointer?] = []
+    private var beginning: [OpaquePointer?] = []
+    private var answering: [OpaquePointer?] = []
+    private var deletion: [OpaquePointer?] = []
     private var selection: OpaquePointer?
 
-    init(file: String) throws {
+    init(file: String, _ tables: QueueTables = .one) throws {
         try Self.check(sqlite3_open(file, &database))
-        for statement in [
+        let settings = [
             "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
             "PRAGMA secure_delete = ON",
-            """
-            CREATE TABLE mutation (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
-                partition INTEGER NOT NULL, lane TEXT NOT NULL, state INTEGER NOT NULL, attempts INTEGER NOT NULL,
-                created INTEGER NOT NULL, document TEXT NOT NULL, operation_name TEXT, variables BLOB NOT NULL,
-                optimistic_response BLOB, answer BLOB)
-            """,
-        ] { try Self.check(sqlite3_exec(database, statement, nil, nil, nil)) }
-        let sql = """
-            INSERT INTO mutation (id, partition, lane, state, attempts, created, document, operation_name, variables,
-                optimistic_response) VALUES (?, 1, ?, 0, 0, ?, ?, ?, ?, ?)
-            """
-        insertion = try prepared(sql)
-        beginning = try prepared("UPDATE mutation SET state = 1, attempts = attempts + 1 WHERE sequence = ?")
-        answering = try prepared("UPDATE mutation SET state = 2, answer = ? WHERE sequence = ?")
-        deletion = try prepared("DELETE FROM mutation WHERE sequence = ?")
+        ]
+        for statement in settings + tables.schema { try Self.check(sqlite3_exec(database, statement, nil, nil, nil)) }
+        insertion = try tables.insertion.map(prepared)
+        beginning = try tables.beginning.map(prepared)
+        answering = try tables.answering.map(prepared)
+        deletion = try tables.deletion.map(prepared)
         selection = try prepared("SELECT * FROM mutation ORDER BY sequence")
     }
 
     deinit {
-        for statement in [insertion, beginning, answering, deletion, selection] { sqlite3_finalize(statement) }
+        for statement in insertion + beginning + answering + deletion + [selection] { sqlite3_finalize(statement) }
         sqlite3_close(database)
     }
 
@@ -62,13 +54,9 @@ final class BareQueue {
         }
         for draft in drafts { try step { try insert(draft) } }
         for sequence in 1...Int64(drafts.count) {
-            try step { try run(beginning, [sequence]) }
-            try step {
-                bind(answer, at: 1, of: answering)
-                sqlite3_bind_int64(answering, 2, sequence)
-                try run(answering, [])
-            }
-            try step { try run(deletion, [sequence]) }
+            try step { try run(beginning, sequence) }
+            try step { try run(answering, sequence, answer) }
+            try step { try run(deletion, sequence) }
         }
         if sqlite3_get_autocommit(database) == 0 { try Self.check(sqlite3_exec(database, "COMMIT", nil, nil, nil)) }
     }
@@ -96,24 +84,34 @@ final class BareQueue {
         return count
     }
 
-    private func run(_ statement: OpaquePointer?, _ numbers: [Int64]) throws {
-        for (index, number) in numbers.enumerated() { sqlite3_bind_int64(statement, Int32(index + 1), number) }
-        try Self.check(sqlite3_step(statement))
-        try Self.check(sqlite3_reset(statement))
+    private func run(_ statements: [OpaquePointer?], _ sequence: Int64, _ answer: [UInt8] = []) throws {
+        for statement in statements {
+            sqlite3_bind_int64(statement, 1, sequence)
+            if sqlite3_bind_parameter_count(statement) == 2 { bind(answer, at: 2, of: statement) }
+            try step(statement)
+        }
     }
 
-    /// One row, on disk when this returns.
+    /// One row, on disk when this returns unless a transaction is open.
     func insert(_ draft: MutationDraft) throws {
         let content = draft.content
-        withUnsafeBytes(of: draft.id.uuid) { _ = sqlite3_bind_blob(insertion, 1, $0.baseAddress, 16, Self.copied) }
-        sqlite3_bind_text(insertion, 2, draft.lane, -1, Self.copied)
-        sqlite3_bind_int64(insertion, 3, Int64(draft.created.timeIntervalSince1970 * 1000))
-        sqlite3_bind_text(insertion, 4, content.document, -1, Self.copied)
-        sqlite3_bind_text(insertion, 5, content.operationName, -1, Self.copied)
-        bind(content.variables, at: 6, of: insertion)
-        bind(content.optimisticResponse ?? [], at: 7, of: insertion)
-        try Self.check(sqlite3_step(insertion))
-        try Self.check(sqlite3_reset(insertion))
+        for statement in insertion {
+            withUnsafeBytes(of: draft.id.uuid) { _ = sqlite3_bind_blob(statement, 1, $0.baseAddress, 16, Self.copied) }
+            sqlite3_bind_text(statement, 2, draft.lane, -1, Self.copied)
+            sqlite3_bind_int64(statement, 3, Int64(draft.created.timeIntervalSince1970 * 1000))
+            if sqlite3_bind_parameter_count(statement) > 3 {
+                sqlite3_bind_text(statement, 4, content.document, -1, Self.copied)
+                sqlite3_bind_text(statement, 5, content.operationName, -1, Self.copied)
+                bind(content.variables, at: 6, of: statement)
+                bind(content.optimisticResponse ?? [], at: 7, of: statement)
+            }
+            try step(statement)
+        }
+    }
+
+    private func step(_ statement: OpaquePointer?) throws {
+        try Self.check(sqlite3_step(statement))
+        try Self.check(sqlite3_reset(statement))
     }
 
     private func bind(_ bytes: [UInt8], at index: Int32, of statement: OpaquePointer?) {
