@@ -13,12 +13,17 @@ UNION SELECT sequence FROM temporary_id WHERE sequence IS NOT NULL
 UNION SELECT sequence FROM temporary_id_use
 UNION SELECT sequence FROM mutation_transfer;
 
--- The tables are made anew, those first that nothing refers to.
-ALTER TABLE mutation_failure RENAME TO old_failure;
-ALTER TABLE mutation_dependency RENAME TO old_dependency;
-ALTER TABLE mutation_transfer RENAME TO old_transfer;
-ALTER TABLE temporary_id_use RENAME TO old_use;
-ALTER TABLE temporary_id RENAME TO old_temporary_id;
+-- The tables are made anew; what they hold lies aside meanwhile.
+CREATE TABLE moved_failure AS SELECT * FROM mutation_failure;
+CREATE TABLE moved_dependency AS SELECT * FROM mutation_dependency;
+CREATE TABLE moved_transfer AS SELECT * FROM mutation_transfer;
+CREATE TABLE moved_id AS SELECT * FROM temporary_id;
+CREATE TABLE moved_use AS SELECT * FROM temporary_id_use;
+DROP TABLE mutation_failure;
+DROP TABLE mutation_dependency;
+DROP TABLE mutation_transfer;
+DROP TABLE temporary_id_use;
+DROP TABLE temporary_id;
 
 CREATE TABLE mutation_failure (
     sequence INTEGER PRIMARY KEY REFERENCES mutation_link (sequence) ON DELETE CASCADE,
@@ -56,22 +61,23 @@ CREATE TABLE temporary_id_use (
     PRIMARY KEY (token, sequence)
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO mutation_failure SELECT sequence, class, code, message, details, time FROM old_failure;
-INSERT INTO mutation_dependency SELECT sequence, dependency FROM old_dependency;
-INSERT INTO mutation_transfer SELECT sequence, transfer FROM old_transfer;
-INSERT INTO temporary_id SELECT token, partition, sequence, real, resolved FROM old_temporary_id;
-INSERT INTO temporary_id_use SELECT token, sequence FROM old_use;
-
-DROP TABLE old_failure;
-DROP TABLE old_dependency;
-DROP TABLE old_transfer;
-DROP TABLE old_use;
-DROP TABLE old_temporary_id;
-
 CREATE INDEX mutation_dependent ON mutation_dependency (dependency);
 CREATE INDEX mutation_transfer_waiter ON mutation_transfer (transfer);
 CREATE INDEX temporary_id_reserver ON temporary_id (sequence) WHERE sequence IS NOT NULL;
 CREATE INDEX temporary_id_user ON temporary_id_use (sequence);
+
+INSERT INTO mutation_failure (sequence, class, code, message, details, time)
+SELECT sequence, class, code, message, details, time FROM moved_failure;
+INSERT INTO mutation_dependency (sequence, dependency) SELECT sequence, dependency FROM moved_dependency;
+INSERT INTO mutation_transfer (sequence, transfer) SELECT sequence, transfer FROM moved_transfer;
+INSERT INTO temporary_id (token, partition, sequence, real, resolved)
+SELECT token, partition, sequence, real, resolved FROM moved_id;
+INSERT INTO temporary_id_use (token, sequence) SELECT token, sequence FROM moved_use;
+DROP TABLE moved_failure;
+DROP TABLE moved_dependency;
+DROP TABLE moved_transfer;
+DROP TABLE moved_id;
+DROP TABLE moved_use;
 
 -- Whoever writes into one of them need not think of it.
 CREATE TRIGGER mutation_failure_link BEFORE INSERT ON mutation_failure BEGIN

@@ -110,9 +110,9 @@ struct AttemptRunner: Sendable {
         case .variable(let name): variables[name] = .string(mutation.idempotencyKey)
         case nil: break
         }
-        let complete = GraphQLOperation(operation.document, name: operation.name, variables: variables)
-        let bound = try core.operations.boundOnce(complete)
-        return (try core.request(complete, bound, headers: headers), bound)
+        let compiled = try core.operations.compiled(operation)
+        let bound = try core.operations.boundOnce(compiled, variables)
+        return (core.request(compiled, bound, headers: headers), bound)
     }
 
     /// Makes the transition that an attempt's end asks for.

@@ -42,7 +42,9 @@ extension Partition {
         try core.requireCurrent()
         var drafts: [MutationDraft] = []
         drafts.reserveCapacity(mutations.count)
-        for (operation, queued) in mutations { drafts.append(try draft(operation, queued)) }
+        // Those of one moment count on: the random numbers for each would take a call of the system.
+        let ids = UUID.ascending(mutations.count, at: core.now())
+        for ((operation, queued), id) in zip(mutations, ids) { drafts.append(try draft(operation, queued, id: id)) }
         guard !drafts.isEmpty else { return [] }
         let queue = try core.intent.database().mutations
         let removals = core.layers.removals
@@ -129,10 +131,11 @@ extension Partition {
     }
 
     private func draft(
-        _ operation: GraphQLOperation, _ queued: QueuedMutation
+        _ operation: GraphQLOperation, _ queued: QueuedMutation, id: UUID? = nil
     ) throws(LarderError) -> MutationDraft {
         let operation = try core.complete(operation, with: queued.files)
-        let bound = try core.operations.boundOnce(operation, exposesAdded: true)
+        let compiled = try core.operations.compiled(operation)
+        let bound = try core.operations.boundOnce(compiled, operation.variables, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")
         }
@@ -152,9 +155,9 @@ extension Partition {
         let isKnown = queued.updater == nil || optimistic == nil
         let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(
-            id: queued.id?.uuid, partition: core.name, lane: queued.lane.name, idempotencyKey: queued.idempotencyKey,
+            id: queued.id?.uuid ?? id, partition: core.name, lane: queued.lane.name, idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
-                document: operation.document, operationName: try core.operations.compiled(operation).name,
+                document: operation.document, operationName: compiled.name,
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
                 listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
                 updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),

@@ -75,7 +75,13 @@ final class OperationCache: Sendable {
 
     /// As `bound`, for what is asked once: one of many, each with variables of its own.
     func boundOnce(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
-        try bind(try compiled(operation), operation.variables, exposesAdded)
+        try boundOnce(try compiled(operation), operation.variables, exposesAdded: exposesAdded)
+    }
+
+    func boundOnce(
+        _ compiled: CompiledOperation, _ variables: [String: Value], exposesAdded: Bool = false
+    ) throws(LarderError) -> BoundOperation {
+        try bind(compiled, variables, exposesAdded)
     }
 
     private func bind(

@@ -147,8 +147,13 @@ extension PartitionCore {
     func request(
         _ operation: GraphQLOperation, _ bound: BoundOperation, headers: [GraphQLRequest.Header]
     ) throws(LarderError) -> GraphQLRequest {
-        let compiled = try operations.compiled(operation)
-        return GraphQLRequest(
+        request(try operations.compiled(operation), bound, headers: headers)
+    }
+
+    func request(
+        _ compiled: CompiledOperation, _ bound: BoundOperation, headers: [GraphQLRequest.Header]
+    ) -> GraphQLRequest {
+        GraphQLRequest(
             kind: GraphQLRequest.OperationKind(compiled.kind), operationName: compiled.name,
             document: compiled.sentText, documentHash: compiled.sentHash,
             variables: Value.object(bound.binding.variables).json, headers: headers)

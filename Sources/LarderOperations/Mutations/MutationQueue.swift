@@ -53,15 +53,7 @@ package struct MutationQueue: Sendable {
         for draft in drafts { try Self.check(draft) }
         guard !drafts.isEmpty else { return [] }
         let mayHoldIDs = drafts.map(\.mayHoldTemporaryIDs)
-        return try await write { transaction in
-            var partitions: [String: Int64] = [:]
-            return try zip(drafts, mayHoldIDs).map { draft, mayHoldIDs in
-                let partition = try partitions[draft.partition]
-                    ?? transaction.db.usablePartition(making: draft.partition)
-                partitions[draft.partition] = partition
-                return try transaction.enqueue(draft, in: partition, mayHoldIDs: mayHoldIDs)
-            }
-        }
+        return try await write { try $0.enqueue(drafts, mayHoldIDs: mayHoldIDs) }
     }
 
     private static func check(_ draft: MutationDraft) throws(OperationsError) {

@@ -24,14 +24,14 @@ extension QueueTransaction {
         let transfers = draft.transfers.isEmpty ? [] : try wait(draft, sequence, partition)
         for id in draft.temporaryIDs { try reserve(id, for: sequence, partition) }
         for id in found.uses { try addUse(of: id, by: sequence) }
-        return Mutation(
-            sequence: sequence, id: draft.id, partition: draft.partition, lane: found.lane, state: .pending,
-            isStalled: isStalled, idempotencyKey: draft.idempotencyKey ?? draft.id.canonicalText,
-            content: found.content, touched: touched,
-            dependencies: found.dependencies.sorted { $0.key < $1.key }.map(\.value.id),
-            transfers: transfers, temporaryIDs: draft.temporaryIDs.sorted { $0.text < $1.text },
-            created: draft.created.stored, expires: draft.expires?.stored, notBefore: draft.notBefore?.stored,
-            attempts: 0)
+        var mutation = Mutation(draft, sequence: sequence, touched: touched)
+        mutation.lane = found.lane
+        mutation.isStalled = isStalled
+        mutation.content = found.content
+        mutation.dependencies = found.dependencies.sorted { $0.key < $1.key }.map(\.value.id)
+        mutation.transfers = transfers
+        mutation.temporaryIDs = draft.temporaryIDs.sorted { $0.text < $1.text }
+        return mutation
     }
 
     private func insert(
@@ -62,29 +62,20 @@ extension QueueTransaction {
         // Of those that are settled; of those that are queued the table's own indices tell.
         guard db.changesCount == 1 else { throw OperationsError.duplicate(draft.id) }
         let sequence = db.lastInsertedRowID
-        let content = found.content
-        try db.run(
-            """
-            INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response,
-                list_edits, updater, resolver, check_query)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """) { row in
-                row.bind(sequence)
-                row.bind(content.document)
-                row.bind(content.operationName)
-                row.bind(content.variables)
-                row.bind(content.optimisticResponse)
-                row.bind(content.listEdits)
-                row.bind(content.updater)
-                row.bind(content.resolver)
-                row.bind(content.checkQuery)
-            }
+        try db.run(Self.contentSQL) { $0.bind(sequence, found.content) }
         return sequence
     }
 
+    static let contentInsertionSQL = """
+        INSERT INTO mutation_content (sequence, document, operation_name, variables, optimistic_response, list_edits,
+            updater, resolver, check_query) VALUES
+        """
+    static let contentRow = " (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    private static let contentSQL = contentInsertionSQL + contentRow
+
     /// Before anything else is found wrong with a mutation that refers to others. Of one that does not the insertion
     /// itself looks, which takes less.
-    private func requireUnsettled(_ id: UUID) throws {
+    func requireUnsettled(_ id: UUID) throws {
         if try db.exists("SELECT 1 FROM outcome WHERE id = ?", [id]) { throw OperationsError.duplicate(id) }
     }
 
@@ -142,7 +133,7 @@ extension MutationContent {
     package var isShown: Bool { optimisticResponse != nil || listEdits != nil }
 
     /// What is stored of what it touches: as the draft says, unless real ids took the places of temporary ones.
-    fileprivate func touched(_ draft: MutationDraft) -> [UInt8]? {
+    func touched(_ draft: MutationDraft) -> [UInt8]? {
         guard isShown else { return [] }
         let isSame = optimisticResponse == draft.content.optimisticResponse && listEdits == draft.content.listEdits
         return isSame ? draft.touched : nil
@@ -167,6 +158,32 @@ extension OperationsError {
     static func duplicate(_ id: UUID) -> OperationsError {
         OperationsError(
             .duplicate, "the id or the idempotency key was used before; ask what became of that mutation", mutation: id)
+    }
+}
+
+extension Binder {
+    /// A row of `mutation_content`, in the order of `contentInsertionSQL`.
+    mutating func bind(_ sequence: Int64, _ content: MutationContent) {
+        bind(sequence)
+        bind(content.document)
+        bind(content.operationName)
+        bind(content.variables)
+        bind(content.optimisticResponse)
+        bind(content.listEdits)
+        bind(content.updater)
+        bind(content.resolver)
+        bind(content.checkQuery)
+    }
+}
+
+extension Mutation {
+    /// One that was queued as it is, and refers to no other.
+    init(_ draft: MutationDraft, sequence: Int64, touched: [UInt8]?) {
+        self.init(
+            sequence: sequence, id: draft.id, partition: draft.partition, lane: draft.lane, state: .pending,
+            isStalled: false, idempotencyKey: draft.idempotencyKey ?? draft.id.canonicalText, content: draft.content,
+            touched: touched, dependencies: [], temporaryIDs: [], created: draft.created.stored,
+            expires: draft.expires?.stored, notBefore: draft.notBefore?.stored, attempts: 0)
     }
 }
 

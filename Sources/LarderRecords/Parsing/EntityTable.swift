@@ -6,7 +6,7 @@
 struct EntityTable {
     private var places: [Int32]
     private let mask: Int
-    private let seed = UInt64.random(in: .min ... .max)
+    private static let seed = UInt64.random(in: .min ... .max)
 
     /// - Parameter capacity: The most objects that will be in it.
     init(capacity: Int) {
@@ -23,7 +23,7 @@ struct EntityTable {
         like object: Int, _ objects: borrowing [ParsedObject], _ keys: UnsafeRawBufferPointer
     ) -> Int {
         let key = objects[object].key(in: keys)
-        var place = Int(checksum(key, seed: seed)) & mask
+        var place = Int(checksum(key, seed: Self.seed)) & mask
         while places[place] >= 0 {
             let other = Int(places[place])
             if hasSameBytes(objects[other].key(in: keys), key) { return other }
