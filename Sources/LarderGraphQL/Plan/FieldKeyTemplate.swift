@@ -24,15 +24,23 @@ package struct FieldKeyTemplate: Sendable, Hashable {
     /// - Parameter variables: Coerced, defaults filled in; what the program left out is missing.
     /// - Complexity: O(n log n) in the arguments' size.
     func key(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
-        var text: [UInt8] = []
+        guard hasArguments else { return name }
+        var text = Array(name.utf8)
+        let start = text.count
         for argument in arguments {
             guard let value = argument.value.resolved(variables) else { continue }
-            text.append(text.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
+            if text.count == start {
+                text += [UInt8(ascii: "("), UInt8(ascii: "{")]
+            } else {
+                text.append(UInt8(ascii: ","))
+            }
             appendJSONString(argument.name, to: &text)
             text.append(UInt8(ascii: ":"))
             appendCanonical(value, as: argument.type, in: schema, to: &text)
         }
         // Arguments that were all left out are the same as none.
-        return text.isEmpty ? name : "\(name)(\(String(decoding: text, as: UTF8.self))})"
+        guard text.count > start else { return name }
+        text += [UInt8(ascii: "}"), UInt8(ascii: ")")]
+        return String(decoding: text, as: UTF8.self)
     }
 }

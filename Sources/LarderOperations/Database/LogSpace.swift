@@ -25,27 +25,32 @@ enum LogSpace {
     /// Makes the log's file longer where it is full. In a write transaction, so that nobody else writes at its end.
     ///
     /// Nothing is to be done where it fails: the commit that needs the room makes it itself, and says if it cannot.
-    static func reserve(_ db: Database) {
+    ///
+    /// - Returns: Whether it is as long as it will be, and need not be looked at for a while.
+    static func reserve(_ db: Database) -> Bool {
         // Safe: the file is the connection's, which nobody closes while its queue runs this; its functions are called
         // as SQLite itself does, with the file they belong to, and with as many bytes as they are told of.
         var found: UnsafeMutablePointer<sqlite3_file>?
         let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &found)
-        guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else { return }
+        guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else { return false }
         var size: Int64 = 0
-        guard calls.xFileSize?(file, &size) == SQLITE_OK, size > head, (size - head).isMultiple(of: frame) else { return }
+        guard calls.xFileSize?(file, &size) == SQLITE_OK, size > head, (size - head).isMultiple(of: frame) else {
+            return false
+        }
         let frames = (size - head) / frame
-        guard frames < mostFrames else { return }
+        guard frames < mostFrames else { return true }
         // A frame begins with its page's number. There is none where the room was made here, by whatever process.
         var page: UInt32 = 0
-        guard calls.xRead?(file, &page, 4, size - frame) == SQLITE_OK, page != 0 else { return }
+        guard calls.xRead?(file, &page, 4, size - frame) == SQLITE_OK, page != 0 else { return false }
         let end = head + min(max(frames * 2, fewestFrames), mostFrames) * frame
-        guard isRoomy(db, for: end - size) else { return }
+        guard isRoomy(db, for: end - size) else { return false }
         let zeros = [UInt8](repeating: 0, count: 64 << 10)
         while size < end {
             let count = min(Int64(zeros.count), end - size)
-            guard calls.xWrite?(file, zeros, Int32(count), size) == SQLITE_OK else { return }
+            guard calls.xWrite?(file, zeros, Int32(count), size) == SQLITE_OK else { return false }
             size += count
         }
+        return false
     }
 
     private static func isRoomy(_ db: Database, for bytes: Int64) -> Bool {

@@ -36,6 +36,8 @@ final class Writer: Sendable {
         var disappointments = 0
         var hurries = 0
         var commitCount = 0
+        /// How many transactions are still to be begun before it is looked again whether the log has room.
+        var hasRoomFor = 0
 
         mutating func takeWaiting() -> [Job] {
             defer { waiting = [] }
@@ -52,6 +54,8 @@ final class Writer: Sendable {
     private static let lookout = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
     private static let mostJobs = 1_000
+    /// So often the log is not looked at once it is long: it is made short only where it was emptied.
+    private static let looklessCount = 64
 
     private let pool: DatabasePool
     private let isReadOnly: Bool
@@ -274,7 +278,7 @@ final class Writer: Sendable {
         _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
     ) throws -> Outcome {
         try db.run("BEGIN IMMEDIATE TRANSACTION")
-        LogSpace.reserve(db)
+        reserveLogSpace(db)
         do {
             let (outcome, isKept) = try body()
             if isKept {
@@ -294,6 +298,15 @@ final class Writer: Sendable {
             if db.isInsideTransaction { try? db.rollback() }
             throw error
         }
+    }
+
+    private func reserveLogSpace(_ db: Database) {
+        let hasRoom = state.withLock { state in
+            guard state.hasRoomFor > 0 else { return false }
+            state.hasRoomFor -= 1
+            return true
+        }
+        if !hasRoom, LogSpace.reserve(db) { state.withLock { $0.hasRoomFor = Self.looklessCount } }
     }
 
     private func savepoint(_ job: Job, _ db: Database) throws -> Result<Void, OperationsError> {

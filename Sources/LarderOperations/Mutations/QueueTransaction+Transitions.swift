@@ -50,7 +50,10 @@ extension QueueTransaction {
             """
             UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL
             WHERE sequence = ?
-            """, [owner, mutation.sequence])
+            """) { row in
+                row.bind(owner)
+                row.bind(mutation.sequence)
+            }
         mutation.state = .inFlight
         mutation.attempts += 1
         mutation.owner = owner
@@ -134,9 +137,13 @@ extension QueueTransaction {
         // Looked at and changed by two statements: what RETURNING says goes through a table of its own, which takes
         // longer than both.
         let entry = try entry(attempt)
-        try db.run(
-            "UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE sequence = ?", [entry.sequence])
-        try db.run("INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)", [entry.sequence, answer])
+        try db.run("UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE sequence = ?") { row in
+            row.bind(entry.sequence)
+        }
+        try db.run("INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)") { row in
+            row.bind(entry.sequence)
+            row.bind(answer)
+        }
         guard try !real.isEmpty || hasReserved(entry.sequence) else { return (entry.partition, entry.lane) }
         try resolveReserved(by: attempt.mutation, entry.sequence, to: real, now: now)
         return (entry.partition, try self.entry(attempt.mutation).lane)
@@ -147,12 +154,16 @@ extension QueueTransaction {
             """
             INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
             SELECT id, partition, sequence, 0, idempotency_key, ?, ? FROM mutation WHERE id = ? AND state = 2
-            """, [now.milliseconds, result, id])
+            """) { row in
+                row.bind(now.milliseconds)
+                row.bind(result)
+                row.bind(id)
+            }
         guard db.changesCount == 1 else {
             let entry = try entry(id, in: .acknowledged)
             throw OperationsError.damaged("mutation \(entry.sequence) is not found by its id")
         }
-        try db.run("DELETE FROM mutation WHERE id = ?", [id])
+        try db.run("DELETE FROM mutation WHERE id = ?") { $0.bind(id) }
     }
 
     func setAside(sequence: Int64, _ failure: MutationFailure) throws {
