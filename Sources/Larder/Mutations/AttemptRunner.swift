@@ -57,17 +57,18 @@ struct AttemptRunner: Sendable {
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
             var resumptions = runner.resumptions
+            let requests = NextRequest(runner.executor) { (mutation) throws(LarderError) in try request(for: mutation) }
             var next = try await begin(head.id)
             var count = 0
             // What has begun is sent, also where the runner is to stop: it would be found in flight.
             while let mutation = next {
                 options.afterStep(.begun)
-                let end = await send(mutation)
+                let end = await send(mutation, requests)
                 options.afterStep(.received)
                 count += 1
                 if case .notSignedIn = end { runner.signedOut(after: resumptions) }
                 resumptions = runner.resumptions
-                next = try await self.end(mutation, end, goesOn: count < Self.longestTurn)
+                next = try await self.end(mutation, end, goingOn: count < Self.longestTurn ? requests : nil)
             }
         } catch { throw LarderError(translating: error) }
     }
@@ -82,10 +83,10 @@ struct AttemptRunner: Sendable {
         }
     }
 
-    private func send(_ mutation: Mutation) async -> AttemptEnd {
+    private func send(_ mutation: Mutation, _ requests: NextRequest) async -> AttemptEnd {
         let request: GraphQLRequest
         let operation: BoundOperation
-        do throws(LarderError) { (request, operation) = try self.request(for: mutation) } catch {
+        do throws(LarderError) { (request, operation) = try await requests.of(mutation) } catch {
             // What is stored does not fit the schema of today.
             return .rejected(MutationFailure(
                 .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
@@ -119,10 +120,10 @@ struct AttemptRunner: Sendable {
     ///
     /// - Parameters:
     ///   - isFound: Whether the attempt was another runner's. Then it may be sent again at once.
-    ///   - goesOn: Whether the next of the lane may be begun.
+    ///   - requests: Those of the lane, where its next may be begun.
     /// - Returns: The next of the lane, if it was begun.
     private func end(
-        _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, goesOn: Bool = false
+        _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, goingOn requests: NextRequest? = nil
     ) async throws -> Mutation? {
         let now = core.now()
         func again(after time: Duration?) -> Date? {
@@ -133,7 +134,7 @@ struct AttemptRunner: Sendable {
         }
         switch end {
         case .answered(let body, let parsed, let operation):
-            return try await note(body, (parsed, operation), of: mutation, goesOn)
+            return try await note(body, (parsed, operation), of: mutation, requests)
         case .notTaken(let failure, let time):
             try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
         case .notSignedIn(let failure):
@@ -149,7 +150,7 @@ struct AttemptRunner: Sendable {
                 }
                 try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
             } else {
-                return try await ask(mutation, failure, goesOn)
+                return try await ask(mutation, failure, requests)
             }
         case .stopped: break
         }
@@ -168,14 +169,15 @@ struct AttemptRunner: Sendable {
     /// - Returns: The next of the lane, begun in the same commit unless the runner is not to go on.
     private func note(
         _ body: [UInt8], _ reading: (parsed: ParsedResponse, operation: BoundOperation)?, of mutation: Mutation,
-        _ goesOn: Bool
+        _ requests: NextRequest?
     ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         var next: Mutation?
         // Where a repeat is not told, nothing is in flight for longer than it must be.
-        if goesOn, transport.idempotency != nil, runner.goesOn {
+        if let requests, transport.idempotency != nil, runner.goesOn {
             next = try await queue.answer(
-                mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, now: core.now())
+                mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, now: core.now(),
+                expecting: requests.expect)
         } else {
             try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
         }
@@ -311,7 +313,9 @@ struct AttemptRunner: Sendable {
     /// Asks whether a mutation took effect whose answer was lost.
     ///
     /// - Returns: The next of the lane, if it was begun.
-    private func ask(_ mutation: Mutation, _ failure: MutationFailure, _ goesOn: Bool) async throws -> Mutation? {
+    private func ask(
+        _ mutation: Mutation, _ failure: MutationFailure, _ requests: NextRequest?
+    ) async throws -> Mutation? {
         var failure = failure
         failure.class = .outcomeUnknown
         guard let name = mutation.content.checkQuery, let check = options.checks[name] else {
@@ -334,7 +338,7 @@ struct AttemptRunner: Sendable {
         switch outcome {
         case .unknown: try await setAside(mutation, failure)
         case .hadNoEffect: try await queue.retryLater(mutation.attempt, at: nil, failure, now: core.now())
-        case .tookEffect: return try await note(body, nil, of: mutation, goesOn)
+        case .tookEffect: return try await note(body, nil, of: mutation, requests)
         }
         return nil
     }

@@ -98,13 +98,17 @@ package struct MutationQueue: Sendable {
 
     /// Notes an answer, and begins the next of the lane in the same commit.
     ///
+    /// - Parameter expecting: Is told of the next before the commit is made, so that it can be got ready while the disk
+    ///   is waited for: more than once where the commit has to be made again, and in vain where it fails.
     /// - Returns: The next, where there is one that can be sent now.
     package func answer(
         _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String], beginningNextAs owner: String,
-        now: Date
+        now: Date, expecting: @escaping @Sendable (Mutation) -> Void = { _ in }
     ) async throws(OperationsError) -> Mutation? {
         try await write { transaction in
-            try transaction.acknowledge(attempt, answer, temporaryIDs, beginningNextAs: owner, now: now)
+            let next = try transaction.acknowledge(attempt, answer, temporaryIDs, beginningNextAs: owner, now: now)
+            if let next { expecting(next) }
+            return next
         }
     }
 

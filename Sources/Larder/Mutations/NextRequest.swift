@@ -1,0 +1,38 @@
+internal import Foundation
+internal import LarderOperations
+internal import LarderRecords
+internal import Synchronization
+
+/// The request of a lane's next mutation, got ready while the commit that begins it waits for the disk.
+final class NextRequest: Sendable {
+    typealias Made = (GraphQLRequest, BoundOperation)
+    typealias Making = @Sendable (Mutation) throws(LarderError) -> Made
+
+    private let executor: any TaskExecutor
+    private let make: Making
+    private let expected = Mutex<(mutation: UUID, request: Task<Result<Made, LarderError>, Never>)?>(nil)
+
+    /// - Parameter executor: Where it is made, beside the thread that waits.
+    init(_ executor: any TaskExecutor, _ make: @escaping Making) {
+        self.executor = executor
+        self.make = make
+    }
+
+    /// Begins to make a request; of no use where the mutation is not begun after all.
+    func expect(_ mutation: Mutation) {
+        let request = Task(executorPreference: executor) { [make] in
+            Result { () throws(LarderError) in try make(mutation) }
+        }
+        expected.withLock { $0 = (mutation.id, request) }
+    }
+
+    /// The request of a mutation that has begun.
+    func of(_ mutation: Mutation) async throws(LarderError) -> Made {
+        let found = expected.withLock { expected in
+            defer { expected = nil }
+            return expected
+        }
+        guard let found, found.mutation == mutation.id else { return try make(mutation) }
+        return try await found.request.value.get()
+    }
+}
