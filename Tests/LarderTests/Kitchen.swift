@@ -14,7 +14,7 @@ let kitchenSchema = """
     type Comment implements Contribution { id: ID! author: Cook text: String! }
     type Step { text: String! minutes: Int }
     type Timing { prepare: Int cook: Int }
-    input Rating { recipe: ID! stars: Int! }
+    input Rating { recipe: ID! stars: Int! key: ID }
     type Query @fieldPolicy(forField: "recipe", keyArgs: ["id"])
       @fieldPolicy(forField: "recipesByID", keyArgs: ["ids"]) {
       recipe(id: ID!): Recipe

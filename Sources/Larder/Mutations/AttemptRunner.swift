@@ -240,8 +240,7 @@ struct AttemptRunner: Sendable {
         // Their layers go out of sight all the same, in every process.
         for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
         for _ in answers { options.afterStep(.stored) }
-        try await queue.apply(
-            answers.map { .settle($0.mutation.id, result: results[$0.mutation.id]) }, now: core.now())
+        try await queue.settle(answers.map { ($0.mutation.id, results[$0.mutation.id]) }, now: core.now())
         for _ in answers { options.afterStep(.settled) }
         // Others' temporary ids may have become real ones.
         if answers.allSatisfy({ $0.mutation.temporaryIDs.isEmpty }) {

@@ -113,7 +113,14 @@ package struct MutationQueue: Sendable {
     }
 
     package func settle(_ id: UUID, result: [UInt8]? = nil, now: Date) async throws(OperationsError) {
-        try await apply([.settle(id, result: result)], now: now)
+        try await settle([(id, result)], now: now)
+    }
+
+    /// Several, in one transaction and few statements.
+    package func settle(
+        _ settled: [(mutation: UUID, result: [UInt8]?)], now: Date
+    ) async throws(OperationsError) {
+        try await write { try $0.settle(settled, now: now) }
     }
 
     package func setAside(

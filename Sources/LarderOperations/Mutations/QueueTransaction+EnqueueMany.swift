@@ -82,7 +82,7 @@ extension QueueTransaction {
         INSERT INTO mutation (sequence, id, partition, lane, created, expires, not_before, touched, state, stalled,
             queued, attempts)
         SELECT column1, column2, column3, column4, column5, column6, column7, column8, 0, 0, 1, 0
-        FROM (VALUES \(rows("(?, ?, ?, ?, ?, ?, ?, ?)")))
+        FROM (VALUES \(rows("(?, ?, ?, ?, ?, ?, ?, ?)"))) AS given
         WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = column2)
         """
     private static let contentSQL = contentInsertionSQL + rows(contentRow)

@@ -10,7 +10,7 @@ extension QueueTransaction {
             try retryLater(attempt, at: at, failure, revision, now: now)
         case .answer(let attempt, let answer, let real):
             try acknowledge(attempt, answer, real, now: now)
-        case .settle(let id, let result): try settle(id, result: result, now: now)
+        case .settle(let id, let result): try settle([(id, result)], now: now)
         case .setAside(let id, let state, let failure):
             try setAside(sequence: entry(id, in: state).sequence, failure)
         case .adopt(let attempt, let old, let new): try adopt(attempt, from: old, to: new)
@@ -147,23 +147,6 @@ extension QueueTransaction {
         guard try !real.isEmpty || hasReserved(entry.sequence) else { return (entry.partition, entry.lane) }
         try resolveReserved(by: attempt.mutation, entry.sequence, to: real, now: now)
         return (entry.partition, try self.entry(attempt.mutation).lane)
-    }
-
-    private func settle(_ id: UUID, result: [UInt8]?, now: Date) throws {
-        try db.run(
-            """
-            INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
-            SELECT id, partition, sequence, 0, idempotency_key, ?, ? FROM mutation WHERE id = ? AND state = 2
-            """) { row in
-                row.bind(now.milliseconds)
-                row.bind(result)
-                row.bind(id)
-            }
-        guard db.changesCount == 1 else {
-            let entry = try entry(id, in: .acknowledged)
-            throw OperationsError.damaged("mutation \(entry.sequence) is not found by its id")
-        }
-        try db.run("DELETE FROM mutation WHERE id = ?") { $0.bind(id) }
     }
 
     func setAside(sequence: Int64, _ failure: MutationFailure) throws {

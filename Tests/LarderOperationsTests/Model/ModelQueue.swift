@@ -113,7 +113,11 @@ struct ModelQueue {
         change(item.id) { ($0.state, $0.owner, $0.isAnswered) = (.acknowledged, nil, true) }
         guard let id = item.reserved else { return nil }
         guard let text else {
-            if real[id] == nil { lose(id) }
+            // From now on it is as if nobody had reserved it.
+            if real[id] == nil {
+                lose(id)
+                change(item.id) { $0.reserved = nil }
+            }
             return nil
         }
         real[id] = text

@@ -38,6 +38,43 @@ struct BulkEnqueueTests {
         }
     }
 
+    @Test("Those that refer to others lie between many that do not, each at its place")
+    func mixed() async throws {
+        try await withOperations { database in
+            let drafts = (0..<90).map { number in
+                switch number {
+                case 7: draft("7", key: "its own")
+                case 40: draft("\(number)", temporaryIDs: [TemporaryID()])
+                case 77: draft("\(number)", in: "another", expires: after(9), notBefore: after(1))
+                default: draft("\(number)", variables: #"{"number":\#(number)}"#)
+                }
+            }
+            let stored = try await database.mutations.enqueue(drafts)
+            #expect(stored.map(\.id) == drafts.map(\.id))
+            #expect(zip(stored, stored.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
+            #expect(stored.map(\.lane) == drafts.map(\.lane))
+            #expect(stored.map(\.content) == drafts.map(\.content))
+            #expect(try database.mutations.list() == stored)
+            // The next one's place is behind them.
+            let next = try await database.mutations.enqueue(draft())
+            #expect(try #require(stored.last).sequence < next.sequence)
+        }
+    }
+
+    @Test("Of very many the one is named that is queued already, or settled", arguments: [3, 30, 59], [true, false])
+    func known(place: Int, isSettled: Bool) async throws {
+        try await withOperations { database in
+            var drafts = (0..<60).map { draft("\($0)") }
+            let taken = try await database.enqueue(drafts[place])
+            if isSettled { try await database.complete(taken) }
+            drafts[place].lane = "again"
+            let error = await failure { _ = try await database.mutations.enqueue(drafts) }
+            #expect(error?.code == .duplicate)
+            #expect(error?.mutation == taken)
+            #expect(try database.mutations.list().map(\.id) == (isSettled ? [] : [taken]))
+        }
+    }
+
     @Test("The same id or key twice among them is refused, and none is queued")
     func twice() async throws {
         try await withOperations { database in

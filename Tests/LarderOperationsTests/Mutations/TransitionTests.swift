@@ -39,6 +39,32 @@ struct TransitionTests {
         }
     }
 
+    @Test("Many are settled in one transaction, each with its result; none where one is not acknowledged")
+    func settledTogether() async throws {
+        try await withOperations { database in
+            let queue = database.mutations
+            let stored = try await queue.enqueue((0..<60).map { draft("\($0)", key: $0 == 5 ? "five" : nil) })
+            for mutation in stored.dropLast() {
+                try await queue.answer(database.begin(mutation.id).attempt, json("{}"), now: noon)
+            }
+            let results = stored.enumerated().map { (mutation: $1.id, result: $0 == 9 ? nil : json("\($0)")) }
+            let error = await failure { try await queue.settle(results, now: noon) }
+            #expect(error?.code == .wrongState)
+            #expect(error?.mutation == stored.last?.id)
+            #expect(try queue.counts(in: app) == [.acknowledged: 59, .pending: 1])
+            let before = database.commitCount
+            try await queue.settle(results.dropLast(), now: after(3))
+            #expect(database.commitCount == before + 1)
+            for (number, mutation) in stored.dropLast().enumerated() {
+                let outcome = try #require(try database.outcome(mutation.id))
+                #expect(outcome.sequence == mutation.sequence && outcome.settled == after(3))
+                #expect(outcome.result == (number == 9 ? nil : json("\(number)")))
+            }
+            await expectFailure(.duplicate) { _ = try await queue.enqueue(draft(key: "five")) }
+            #expect(try queue.list().map(\.id) == stored.suffix(1).map(\.id))
+        }
+    }
+
     @Test("A step from any other state than its own is refused and changes nothing", arguments: MutationState.allCases)
     func refused(_ state: MutationState) async throws {
         try await withOperations { database in

@@ -153,6 +153,25 @@ struct CompactionTests {
         }
     }
 
+    @Test("Whoever finds the cache superseded goes on until his deadline, however often that is")
+    func supersededOften() async throws {
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            var tries = 0
+            let last = try library.cache.inCurrentGeneration(to: "try it", until: .now + .seconds(300)) { _ -> Int? in
+                tries += 1
+                return tries == 40 ? tries : nil
+            }
+            #expect(last == 40)
+            let error = #expect(throws: RecordError.self) {
+                try library.cache.inCurrentGeneration(to: "try it", until: .now) { _ -> Int? in nil }
+            }
+            #expect(error?.code == .busy)
+            #expect(error?.message.contains("on the way to try it") == true)
+            try expectSound(library.cache)
+        }
+    }
+
     @Test("Reads and writes go on while the cache is compacted again and again")
     func underLoad() async throws {
         try await withTemporaryFolder { folder in

@@ -30,11 +30,11 @@ final class RatingServer: GraphQLTransport {
     private let errors: @Sendable (Int) -> String?
 
     init(
-        tellsRepeats: Bool = true,
+        tellsRepeats: Bool = true, by idempotency: Idempotency = .header(name: "Idempotency-Key"),
         trouble: @escaping @Sendable (Int) throws -> (error: TransportError, afterEffect: Bool)? = { _ in nil },
         errors: @escaping @Sendable (Int) -> String? = { _ in nil }
     ) {
-        idempotency = tellsRepeats ? .header(name: "Idempotency-Key") : nil
+        self.idempotency = tellsRepeats ? idempotency : nil
         self.trouble = trouble
         self.errors = errors
     }
@@ -55,7 +55,7 @@ final class RatingServer: GraphQLTransport {
         if let text = errors(number) { return GraphQLAnswer(body: Array(text.utf8), status: 200) }
         let variables = (try? JSONSerialization.jsonObject(with: Data(request.variables))) as? [String: Any] ?? [:]
         let (recipe, stars) = (variables["recipe"] as? String ?? "", variables["stars"] as? Int ?? 0)
-        let key = request.headers.first { $0.name == "Idempotency-Key" }?.value
+        let key = request.headers.first { $0.name == "Idempotency-Key" }?.value ?? variables["key"] as? String
         seen.withLock { seen in
             if let key, !seen.keys.insert(key).inserted { return }
             seen.effects.append("\(recipe) \(stars)")
@@ -88,6 +88,27 @@ struct RunnerTests {
             let status = try await receipts[2].ended(within: .seconds(300))
             #expect(status.state == .applied)
             #expect(status.result.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
+        }
+    }
+
+    @Test("A server that tells repeats by a variable is told each mutation's key, and its answer is in the cache")
+    func keyVariable() async throws {
+        let server = RatingServer(by: .variable(name: "key")) { $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil }
+        try await withKitchen(server) { (app) throws in
+            let document = rateDocument.replacing("$stars: Int!", with: "$stars: Int!, $key: ID")
+                .replacing("stars: $stars", with: "stars: $stars, key: $key")
+            var receipts: [MutationReceipt] = []
+            for stars in 1...3 {
+                receipts.append(try await app.mutate(GraphQLOperation(
+                    document, variables: ["recipe": "1", "stars": .int(Int64(stars))])))
+            }
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 1", "1 2", "1 3"])
+            let keys = server.requests.compactMap { request in
+                (try? JSONSerialization.jsonObject(with: Data(request.variables)) as? [String: Any])?["key"] as? String
+            }
+            #expect(keys == [0, 1, 1, 2].map { receipts[$0].id.description })
+            #expect(try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))["rating"]?.double == 3)
         }
     }
 

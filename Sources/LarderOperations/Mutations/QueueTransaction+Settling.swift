@@ -1,0 +1,56 @@
+internal import Foundation
+internal import GRDB
+
+extension QueueTransaction {
+    typealias Settled = (mutation: UUID, result: [UInt8]?)
+
+    /// Mutations of one statement. With more of them each takes as long as with so many.
+    private static let rowCount = 25
+
+    /// Acknowledged to settled, in this order.
+    ///
+    /// - Throws: `.notFound`, `.wrongState` for the first for which that cannot be.
+    func settle(_ settled: [Settled], now: Date) throws {
+        var rest = settled[...]
+        while !rest.isEmpty {
+            let count = rest.count < Self.rowCount ? 1 : Self.rowCount
+            try settle(rest.prefix(count), now, count == 1 ? Self.statementsOfOne : Self.statementsOfMany)
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private func settle(_ settled: ArraySlice<Settled>, _ now: Date, _ statements: Statements) throws {
+        try db.run(statements.insertion) { row in
+            for (mutation, result) in settled {
+                row.bind(mutation)
+                row.bind(now.milliseconds)
+                row.bind(result)
+            }
+        }
+        guard db.changesCount == settled.count else {
+            for (mutation, _) in settled { _ = try entry(mutation, in: .acknowledged) }
+            throw OperationsError.damaged("one of \(settled.count) mutations is not found by its id")
+        }
+        try db.run(statements.deletion) { row in for (mutation, _) in settled { row.bind(mutation) } }
+    }
+
+    private struct Statements {
+        let insertion: String
+        let deletion: String
+
+        init(rows: Int) {
+            func list(_ text: String) -> String { repeatElement(text, count: rows).joined(separator: ", ") }
+            // CROSS JOIN: each is looked up by its id, and not all mutations gone through.
+            insertion = """
+                INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
+                SELECT m.id, m.partition, m.sequence, 0, m.idempotency_key, given.column2, given.column3
+                FROM (VALUES \(list("(?, ?, ?)"))) AS given CROSS JOIN mutation m ON m.id = given.column1
+                WHERE m.state = 2
+                """
+            deletion = "DELETE FROM mutation WHERE id IN (\(list("?")))"
+        }
+    }
+
+    private static let statementsOfOne = Statements(rows: 1)
+    private static let statementsOfMany = Statements(rows: rowCount)
+}
