@@ -1,6 +1,6 @@
--- What few mutations have hangs on a row that only these have, so that settling any other looks into none of its tables:
--- a foreign key with an action is a small program of its own, which runs for each row that is deleted, and eight of them
--- took longer than all else that is done to a mutation in its life.
+-- What few mutations have hangs on a row that only these have, so that settling any other looks into none of its
+-- tables: a foreign key with an action is a small program of its own, which runs for each row that is deleted, and
+-- eight of them took longer than all else that is done to a mutation in its life.
 CREATE TABLE mutation_link (
     sequence INTEGER PRIMARY KEY REFERENCES mutation (sequence) ON DELETE CASCADE
 ) STRICT;

@@ -155,7 +155,8 @@ extension Partition {
         let isKnown = queued.updater == nil || optimistic == nil
         let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(
-            id: queued.id?.uuid ?? id, partition: core.name, lane: queued.lane.name, idempotencyKey: queued.idempotencyKey,
+            id: queued.id?.uuid ?? id, partition: core.name, lane: queued.lane.name,
+            idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
                 document: operation.document, operationName: compiled.name,
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,

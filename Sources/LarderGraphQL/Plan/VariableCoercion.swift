@@ -35,7 +35,8 @@ private func misfit(
     _ value: Value, _ type: ResolvedType, _ schema: SchemaIndex, _ path: @autoclosure () -> String
 ) -> String? {
     if case .null = value {
-        return type.isNonNull ? "\(path()) is null, and its type \(schema.description(of: type)) does not allow it" : nil
+        guard type.isNonNull else { return nil }
+        return "\(path()) is null, and its type \(schema.description(of: type)) does not allow it"
     }
     if let element = type.element {
         guard case .list(let elements) = value else { return misfit(value, element, schema, path()) }

@@ -5,8 +5,8 @@ extension CacheFolder {
     /// Writes a snapshot of the current generation, without free pages, as `data.mdb` into a folder, which is made.
     /// Durable on return. Other programs go on reading and writing meanwhile.
     ///
-    /// - Throws: `.missing` where there is none, `.damaged`, `.otherPartition`, `.full`, `.notWritable`; `.busy` where it is
-    ///   superseded again and again.
+    /// - Throws: `.missing` where there is none, `.damaged`, `.otherPartition`, `.full`, `.notWritable`; `.busy` where
+    ///   it is superseded again and again.
     package func copy(to target: String) throws(RecordError) {
         try translated {
             let deadline = ContinuousClock.now + folder.options.lockDeadline

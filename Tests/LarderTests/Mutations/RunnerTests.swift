@@ -93,7 +93,9 @@ struct RunnerTests {
 
     @Test("A server that tells repeats by a variable is told each mutation's key, and its answer is in the cache")
     func keyVariable() async throws {
-        let server = RatingServer(by: .variable(name: "key")) { $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil }
+        let server = RatingServer(by: .variable(name: "key")) {
+            $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil
+        }
         try await withKitchen(server) { (app) throws in
             let document = rateDocument.replacing("$stars: Int!", with: "$stars: Int!, $key: ID")
                 .replacing("stars: $stars", with: "stars: $stars, key: $key")

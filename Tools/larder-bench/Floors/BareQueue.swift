@@ -2,8 +2,8 @@ import Foundation
 import GRDBSQLite
 import LarderOperations
 
-/// Mutations through SQLite's C API, with the settings that the queue opens with: their rows inserted, changed, read and
-/// deleted, and nothing asked about them.
+/// Mutations through SQLite's C API, with the settings that the queue opens with: their rows inserted, changed, read
+/// and deleted, and nothing asked about them.
 final class BareQueue {
     private var database: OpaquePointer?
     /// What is done for each row, where need be by several statements: see `QueueTables`.
