@@ -5,13 +5,16 @@ CREATE TABLE mutation_link (
     sequence INTEGER PRIMARY KEY REFERENCES mutation (sequence) ON DELETE CASCADE
 ) STRICT;
 
+-- Rows of mutations that are not there are left behind here and below: a damaged file had them.
 INSERT INTO mutation_link (sequence)
-SELECT sequence FROM mutation_failure
-UNION SELECT sequence FROM mutation_dependency
-UNION SELECT dependency FROM mutation_dependency
-UNION SELECT sequence FROM temporary_id WHERE sequence IS NOT NULL
-UNION SELECT sequence FROM temporary_id_use
-UNION SELECT sequence FROM mutation_transfer;
+SELECT sequence FROM (
+    SELECT sequence FROM mutation_failure
+    UNION SELECT sequence FROM mutation_dependency
+    UNION SELECT dependency FROM mutation_dependency
+    UNION SELECT sequence FROM temporary_id
+    UNION SELECT sequence FROM temporary_id_use
+    UNION SELECT sequence FROM mutation_transfer
+) WHERE sequence IN (SELECT sequence FROM mutation);
 
 -- The tables are made anew; what they hold lies aside meanwhile.
 CREATE TABLE moved_failure AS SELECT * FROM mutation_failure;
@@ -67,19 +70,27 @@ CREATE INDEX temporary_id_reserver ON temporary_id (sequence) WHERE sequence IS 
 CREATE INDEX temporary_id_user ON temporary_id_use (sequence);
 
 INSERT INTO mutation_failure (sequence, class, code, message, details, time)
-SELECT sequence, class, code, message, details, time FROM moved_failure;
-INSERT INTO mutation_dependency (sequence, dependency) SELECT sequence, dependency FROM moved_dependency;
-INSERT INTO mutation_transfer (sequence, transfer) SELECT sequence, transfer FROM moved_transfer;
+SELECT sequence, class, code, message, details, time FROM moved_failure
+WHERE sequence IN (SELECT sequence FROM mutation_link);
+INSERT INTO mutation_dependency (sequence, dependency)
+SELECT sequence, dependency FROM moved_dependency
+WHERE sequence IN (SELECT sequence FROM mutation_link) AND dependency IN (SELECT sequence FROM mutation_link);
+INSERT INTO mutation_transfer (sequence, transfer)
+SELECT sequence, transfer FROM moved_transfer
+WHERE sequence IN (SELECT sequence FROM mutation_link) AND transfer IN (SELECT sequence FROM transfer);
 INSERT INTO temporary_id (token, partition, sequence, real, resolved)
-SELECT token, partition, sequence, real, resolved FROM moved_id;
-INSERT INTO temporary_id_use (token, sequence) SELECT token, sequence FROM moved_use;
+SELECT token, partition, iif(sequence IN (SELECT sequence FROM mutation_link), sequence, NULL), real, resolved
+FROM moved_id;
+INSERT INTO temporary_id_use (token, sequence)
+SELECT token, sequence FROM moved_use
+WHERE sequence IN (SELECT sequence FROM mutation_link) AND token IN (SELECT token FROM temporary_id);
 DROP TABLE moved_failure;
 DROP TABLE moved_dependency;
 DROP TABLE moved_transfer;
 DROP TABLE moved_id;
 DROP TABLE moved_use;
 
--- Whoever writes into one of them need not think of it.
+-- Whoever adds a row to one of them need not think of it.
 CREATE TRIGGER mutation_failure_link BEFORE INSERT ON mutation_failure BEGIN
     INSERT INTO mutation_link (sequence) SELECT NEW.sequence
     WHERE NOT EXISTS (SELECT 1 FROM mutation_link WHERE sequence = NEW.sequence);

@@ -5,8 +5,8 @@ internal import LarderRecords
 
 /// What came of sending a mutation.
 enum AttemptEnd {
-    /// The server carried it out; the body is its answer, which was read along the operation that was sent.
-    case answered([UInt8], ParsedResponse, along: BoundOperation)
+    /// The server carried it out; the body is its answer, which was read along what was sent.
+    case answered([UInt8], ParsedResponse, to: MutationRequest)
     /// It had no effect, and may have one later.
     case notTaken(MutationFailure, retryAfter: Duration?)
     /// Nobody knows whether it had an effect.
@@ -51,10 +51,9 @@ extension AttemptEnd {
         }
     }
 
-    /// - Parameter operation: What was sent.
-    init(_ answer: GraphQLAnswer, along operation: BoundOperation, at time: Date) {
+    init(_ answer: GraphQLAnswer, to request: MutationRequest, at time: Date) {
         let parsed: ParsedResponse
-        do { parsed = try ParsedResponse.parse(answer.body, along: operation.layout) } catch {
+        do { parsed = try ParsedResponse.parse(answer.body, along: request.operation.layout) } catch {
             // It is an answer, but not to this: nobody knows what the server did, and it may say the same for ever.
             self = .unknown(
                 MutationFailure(
@@ -65,7 +64,7 @@ extension AttemptEnd {
         }
         guard let first = parsed.errors.first, !parsed.hasAnswers else {
             self = parsed.hasData
-                ? .answered(answer.body, parsed, along: operation)
+                ? .answered(answer.body, parsed, to: request)
                 : .rejected(MutationFailure(.rejected, message: "the server answered null", time: time))
             return
         }

@@ -26,8 +26,6 @@ struct AttemptRunner: Sendable {
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
-    /// Whether what is sent has a variable more than what stands in the queue.
-    private var isKeyVariable: Bool { if case .variable = transport.idempotency { true } else { false } }
 
     // MARK: What another runner left
 
@@ -84,9 +82,8 @@ struct AttemptRunner: Sendable {
     }
 
     private func send(_ mutation: Mutation, _ requests: NextRequest) async -> AttemptEnd {
-        let request: GraphQLRequest
-        let operation: BoundOperation
-        do throws(LarderError) { (request, operation) = try await requests.of(mutation) } catch {
+        let request: MutationRequest
+        do throws(LarderError) { request = try await requests.of(mutation) } catch {
             // What is stored does not fit the schema of today.
             return .rejected(MutationFailure(
                 .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
@@ -97,23 +94,27 @@ struct AttemptRunner: Sendable {
                 retryAfter: .zero)
         }
         do throws(TransportError) {
-            let answer = try await transport.send(request, deadline: .now + options.timeout)
-            return AttemptEnd(answer, along: operation, at: core.now())
+            let answer = try await transport.send(request.sent, deadline: .now + options.timeout)
+            return AttemptEnd(answer, to: request, at: core.now())
         } catch { return AttemptEnd(error, at: core.now(), isCancelled: Task.isCancelled) }
     }
 
-    private func request(for mutation: Mutation) throws(LarderError) -> (GraphQLRequest, BoundOperation) {
+    private func request(for mutation: Mutation) throws(LarderError) -> MutationRequest {
         let operation = try PartitionCore.operation(of: mutation)
         var variables = operation.variables
         var headers = options.headers
+        var isAsQueued = true
         switch transport.idempotency {
         case .header(let name): headers.append(.init(name: name, value: mutation.idempotencyKey))
-        case .variable(let name): variables[name] = .string(mutation.idempotencyKey)
+        case .variable(let name):
+            variables[name] = .string(mutation.idempotencyKey)
+            isAsQueued = false
         case nil: break
         }
         let compiled = try core.operations.compiled(operation)
         let bound = try core.operations.boundOnce(compiled, variables)
-        return (core.request(compiled, bound, headers: headers), bound)
+        return MutationRequest(
+            sent: core.request(compiled, bound, headers: headers), operation: bound, isAsQueued: isAsQueued)
     }
 
     /// Makes the transition that an attempt's end asks for.
@@ -133,8 +134,8 @@ struct AttemptRunner: Sendable {
             return now.addingTimeInterval(pause.seconds)
         }
         switch end {
-        case .answered(let body, let parsed, let operation):
-            return try await note(body, (parsed, operation), of: mutation, requests)
+        case .answered(let body, let parsed, let request):
+            return try await note(body, (parsed, request), of: mutation, requests)
         case .notTaken(let failure, let time):
             try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
         case .notSignedIn(let failure):
@@ -168,7 +169,7 @@ struct AttemptRunner: Sendable {
     ///
     /// - Returns: The next of the lane, begun in the same commit unless the runner is not to go on.
     private func note(
-        _ body: [UInt8], _ reading: (parsed: ParsedResponse, operation: BoundOperation)?, of mutation: Mutation,
+        _ body: [UInt8], _ reading: (parsed: ParsedResponse, request: MutationRequest)?, of mutation: Mutation,
         _ requests: NextRequest?
     ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
@@ -188,8 +189,8 @@ struct AttemptRunner: Sendable {
         // Real ids have taken the places of its own temporary ones.
         if !real.isEmpty, case .present(let stored) = try queue.find(mutation.id) {
             noted.mutation.content = stored.content
-        } else if !isKeyVariable {
-            noted.bound = reading?.operation
+        } else if let request = reading?.request, request.isAsQueued {
+            noted.bound = request.operation
         }
         guard transport.idempotency != nil else {
             // The next is not under way while this may fail: nobody could tell what became of it.

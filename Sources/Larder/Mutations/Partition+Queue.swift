@@ -42,9 +42,7 @@ extension Partition {
         try core.requireCurrent()
         var drafts: [MutationDraft] = []
         drafts.reserveCapacity(mutations.count)
-        // Those of one moment count on: the random numbers for each would take a call of the system.
-        let ids = UUID.ascending(mutations.count, at: core.now())
-        for ((operation, queued), id) in zip(mutations, ids) { drafts.append(try draft(operation, queued, id: id)) }
+        for (operation, queued) in mutations { drafts.append(try draft(operation, queued)) }
         guard !drafts.isEmpty else { return [] }
         let queue = try core.intent.database().mutations
         let removals = core.layers.removals
@@ -131,7 +129,7 @@ extension Partition {
     }
 
     private func draft(
-        _ operation: GraphQLOperation, _ queued: QueuedMutation, id: UUID? = nil
+        _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
         let operation = try core.complete(operation, with: queued.files)
         let compiled = try core.operations.compiled(operation)
@@ -155,7 +153,7 @@ extension Partition {
         let isKnown = queued.updater == nil || optimistic == nil
         let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(
-            id: queued.id?.uuid ?? id, partition: core.name, lane: queued.lane.name,
+            id: queued.id?.uuid, partition: core.name, lane: queued.lane.name,
             idempotencyKey: queued.idempotencyKey,
             content: MutationContent(
                 document: operation.document, operationName: compiled.name,

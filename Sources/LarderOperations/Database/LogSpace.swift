@@ -6,8 +6,8 @@ internal import GRDBSQLite
 ///
 /// A commit that makes the log's file longer waits for the file system to note that as well as for its own pages, and
 /// one that writes where the file has been before waits for its pages alone, half as long. SQLite begins a log at its
-/// start again when it has a thousand frames, of a page each; until then, whenever the file is full, it is made twice
-/// as long here.
+/// start again when it has a thousand frames, of a page each; until then, where the file is found full, it is made
+/// twice as long here.
 ///
 /// What follows the last commit in a log says nothing to SQLite, whose salts and checksums it does not have:
 /// https://www.sqlite.org/fileformat2.html#the_write_ahead_log

@@ -54,8 +54,8 @@ final class Writer: Sendable {
     private static let lookout = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
     private static let mostJobs = 1_000
-    /// So often the log is not looked at once it is long: it is made short only where it was emptied.
-    private static let looklessCount = 64
+    /// So often the log is not looked at once it is long: it is short again only where it was emptied.
+    private static let looklessCount = 16
 
     private let pool: DatabasePool
     private let isReadOnly: Bool

@@ -116,7 +116,9 @@ package struct MutationQueue: Sendable {
         try await settle([(id, result)], now: now)
     }
 
-    /// Several, in one transaction and few statements.
+    /// Acknowledged to settled: several in one transaction and few statements, all of them or none.
+    ///
+    /// - Throws: `.notFound`, `.wrongState` for the first that is not acknowledged.
     package func settle(
         _ settled: [(mutation: UUID, result: [UInt8]?)], now: Date
     ) async throws(OperationsError) {

@@ -20,12 +20,18 @@ extension QueueTransaction {
     }
 
     private func settle(_ settled: ArraySlice<Settled>, _ now: Date, _ statements: Statements) throws {
-        try db.run(statements.insertion) { row in
-            for (mutation, result) in settled {
-                row.bind(mutation)
-                row.bind(now.milliseconds)
-                row.bind(result)
+        do {
+            try db.run(statements.insertion) { row in
+                for (mutation, result) in settled {
+                    row.bind(mutation)
+                    row.bind(now.milliseconds)
+                    row.bind(result)
+                }
             }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT && settled.count > 1 {
+            // One of them twice: the statement has undone what it did, and the second is found settled.
+            for one in settled { try settle([one], now, Self.statementsOfOne) }
+            return
         }
         guard db.changesCount == settled.count else {
             for (mutation, _) in settled { _ = try entry(mutation, in: .acknowledged) }

@@ -111,19 +111,20 @@ package final class RecordCache: Sendable {
     ///
     /// - Parameters:
     ///   - purpose: What `body` does to the cache, for the error: "write to it".
-    ///   - deadline: After which it is not run again.
+    ///   - deadline: After which it is not run many more times.
     ///   - body: Gives nil if it finds the generation superseded. A reader may have found out sooner, and closed it.
     /// - Throws: `.busy` at the deadline.
     func inCurrentGeneration<Result>(
         to purpose: String, until deadline: ContinuousClock.Instant, _ body: (Generation) throws -> Result?
     ) throws -> Result {
+        var retries = Retries(until: deadline)
         repeat {
             let generation = self.generation
             do {
                 if let result = try body(generation) { return result }
             } catch let error as LMDBError where error.code == .closed {}
             try reopen(after: generation)
-        } while .now < deadline
+        } while retries.goOn()
         throw RecordError(.busy, "the record cache was superseded again and again on the way to \(purpose)")
     }
 

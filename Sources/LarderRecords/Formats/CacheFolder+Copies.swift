@@ -9,7 +9,7 @@ extension CacheFolder {
     ///   it is superseded again and again.
     package func copy(to target: String) throws(RecordError) {
         try translated {
-            let deadline = ContinuousClock.now + folder.options.lockDeadline
+            var retries = Retries(until: .now + folder.options.lockDeadline)
             repeat {
                 let found = try format()
                 switch found.state {
@@ -22,7 +22,7 @@ extension CacheFolder {
                 } catch let error as LMDBError where error.code == .missing {}
                 // Superseded meanwhile: what was copied may lack what others were told is stored.
                 try? FileManager.default.removeItem(atPath: target)
-            } while .now < deadline
+            } while retries.goOn()
             throw RecordError(.busy, "the record cache at \(path) was superseded again and again while it was copied")
         }
     }

@@ -88,6 +88,7 @@ extension CacheFolder {
         _ deadline: ContinuousClock.Instant, _ reached: (ReplacementStep) throws -> Void, _ make: Making
     ) throws {
         // Other processes may supersede a generation, or make the first, meanwhile.
+        var retries = Retries(until: deadline)
         repeat {
             let found = try format()
             switch found.state {
@@ -112,7 +113,7 @@ extension CacheFolder {
                 try reached(.superseded)
                 return
             }
-        } while .now < deadline
+        } while retries.goOn()
         throw RecordError(.busy, "the record cache at \(path) was superseded again and again")
     }
 

@@ -52,6 +52,11 @@ struct TransitionTests {
             #expect(error?.code == .wrongState)
             #expect(error?.mutation == stored.last?.id)
             #expect(try queue.counts(in: app) == [.acknowledged: 59, .pending: 1])
+            // The same one twice, in one statement and in two.
+            for count in [24, 2] {
+                let twice = Array(results.prefix(count)) + [results[0]]
+                await expectFailure(.notFound) { try await queue.settle(twice, now: noon) }
+            }
             let before = database.commitCount
             try await queue.settle(results.dropLast(), now: after(3))
             #expect(database.commitCount == before + 1)
