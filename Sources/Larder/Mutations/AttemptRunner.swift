@@ -47,8 +47,7 @@ struct AttemptRunner: Sendable {
 
     // MARK: One lane
 
-    /// After so many a lane is given up and has to be looked for again, so that others come to their turns where there
-    /// are more than may be busy.
+    /// After so many a lane is given up and has to be looked for again, where somebody waits for that.
     private static let longestTurn = 100
 
     /// Sends the head of a lane, and those after it for as long as each is answered.
@@ -66,7 +65,8 @@ struct AttemptRunner: Sendable {
                 count += 1
                 if case .notSignedIn = end { runner.signedOut(after: resumptions) }
                 resumptions = runner.resumptions
-                next = try await self.end(mutation, end, goingOn: count < Self.longestTurn ? requests : nil)
+                let goesOn = count < Self.longestTurn || !runner.wantsLanes
+                next = try await self.end(mutation, end, goingOn: goesOn ? requests : nil)
             }
         } catch { throw LarderError(translating: error) }
     }

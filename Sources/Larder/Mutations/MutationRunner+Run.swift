@@ -131,6 +131,12 @@ extension MutationRunner: Service {
         !lifecycle.isStopping && progress.withLock { !$0.isSignedOut } && options.connectivity.isConnected
     }
 
+    /// Whether lanes that were busy for long are to be given up: as many are as may be, and others may wait for their
+    /// turns; or what is done while none is busy is due.
+    var wantsLanes: Bool {
+        progress.withLock { $0.busyLanes.count >= options.maximumLanes || $0.nextPruning <= .now }
+    }
+
     var resumptions: Int { progress.withLock { $0.resumptions } }
 
     /// Takes note that the server did not know the user of a request, unless somebody has signed in since it was made.

@@ -62,6 +62,7 @@ final class NotedAnswers: Sendable {
             }
         }
         give()
+        guard state.withLock({ $0.waiting.count >= Self.room && !$0.isClosed }) else { return }
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
                 guard state.waiting.count >= Self.room, !state.isClosed else { return false }
