@@ -3,6 +3,19 @@ import Larder
 import LarderTestSupport
 import Testing
 
+/// The numbers, from 1, of the pages of a database that nothing is in:
+/// https://www.sqlite.org/fileformat2.html#the_freelist
+private func freePages(_ database: Data) -> Set<Int> {
+    func number(_ offset: Int) -> Int { database[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
+    var (found, trunk) = (Set<Int>(), number(32))
+    while trunk != 0, found.insert(trunk).inserted {
+        let start = (trunk - 1) * 4_096
+        for index in 0..<number(start + 4) { found.insert(number(start + 8 + index * 4)) }
+        trunk = number(start)
+    }
+    return found
+}
+
 @Suite("The mutations that wait, from the command line")
 struct MutationVerbTests {
     private static let schema = """
@@ -140,10 +153,11 @@ struct MutationVerbTests {
             // Closing has put all that the log held into the file.
             for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
             #expect(try await LarderProcess.run(["mutations", "--store", store]).output.contains("deadLetter"))
-            // A page that nobody reads at opening.
+            // A page that somebody uses, and that nobody reads at opening.
             var bytes = try Data(contentsOf: file)
-            try #require(bytes.count > 8 * 4_096)
-            bytes[bytes.count - 4_096 + 3] ^= 0xff
+            let free = freePages(bytes)
+            let page = try #require((8..<bytes.count / 4_096).last { !free.contains($0 + 1) })
+            bytes[page * 4_096 + 3] ^= 0xff
             try bytes.write(to: file)
             let json = try await LarderProcess.run(["check", "--json", "--store", store])
             #expect(json.status == 5)
