@@ -3,9 +3,6 @@ internal import GRDB
 
 /// Many mutations in few statements: to run one takes longer than to write its row.
 extension QueueTransaction {
-    /// Rows of one statement. With more of them each takes as long as with so many.
-    private static let rowCount = 25
-
     /// Adds mutations at the end of the order, in theirs.
     ///
     /// - Parameter mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs` of each.
@@ -87,8 +84,11 @@ extension QueueTransaction {
         """
     private static let contentSQL = contentInsertionSQL + rows(contentRow)
 
-    private static func rows(_ row: String) -> String {
-        repeatElement(row, count: rowCount).joined(separator: ", ")
+    /// Rows of one statement, where there are many. With more of them each takes as long as with so many.
+    static let rowCount = 25
+
+    static func rows(_ row: String, count: Int = rowCount) -> String {
+        repeatElement(row, count: count).joined(separator: ", ")
     }
 }
 

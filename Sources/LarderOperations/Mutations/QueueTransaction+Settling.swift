@@ -4,9 +4,6 @@ internal import GRDB
 extension QueueTransaction {
     typealias Settled = (mutation: UUID, result: [UInt8]?)
 
-    /// Mutations of one statement. With more of them each takes as long as with so many.
-    private static let rowCount = 25
-
     /// Acknowledged to settled, in this order.
     ///
     /// - Throws: `.notFound`, `.wrongState` for the first for which that cannot be.
@@ -44,16 +41,15 @@ extension QueueTransaction {
         let insertion: String
         let deletion: String
 
-        init(rows: Int) {
-            func list(_ text: String) -> String { repeatElement(text, count: rows).joined(separator: ", ") }
+        init(rows count: Int) {
             // CROSS JOIN: each is looked up by its id, and not all mutations gone through.
             insertion = """
                 INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
                 SELECT m.id, m.partition, m.sequence, 0, m.idempotency_key, given.column2, given.column3
-                FROM (VALUES \(list("(?, ?, ?)"))) AS given CROSS JOIN mutation m ON m.id = given.column1
+                FROM (VALUES \(rows("(?, ?, ?)", count: count))) AS given CROSS JOIN mutation m ON m.id = given.column1
                 WHERE m.state = 2
                 """
-            deletion = "DELETE FROM mutation WHERE id IN (\(list("?")))"
+            deletion = "DELETE FROM mutation WHERE id IN (\(rows("?", count: count)))"
         }
     }
 
