@@ -7,13 +7,24 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+// Apple asks for it where an app is submitted; other systems have no use for a bundle of resources.
+#if os(macOS)
+    let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+    let privacyManifestElsewhere: [String] = []
+#else
+    let privacyManifest: [Resource] = []
+    let privacyManifestElsewhere = ["PrivacyInfo.xcprivacy"]
+#endif
+
 let package = Package(
     name: "Larder",
-    platforms: [.macOS(.v15)],
+    // Not watchOS: its Int has 32 bits on some devices.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2)],
     products: [
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
         .library(name: "LarderAWS", targets: ["LarderAWS"]),
+        .library(name: "LarderImport", targets: ["LarderImport"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
@@ -55,13 +66,16 @@ let package = Package(
                 .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
                 .embedInCode("0007-transfer-places.sql"), .embedInCode("0008-transfer-digests.sql"),
                 .embedInCode("0009-transfer-removals.sql"), .embedInCode("0010-mutation-links.sql"),
+                .embedInCode("0011-mutation-doubts.sql"),
+                .embedInCode("0012-transfer-doubts.sql"),
+                .embedInCode("0013-forgotten-outcomes.sql"),
             ],
             swiftSettings: strict
         ),
         .target(
             name: "LarderOperations",
             dependencies: [
-                "LarderMigrations", "LarderGraphQL", "LarderLMDB",
+                "LarderMigrations", "LarderGraphQL", "LarderLMDB", "CFiles",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 // The C functions by which a row's columns are read.
@@ -81,13 +95,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            exclude: privacyManifestElsewhere,
+            resources: privacyManifest,
             swiftSettings: strict
         ),
         // What a store takes over from the caches of other libraries.
         .target(
             name: "LarderImport",
             dependencies: [
-                "Larder", "LarderRecords", "LarderGraphQL",
+                "Larder", "LarderLMDB", "LarderRecords", "LarderGraphQL",
                 .product(name: "Crypto", package: "swift-crypto"),
                 // Their files are opened as only SQLite's C functions can: without a trace.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -200,7 +216,13 @@ let package = Package(
         ),
 
         // The tests.
-        .target(name: "LarderTestSupport", path: "Tests/Support", swiftSettings: strict),
+        .target(
+            name: "LarderTestSupport",
+            // To make servers that speak TLS.
+            dependencies: [.product(name: "NIOSSL", package: "swift-nio-ssl")],
+            path: "Tests/Support",
+            swiftSettings: strict
+        ),
         .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
@@ -247,6 +269,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
                 // To hold, damage and look into larder.sqlite as another program would.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -265,10 +288,12 @@ let package = Package(
         .testTarget(
             name: "LarderHTTPTests",
             dependencies: [
-                "LarderHTTP", "RecipeServer", "LarderTestSupport",
+                "Larder", "LarderHTTP", "RecipeServer", "LarderTestSupport",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict
         ),
@@ -310,7 +335,8 @@ let package = Package(
         .testTarget(
             name: "LarderCommandTests",
             dependencies: [
-                "Larder", "LarderAWS", "LarderCommand", "LarderOperations", "RecipeServer", "LarderTestSupport",
+                "Larder", "LarderAWS", "LarderCommand", "LarderCommandLine", "LarderMigrateCommand", "LarderOperations",
+                "RecipeServer", "LarderTestSupport",
             ],
             swiftSettings: strict),
     ],

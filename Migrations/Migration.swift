@@ -28,5 +28,8 @@ package struct Migration: Sendable {
         Migration(number: 8, name: "transfer-digests", sql: PackageResources._008_transfer_digests_sql),
         Migration(number: 9, name: "transfer-removals", sql: PackageResources._009_transfer_removals_sql),
         Migration(number: 10, name: "mutation-links", sql: PackageResources._010_mutation_links_sql),
+        Migration(number: 11, name: "mutation-doubts", sql: PackageResources._011_mutation_doubts_sql),
+        Migration(number: 12, name: "transfer-doubts", sql: PackageResources._012_transfer_doubts_sql),
+        Migration(number: 13, name: "forgotten-outcomes", sql: PackageResources._013_forgotten_outcomes_sql),
     ]
 }

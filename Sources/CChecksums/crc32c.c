@@ -5,7 +5,7 @@
 #if defined(__x86_64__)
 
 #define HAS_INSTRUCTIONS 1
-#define INSTRUCTIONS __attribute__((target("sse4.2")))
+#define INSTRUCTIONS __attribute__((target("sse4.2,crc32")))
 #include <nmmintrin.h>
 
 bool larder_crc32c_is_available(void) {

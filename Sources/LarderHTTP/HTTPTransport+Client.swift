@@ -14,6 +14,8 @@ extension HTTPTransport {
             decompression: .enabled(limit: .size(max(0, options.maximumAnswerSize)))
         )
         configuration.connectionPool.retryConnectionEstablishment = false
+        // On Apple's systems the client would otherwise wait for a network until the connect timeout.
+        configuration.networkFrameworkWaitForConnectivity = false
         return configuration
     }
 

@@ -38,6 +38,9 @@ extension HTTPTransport {
         /// their key so, and one whose answer was lost is sent again only where this is set.
         public var idempotency: Idempotency?
 
+        /// What the server says before it acts on a mutation, beyond what every server says so.
+        public var refusals = ServerRefusals()
+
         /// Headers of every request. A header of the same name (in any case) from `headersForRequest` replaces
         /// them, and one of the request itself replaces both.
         ///

@@ -12,28 +12,36 @@ import Synchronization
 ///
 /// - **Identical queries at the same time are sent once**: same document, operation name, variables and headers.
 ///   Each caller keeps its own deadline and its own cancellation; the exchange is stopped when the last one goes.
-///   Mutations are never joined.
+///   Mutations are never joined, and a query that begins after a mutation has ended joins none that began before.
 /// - **Redirects are not followed.** A POST that is turned into a GET loses its operation, and headers that
 ///   authorize would be handed to whoever is named in `Location`. A redirect is a `.status` error that says where
 ///   it points. An injected client that follows redirects anyway has its answer refused.
+/// - **The head of a request has at most 32 KiB**: a larger one is refused with `.unusableRequest` before it is sent.
 /// - **The deadline covers everything**: the closure that supplies headers, connecting, sending, and the last byte
 ///   of the body.
+/// - **An error's phase** is `.sending` from the moment at which the body of the request is given to the connection,
+///   and `.beforeSending` before it, whatever has failed.
 /// - **Statuses**: with 2xx, a body whose content type can hold a GraphQL response is the answer. With any other
 ///   status, a body that *is* a GraphQL response (an object with `data`, or with a list of `errors`) is the answer;
 ///   everything else is a `.status` error with the time from `Retry-After`.
 ///
 /// Subscriptions are refused with `.unusableRequest`.
 public final class HTTPTransport: GraphQLTransport {
-    /// Where the operations go. Its query, if it has one, is kept.
+    /// Where the operations go. Its query, if it has one, is kept. A URL with a user or a password in it is refused by
+    /// `send`: HTTP has no place for them but a header.
     public let endpoint: URL
     /// How operations are sent.
     public let options: Options
 
     /// As the options say.
     public var idempotency: Idempotency? { options.idempotency }
+    /// As the options say.
+    public var refusals: ServerRefusals { options.refusals }
 
     let client: HTTPClient
     private let queriesInFlight = SharedTasks<QueryIdentity, GraphQLAnswer>()
+    /// How many mutations have ended.
+    private let mutationCount = Atomic<Int>(0)
     /// Set once the server has said that it does not do persisted queries.
     private let persistedQueriesAreRefused = Mutex(false)
 
@@ -54,7 +62,7 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// Sends a query or a mutation; identical queries that are under way are joined.
     ///
-    /// - Throws: `.unusableRequest` for a subscription; otherwise as `GraphQLTransport.send`.
+    /// - Throws: `.unusableRequest` for a subscription, and where the endpoint names a user; otherwise as `GraphQLTransport.send`.
     public func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
@@ -63,16 +71,30 @@ public final class HTTPTransport: GraphQLTransport {
                 .unusableRequest, "A subscription does not fit into one HTTP exchange; send a query or a mutation."
             )
         }
-        guard !Task.isCancelled else { throw .waiterCancelled }
-        guard deadline > .now else { throw .deadlinePassed }
-        let headers = try await headers(for: request, deadline: deadline)
+        guard !endpoint.namesUser else {
+            throw TransportError(
+                .unusableRequest, "The endpoint has a user or a password in its URL, which would not be sent. Take them "
+                    + "out, and say what authorizes the request in a header.").before
+        }
+        guard !Task.isCancelled else { throw TransportError.waiterCancelled.before }
+        guard deadline > .now else { throw TransportError.deadlinePassed.before }
+        let headers: RequestHeaders
+        do { headers = try await self.headers(for: request, deadline: deadline) } catch { throw error.before }
+        let departure = Departure()
         let exchange: SharedTask<GraphQLAnswer>.Work = { () async throws(TransportError) -> GraphQLAnswer in
-            try await self.exchange(request, headers: headers)
+            try await self.exchange(request, headers: headers, departure)
         }
         guard request.kind == .query else {
-            return try await SharedTask.run(deadline: deadline, exchange)
+            defer { mutationCount.add(1, ordering: .sequentiallyConsistent) }
+            do { return try await SharedTask.run(deadline: deadline, exchange) } catch {
+                // Whoever waited may have gone before the exchange ended: nothing must leave after this.
+                var error = error
+                error.phase = departure.withdraw()
+                throw error
+            }
         }
-        let identity = QueryIdentity(request, headers: headers)
+        let identity = QueryIdentity(
+            request, headers: headers, mutationCount: mutationCount.load(ordering: .sequentiallyConsistent))
         return try await queriesInFlight.run(identity, deadline: deadline, exchange)
     }
 
@@ -99,38 +121,42 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// One operation to its answer: one exchange, or two where a persisted query has to be introduced first.
     private func exchange(
-        _ request: GraphQLRequest, headers: RequestHeaders
+        _ request: GraphQLRequest, headers: RequestHeaders, _ departure: Departure
     ) async throws(TransportError) -> GraphQLAnswer {
-        let form = RequestForm(endpoint: endpoint, request: request, headers: headers, options: options)
+        let form = RequestForm(
+            endpoint: endpoint, request: request, headers: headers, options: options, departure: departure)
         switch options.persistedQueries {
         case .off:
-            return try await perform(form.httpRequest(.text))
+            return try await perform(form.httpRequest(.text), departure)
         case .trustedDocuments:
-            return try await perform(form.httpRequest(.hash))
+            return try await perform(form.httpRequest(.hash), departure)
         case .automatic:
             guard request.kind == .query, !persistedQueriesAreRefused.withLock({ $0 }) else {
-                return try await perform(form.httpRequest(.text))
+                return try await perform(form.httpRequest(.text), departure)
             }
-            let answer = try await perform(form.httpRequest(.hash))
+            let answer = try await perform(form.httpRequest(.hash), departure)
             switch PersistedQueryRefusal(in: answer.body) {
             case nil:
                 return answer
             case .notFound:
-                return try await perform(form.httpRequest(.textAndHash))
+                return try await perform(form.httpRequest(.textAndHash), departure)
             case .notSupported:
                 persistedQueriesAreRefused.withLock { $0 = true }
-                return try await perform(form.httpRequest(.text))
+                return try await perform(form.httpRequest(.text), departure)
             }
         }
     }
 
-    private func perform(_ request: HTTPClientRequest) async throws(TransportError) -> GraphQLAnswer {
+    private func perform(
+        _ request: HTTPClientRequest, _ departure: Departure
+    ) async throws(TransportError) -> GraphQLAnswer {
+        try request.requireBoundedHead()
         let response: HTTPClientResponse
         do {
             // Time is kept by those who wait (`SharedTask`), because the client's own deadline ends with the head.
             response = try await client.execute(request, deadline: .now() + .hours(24 * 365))
         } catch {
-            throw TransportError(ofClient: error)
+            throw TransportError(ofClient: error, in: request.body == nil ? nil : departure.withdraw())
         }
         return try await AnswerReader(limit: options.maximumAnswerSize, wallClock: options.wallClock).read(response)
     }

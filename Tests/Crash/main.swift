@@ -27,6 +27,10 @@ import LarderTestSupport
 //     larder-crash STORE transfers MARKS SEED N
 //                                       does that with transfers, of files that are kept beside the marks: see
 //                                       TransferLoad
+//     larder-crash STORE faults MARKS ANSWER N
+//                                       works through N lives while a sync fails: see FaultLoad
+//     larder-crash STORE tools MARKS SEED N
+//                                       does to a store what the tools do: see ToolLoad
 //     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
 //                                       does that beside others, until there is a file END and nothing is left
 //     larder-crash STORE refresh LEDGER CLOCK ROUNDS plain|hanging
@@ -35,6 +39,9 @@ import LarderTestSupport
 //                                       switches, refreshes, migrates and queues beside others that do so: see
 //                                       Contention
 //     larder-crash STORE rotate [STEP]  changes the program's key again and again, until it is killed: see RotationLoad
+//     larder-crash FOLDER rows SEED N   works on stores that each have one hostile value, N of them or all: see RowFuzz
+//     larder-crash STORE belongings - WORK
+//                                       makes all that belongs to a store, while it is recorded: see Belongings
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -101,6 +108,14 @@ case "power":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let marks = try Marks(URL(filePath: argument))
     try await PowerLossLoad(folder: folder, marks: marks, seed: seed, lives: lives).run()
+case "faults":
+    guard arguments.count > 5, let answer = UInt64(arguments[4]).flatMap(FaultLoad.Answer.init),
+        let lives = Int(arguments[5])
+    else { exit(2) }
+    try await FaultLoad(
+        folder: folder, marks: try Marks(URL(filePath: argument)), answer: answer, lives: lives
+    ).run()
+case "tools": try await ToolLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
 case "transfers":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
     let file = URL(filePath: argument)
@@ -132,6 +147,9 @@ case "verify":
     }
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
+case "belongings":
+    guard arguments.count > 4, let work = Belongings.Work(rawValue: arguments[4]) else { exit(2) }
+    try await Belongings(folder: folder, work: work).run()
 case "clear":
     let (store, app) = try open()
     _ = try await app.records.clear()
@@ -163,6 +181,8 @@ case "contend":
     try await Contention(folder: folder, ledgers: URL(filePath: argument)).run(rounds: rounds, seed: seed)
 case "rotate":
     try await RotationLoad(folder: folder).run(killedAfter: argument)
+case "rows":
+    try await RowFuzz(folder: folder, seed: UInt64(argument) ?? 1).run(arguments.count > 4 ? Int(arguments[4]) : nil)
 case "load":
     guard let load = Load(rawValue: argument) else { exit(2) }
     try await load.run(folder)

@@ -124,6 +124,69 @@ struct ScriptedAnswerTests {
         }
     }
 
+    @Test("A list whose places alternate ends at the first that comes again")
+    func alternating() async throws {
+        try await ScriptedStorage.run { request in
+            let key = request.number.isMultiple(of: 2) ? "a" : "b"
+            return .xml(
+                .ok,
+                "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>\(key)</NextKeyMarker>"
+                    + "<NextUploadIdMarker>1</NextUploadIdMarker></ListMultipartUploadsResult>")
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.uploads(in: "pantry", region: nil, prefix: "", deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+            #expect(storage.requests.count == 3)
+        }
+    }
+
+    @Test("A list that never ends is given up at four times as many bytes as an answer may have")
+    func endless() async throws {
+        try await ScriptedStorage.run { request in
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>\(request.number)"
+                    + "</NextKeyMarker>\(String(repeating: " ", count: 9_000))</ListMultipartUploadsResult>")
+        } configure: {
+            $0.maximumAnswerSize = 10_000
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.uploads(in: "pantry", region: nil, prefix: "", deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+            #expect(storage.requests.count == 5)
+        }
+    }
+
+    @Test("A list of parts that goes on at no number is no list: its first page is not taken for all of it")
+    func partMarker() async throws {
+        try await ScriptedStorage.run { _ in
+            .xml(
+                .ok,
+                "<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>two</NextPartNumberMarker>"
+                    + "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></ListPartsResult>")
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+        }
+    }
+
+    @Test("An abort that is answered by an error within a 200 has not aborted")
+    func abortErrorWithinSuccess() async throws {
+        try await ScriptedStorage.run { request in
+            request.number == 0 ? .xml(.ok, "<Error><Code>InternalError</Code></Error>") : Reply(status: .noContent)
+        } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.abortUpload(Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .serverFault)
+            try await transport.abortUpload(Self.upload, deadline: .ample)
+        }
+    }
+
     @Test("A list of uploads is read to its last page, and its keys are decoded")
     func pagesOfUploads() async throws {
         let script: ScriptedStorage.Script = { request in
@@ -211,7 +274,7 @@ struct ScriptedAnswerTests {
         (.badRequest, "EntityTooSmall", .incomplete), (.badRequest, "InvalidPartOrder", .incomplete),
         (.badRequest, "EntityTooLarge", .tooLarge), (.badRequest, "BadDigest", .checksum),
         (.badRequest, "RequestTimeout", .timedOut), (.badRequest, "InvalidArgument", .rejected),
-        (.imATeapot, "", .rejected),
+        (.imATeapot, "", .rejected), (.notImplemented, "NotImplemented", .rejected), (.notImplemented, "", .rejected),
     ]
 
     @Test("What is refused is told apart by its name, and by the status where there is none", arguments: codes.indices)

@@ -155,6 +155,16 @@ struct ScriptedUploadTests {
         }
     }
 
+    @Test("An error within a 200 is an error, whatever ETag comes with it")
+    func errorWithinSuccess() async throws {
+        var reply = Reply.error(.ok, "SlowDown")
+        reply.headers.add(name: "ETag", value: "\"e\"")
+        try await ScriptedStorage.run { [reply] _ in reply } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .throttled)
+        }
+    }
+
     @Test("Without a checksum, the MD5 of what was sent is accepted as the ETag")
     func rightETag() async throws {
         try await ScriptedStorage.run { _ in .stored(etag: md5ETag("soup")) } _: { _, transport in

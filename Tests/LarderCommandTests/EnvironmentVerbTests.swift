@@ -53,6 +53,23 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("A query in a partition that has no cache yet is a miss, and not taken for a missing store")
+    func noCache() async throws {
+        try await withStore { (place, _, _) throws in
+            let folder = place.deletingLastPathComponent()
+            let schema = folder.appending(path: "schema.graphqls")
+            let operation = folder.appending(path: "number.graphql")
+            try Data(Self.schema.utf8).write(to: schema)
+            try Data("{ number }".utf8).write(to: operation)
+            let asked = ["--schema", schema.path, "--operation", operation.path, "--store", place.path, "--json"]
+            let outcome = try await LarderProcess.run(["query", "--partition", "main"] + asked)
+            #expect(outcome.status == 3, "\(outcome.errors)")
+            #expect(outcome.errors.contains(#""code":"larder.miss""#) && outcome.errors.contains(#""missing":[[]]"#))
+            let nowhere = asked.map { $0 == place.path ? folder.path + "/none" : $0 }
+            #expect(try await LarderProcess.run(["query"] + nowhere).status == 1)
+        }
+    }
+
     @Test("A verb looks into the current partition, or into the one that is named")
     func partitions() async throws {
         try await withStore { (store, parked, current) throws in
@@ -69,7 +86,7 @@ struct EnvironmentVerbTests {
             let outside = try await LarderProcess.run(["info", "--partition", "../x", "--store", store.path])
             #expect(outside.status == 2)
             let unknown = try await LarderProcess.run(["info", "--partition", "0", "--store", store.path])
-            #expect(unknown.status == 1)
+            #expect(unknown.status == 3)
         }
     }
 

@@ -37,7 +37,8 @@ struct MutationVerbTests {
     private func withQueue(
         _ body: (_ store: String, _ dead: String, _ stalled: String, _ pending: String) async throws -> Void
     ) async throws {
-        try await withTemporaryFolder { (folder) throws in
+        try await withTemporaryFolder { (parent) throws in
+            let folder = parent.appending(path: "store")
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
             let app = try store.partition(transport: RefusingServer())
             let operation = GraphQLOperation(
@@ -148,7 +149,7 @@ struct MutationVerbTests {
         try await withQueue { (store, _, _, _) throws in
             let sound = try await LarderProcess.run(["check", "--json", "--store", store])
             #expect(sound.status == 0, "\(sound.errors)")
-            #expect(sound.output.contains(#""mutations":3,"outcomes":0,"watchers":0}"#))
+            #expect(sound.output.contains(#""mutations":3,"outcomes":0,"watchers":0,"exposed":[]}"#))
             let file = URL(filePath: store).appending(path: "larder.sqlite")
             // Closing has put all that the log held into the file.
             for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }

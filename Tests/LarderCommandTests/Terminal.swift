@@ -9,15 +9,16 @@ final class Terminal {
     private let (master, slave): (Int32, Int32)
     private(set) var shown = ""
 
-    init(_ arguments: [String]) throws {
+    /// - Parameter program: Another one than `larder`.
+    init(_ arguments: [String], program: String = "larder", showsErrors: Bool = false) throws {
         let (master, slave) = try Self.pair()
         (self.master, self.slave) = (master, slave)
-        process.executableURL = LarderProcess.executable()
+        process.executableURL = LarderProcess.executable(program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
-        process.standardError = FileHandle.nullDevice
+        process.standardError = showsErrors ? process.standardOutput : FileHandle.nullDevice
         try process.run()
     }
 

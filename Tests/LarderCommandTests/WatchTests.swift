@@ -99,6 +99,26 @@ struct WatchTests {
         }
     }
 
+    @Test("changes --follow says that anything may have changed when another process has cleared the cache")
+    func followsChangesOverClear() async throws {
+        try await Pantry.withStore { pantry in
+            let changes = try LarderProcess.start(["changes", "--follow", "--count", "4", "--store", pantry.store])
+            try await changes.waitForLines(1)
+            try await pantry.rename("1", to: "Stew")
+            try await changes.waitForLines(2)
+            #expect(try await pantry.larder("clear", "--write").status == 0)
+            try await changes.waitForLines(3)
+            // Its number is one that was printed already.
+            try await pantry.rename("1", to: "Broth")
+            let outcome = try await changes.finish()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let lines = outcome.output.split(separator: "\n").map(String.init)
+            #expect(lines.count == 4)
+            #expect(lines.dropFirst(2).first == "0 everything")
+            #expect(lines.last?.hasPrefix("1 ") == true)
+        }
+    }
+
     @Test("An interrupt ends it in order")
     func isInterrupted() async throws {
         try await Pantry.withStore { pantry in

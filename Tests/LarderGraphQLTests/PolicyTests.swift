@@ -73,8 +73,31 @@ struct PolicyTests {
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
+    @Test("What becomes of parts is said of types and fields, and interfaces hand it on")
+    func parts() throws {
+        var schema = try SchemaIndex(parsing: [Self.base, """
+            extend interface Named @typePolicy(parts: "replace")
+            extend type Author @typePolicy(keyFields: "slug", parts: merge)
+            extend type Query @fieldPolicy(forField: "recipe", keyArgs: "id", parts: "merge")
+            """])
+        func parts(_ type: String) -> PartPolicy? { schema.type(named: type).flatMap { schema.types[$0].parts } }
+        #expect([parts("Named"), parts("Recipe"), parts("Author"), parts("Node")] == [.replace, .replace, .merge, nil])
+        let field = try #require(schema.field(named: "recipe", of: schema.queryType))
+        #expect(field.parts == .merge)
+        #expect(field.policy == FieldPolicy(keyArgs: ["id"]))
+        try schema.setPartPolicy(.replace, forField: "recipe", of: "Query")
+        try schema.setPartPolicy(.merge, for: "Recipe")
+        #expect(schema.field(named: "recipe", of: schema.queryType)?.parts == .replace)
+        #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == FieldPolicy(keyArgs: ["id"]))
+        #expect(parts("Recipe") == .merge)
+        #expect(try SchemaIndex(serialized: schema.serialized()) == schema)
+        let both = "extend interface Named @typePolicy(parts: merge) extend interface Node @typePolicy(parts: replace)"
+        #expect(schemaFault(Self.base, both)
+            == "policy -: Recipe needs a policy for parts of its own: its interfaces' differ")
+    }
+
     @Test("A policy that cannot work is refused with its name", arguments: [
-        ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has no keyFields"),
+        ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has neither keyFields nor parts"),
         ("extend type Recipe @typePolicy(keyFields: 1)",
             "1:20: keyFields of @typePolicy is neither a string nor a list of strings"),
         ("extend type Recipe @typePolicy(keyFields: [\"id\", 1])",
@@ -103,6 +126,15 @@ struct PolicyTests {
             "1:19: Key argument list.id of Query.recipe leads through a list"),
         ("extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", paginationArgs: \"last\")",
             "1:19: Pagination argument last is no argument of Query.recipes"),
+        ("extend type Recipe @typePolicy(parts: \"keep\")",
+            "1:20: parts of @typePolicy is neither \"merge\" nor \"replace\""),
+        ("extend union Any @typePolicy(parts: merge)", "1:18: Any is union and cannot have a policy for parts"),
+        ("extend type Query @fieldPolicy(forField: \"recipes\", parts: merge)",
+            "1:19: Query.recipes has a policy for parts and returns no single object; parts in a list always replace "
+                + "those that were there"),
+        ("extend type Query @fieldPolicy(forField: \"n\", parts: merge)",
+            "1:19: Query.n has a policy for parts and returns no single object; parts in a list always replace those "
+                + "that were there"),
     ])
     func faults(policies: String, fault: String) {
         #expect(schemaFault(Self.base, policies) == "policy " + fault)

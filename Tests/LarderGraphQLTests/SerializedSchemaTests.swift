@@ -7,6 +7,8 @@ struct SerializedSchemaTests {
     private static let text = """
         type Query { a(x: In = {l: [1, "é"]}): [Node!]! @cacheControl(maxAge: 3) b: U } interface Node { id: ID! }
         type T implements Node @typePolicy(keyFields: "id") { id: ID! } union U = T | Query enum E { A B }
+        type P @typePolicy(parts: "replace") { x: Int } extend type Query { p: P }
+        extend type Query @fieldPolicy(forField: "p", parts: "merge")
         input In { l: [String] e: E = A } extend type Query @fieldPolicy(forField: "b", keyArgs: [])
         """
 
@@ -52,7 +54,7 @@ struct SerializedSchemaTests {
         #expect(code([]) == .serializedForm)
         #expect(code(Array("type Query { a: Int } and more than a header".utf8)) == .serializedForm)
         var later = try SchemaIndex(parsing: Self.text).serialized()
-        later[8] = 2
+        later[8] = 3
         #expect(throws: SchemaError(.serializedForm, "The serialized schema is of another version")) {
             try SchemaIndex(serialized: later)
         }

@@ -41,6 +41,44 @@ struct FailureTests {
         }
     }
 
+    @Test("A head of more than 32 KiB is an unusable request, which is not sent", arguments: [true, false])
+    func reportsLargeHead(isQuery: Bool) async throws {
+        let long = GraphQLRequest.Header(name: "Authorization", value: String(repeating: "t", count: 70_000))
+        try await withServer(options: options { $0.headers = [long] }) { _ in .json(Self.answer) } _: {
+            server, transport in
+            let error = try await transportError {
+                try await transport.send(isQuery ? .query() : .mutation(), deadline: .ample)
+            }
+            #expect(error.code == .unusableRequest)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test(
+        "A user or a password in the URL is refused, and not told",
+        arguments: ["http://ada:hush@127.0.0.1:1/graphql", "http://hush@127.0.0.1:1/graphql", "http://:hush@127.0.0.1:1/"])
+    func refusesUser(text: String) async throws {
+        let url = try #require(URL(string: text))
+        try await HTTPTransport.withTransport(to: url) { transport in
+            let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+            #expect(error.code == .unusableRequest)
+            #expect(!"\(error)".contains("hush"))
+        }
+    }
+
+    @Test("A redirect is told of without the password in it")
+    func hidesPasswordOfRedirect() async throws {
+        try await ScriptedServer.run { _ in
+            .json("", status: .found, headers: ["Location": "https://ada:hush@example.com/graphql?q=1"])
+        } _: { server in
+            try await HTTPTransport.withTransport(to: server.url) { transport in
+                let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
+                #expect(error.message.contains("https://…@example.com/graphql?q=1"))
+                #expect(!"\(error)".contains("hush"))
+            }
+        }
+    }
+
     @Test("A client that was shut down is a request that could not be prepared, for now")
     func reportsShutDownClient() async throws {
         try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
@@ -160,10 +198,12 @@ struct FailureTests {
             }
         }
         try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            let begun = ContinuousClock.now
             let error = try await transportError {
                 try await transport.send(.query(), deadline: .now + .milliseconds(50))
             }
             #expect(error.code == .timedOut)
+            #expect(begun.duration(to: .now) < .seconds(20))
             gate.open()
             #expect(server.requests.isEmpty)
         }

@@ -43,6 +43,25 @@ struct SharingTests {
         }
     }
 
+    @Test("A query that begins after a mutation has ended joins none that began before it")
+    func asksAgainAfterMutation() async throws {
+        let gate = Gate()
+        try await withServer { request in
+            if request.json["operationName"] == "Rename" { return .json(Self.answer) }
+            return request.number == 0
+                ? .json(#"{"data":{"name":"old"}}"#).gated(gate) : .json(#"{"data":{"name":"new"}}"#)
+        } _: { server, transport in
+            let early = Task { try await transport.send(.query(), deadline: .ample) }
+            try await server.waitUntil("the query arrives") { $0.requests.count == 1 }
+            _ = try await transport.send(.mutation(), deadline: .ample)
+            let late = try await transport.send(.query(), deadline: .ample)
+            #expect(late.text.contains("new"))
+            gate.open()
+            #expect(try await early.value.text.contains("old"))
+            #expect(server.requests.count == 3)
+        }
+    }
+
     @Test("Mutations are sent each")
     func sendsMutationsEach() async throws {
         let gate = Gate()

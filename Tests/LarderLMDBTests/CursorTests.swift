@@ -10,8 +10,8 @@ struct CursorTests {
             let (records, keys) = (try environment.records, try environment.keys)
             try environment.write { transaction in
                 for id in stride(from: 10 as UInt64, through: 10_000, by: 10) {
-                    try transaction.put(id, bytes("\(id)").span.bytes, in: records, append: true)
-                    try transaction.put(bytes("k\(id)").span.bytes, bytes("\(id)").span.bytes, in: keys)
+                    try transaction.put(id, bytes("\(id)").rawSpan, in: records, append: true)
+                    try transaction.put(bytes("k\(id)").rawSpan, bytes("\(id)").rawSpan, in: keys)
                 }
             }
             try body(environment, records, keys)
@@ -53,9 +53,9 @@ struct CursorTests {
             #expect(try cursor.next()?.integerKey == 30)
             #expect(try cursor.seek(atLeast: 10_001)?.integerKey == nil)
             var named = try transaction.cursor(in: keys)
-            #expect(try named.seek(atLeast: bytes("k999").span.bytes)?.key.copied == bytes("k9990"))
-            #expect(try named.value(at: bytes("k500").span.bytes).copied == bytes("500"))
-            #expect(try named.value(at: bytes("k501").span.bytes).copied == nil)
+            #expect(try named.seek(atLeast: bytes("k999").rawSpan)?.key.copied == bytes("k9990"))
+            #expect(try named.value(at: bytes("k500").rawSpan).copied == bytes("500"))
+            #expect(try named.value(at: bytes("k501").rawSpan).copied == nil)
         }
     }
 
@@ -70,7 +70,7 @@ struct CursorTests {
             try environment.write { transaction in
                 for _ in 0..<600 {
                     let id = numbers.next() % 2_000
-                    try transaction.put(id, bytes("\(id)").span.bytes, in: records)
+                    try transaction.put(id, bytes("\(id)").rawSpan, in: records)
                 }
             }
             let transaction = try environment.beginRead()
@@ -115,7 +115,7 @@ struct CursorTests {
                 return try cursor.first()?.integerKey
             }
             #expect(try firstKey() == 10)
-            try environment.write { try $0.put(5, bytes("5").span.bytes, in: records) }
+            try environment.write { try $0.put(5, bytes("5").rawSpan, in: records) }
             #expect(try firstKey() == 5)
         }
     }

@@ -27,7 +27,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             for _ in 0..<3 {
                 let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
-                try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+                try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
             }
             try requireSound(folder)
         }
@@ -51,7 +51,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
             func readOn() throws {
                 let transaction = try environment.beginRead()
                 try environment.close()
@@ -77,7 +77,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
             let hasClosed = DispatchSemaphore(value: 0)
             let reader = Thread {
                 guard let transaction = try? environment.beginRead() else { return }
@@ -99,7 +99,7 @@ struct EnvironmentTests {
     func stamp() async throws {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables)
-            try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+            try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
             #expect(CleanCloseStamp(folder: folder.path) == nil)
             try environment.close()
             let stamp = try #require(CleanCloseStamp(folder: folder.path))
@@ -119,7 +119,7 @@ struct EnvironmentTests {
             let environment = try Environment(folder: folder.path, tables: sampleTables)
             try environment.write { transaction in
                 for id in 0..<5_000 as Range<UInt64> {
-                    try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records)
+                    try transaction.put(id, bytes("\(id)").rawSpan, in: try environment.records)
                 }
             }
             try environment.close()
@@ -152,7 +152,7 @@ struct EnvironmentTests {
             func open() throws -> Environment { try Environment(folder: folder.path, tables: sampleTables) }
             let fresh = try open()
             #expect(!fresh.wasVerified)
-            try fresh.write { try $0.put(1, bytes("x").span.bytes, in: try fresh.records) }
+            try fresh.write { try $0.put(1, bytes("x").rawSpan, in: try fresh.records) }
             try fresh.close()
             let clean = try open()
             #expect(!clean.wasVerified)
@@ -183,7 +183,7 @@ struct EnvironmentTests {
             for number in 0..<2 as Range<UInt64> {
                 let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
                 #expect(isStamped() == (number > 0))
-                try environment.write { try $0.put(number, bytes("x").span.bytes, in: try environment.records) }
+                try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
                 #expect(!isStamped())
                 try environment.close()
                 #expect(isStamped())
@@ -203,6 +203,32 @@ struct EnvironmentTests {
                 let second = try #require(try PresenceLock(folder: folder.path, isReadOnly: false))
                 #expect(try second.enter(deadline: deadline) == (isRecovered ? .recovered : .verified))
             }
+        }
+    }
+
+    @Test("What a verifier that died has left is not taken for verified, and the next one verifies")
+    func verifierDied() async throws {
+        try await withTemporaryFolder { folder in
+            let far = ContinuousClock.now + .seconds(20)
+            func lock() throws -> PresenceLock {
+                let lock = try PresenceLock(folder: folder.path, isReadOnly: false)
+                return try #require(lock)
+            }
+            let earlier = try lock()
+            #expect(try earlier.enter(deadline: far) == .first)
+            try earlier.settle(isRecovered: false, deadline: far)
+            earlier.leave()
+            // It says that it verifies, and dies: the kernel gives its lock to another, here to a reader.
+            let dying = try lock()
+            #expect(try dying.enter(deadline: far) == .first)
+            dying.leave()
+            let reader = try LockFile(existing: folder.path + "/open.lock")
+            #expect(try reader.tryLock(.shared))
+            let deadline = ContinuousClock.now + .milliseconds(50)
+            expectFailure(.lockTimedOut) { _ = try lock().enter(deadline: deadline) }
+            try requireNear(deadline)
+            reader.unlock()
+            #expect(try lock().enter(deadline: far) == .first)
         }
     }
 
@@ -242,7 +268,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("0").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("0").rawSpan, in: records) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 {
                     group.addTask {
@@ -257,7 +283,7 @@ struct EnvironmentTests {
                 for _ in 0..<2 {
                     group.addTask {
                         for round in 0..<200 {
-                            try environment.write { try $0.put(1, bytes("\(round)").span.bytes, in: records) }
+                            try environment.write { try $0.put(1, bytes("\(round)").rawSpan, in: records) }
                         }
                     }
                 }
@@ -275,11 +301,13 @@ struct EnvironmentTests {
         options.lockLabel = "sync service"
         try await withEnvironment(options) { environment in
             try environment.write { transaction in
-                let error = try failure { try environment.write(deadline: .now + .milliseconds(30)) { _ in } }
+                let deadline = ContinuousClock.now + .milliseconds(30)
+                let error = try failure { try environment.write(deadline: deadline) { _ in } }
+                try requireNear(deadline)
                 #expect(error?.code == .lockTimedOut)
                 let holder = "pid \(ProcessInfo.processInfo.processIdentifier), sync service"
                 #expect(error?.message.contains(holder) == true)
-                try transaction.put(1, bytes("x").span.bytes, in: try environment.records)
+                try transaction.put(1, bytes("x").rawSpan, in: try environment.records)
             }
         }
     }
@@ -292,7 +320,7 @@ struct EnvironmentTests {
             let records = try environment.records
             try environment.write { transaction in
                 for id in 0..<5_000 as Range<UInt64> {
-                    try transaction.put(id, bytes("value \(id)").span.bytes, in: records)
+                    try transaction.put(id, bytes("value \(id)").rawSpan, in: records)
                 }
             }
             try environment.write { transaction in
@@ -319,7 +347,7 @@ struct EnvironmentTests {
         try await withEnvironment { environment in
             try environment.write { transaction in
                 for id in 0..<1_000 as Range<UInt64> {
-                    try transaction.put(id, bytes("\(id)").span.bytes, in: try environment.records)
+                    try transaction.put(id, bytes("\(id)").rawSpan, in: try environment.records)
                 }
             }
             let statistics = try environment.statistics()
@@ -352,7 +380,7 @@ struct EnvironmentTests {
             expectFailure(.missing) { _ = try Environment(folder: missing.path, tables: [], options: readOnly) }
             #expect(!FileManager.default.fileExists(atPath: missing.path))
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
-            try environment.write { try $0.put(1, bytes("x").span.bytes, in: try environment.records) }
+            try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
             try environment.close()
             let before = try Data(contentsOf: folder.appending(path: "data.mdb"))
             let reader = try Environment(folder: folder.path, tables: sampleTables, options: readOnly)
@@ -375,7 +403,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             try environment.write { transaction in
-                try transaction.put(1, [UInt8](repeating: 1, count: 3_000_000).span.bytes, in: try environment.records)
+                try transaction.put(1, [UInt8](repeating: 1, count: 3_000_000).rawSpan, in: try environment.records)
             }
             try environment.close()
             var small = Environment.Options.fast

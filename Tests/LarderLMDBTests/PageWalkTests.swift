@@ -16,9 +16,9 @@ struct PageWalkTests {
                 for _ in 0..<120 {
                     let id = numbers.next() % 800
                     let size = numbers.next() % 40 == 0 ? 9_000 : Int(numbers.next() % 150)
-                    try transaction.put(id, [UInt8](repeating: UInt8(id & 0xFF), count: size).span.bytes, in: records)
+                    try transaction.put(id, [UInt8](repeating: UInt8(id & 0xFF), count: size).rawSpan, in: records)
                     let name = bytes("Type:\(numbers.next() % 500)")
-                    try transaction.put(name.span.bytes, bytes("\(id)").span.bytes, in: keys)
+                    try transaction.put(name.rawSpan, bytes("\(id)").rawSpan, in: keys)
                     try transaction.delete(numbers.next() % 800, in: records)
                 }
             }
@@ -42,7 +42,7 @@ struct PageWalkTests {
         }
         try environment.write { transaction in
             for id in 0..<50 as Range<UInt64> {
-                try transaction.put(id * 16, [UInt8](repeating: 1, count: 300).span.bytes, in: try environment.records)
+                try transaction.put(id * 16, [UInt8](repeating: 1, count: 300).rawSpan, in: try environment.records)
                 try transaction.delete(id * 16 + 1, in: try environment.records)
             }
             try transaction.clear(try environment.keys)
@@ -81,10 +81,10 @@ struct PageWalkTests {
                         let prefix = String(repeating: "n", count: Int(numbers.next() % 300))
                         let name = bytes(prefix + "\(numbers.next() % range)")
                         switch numbers.next() % 6 {
-                        case 0, 1: try transaction.put(numbers.next() % range, value.span.bytes, in: records)
-                        case 2, 3: try transaction.put(name.span.bytes, value.span.bytes, in: keys)
+                        case 0, 1: try transaction.put(numbers.next() % range, value.rawSpan, in: records)
+                        case 2, 3: try transaction.put(name.rawSpan, value.rawSpan, in: keys)
                         case 4: try transaction.delete(numbers.next() % range, in: records)
-                        default: try transaction.delete(name.span.bytes, in: keys)
+                        default: try transaction.delete(name.rawSpan, in: keys)
                         }
                     }
                     if numbers.next() % 12 == 0 { try transaction.clear(records) }
@@ -167,12 +167,12 @@ struct PageWalkTests {
             let records = try environment.records
             try environment.write { transaction in
                 for id in 0..<2_000 as Range<UInt64> {
-                    try transaction.put(id, [UInt8](repeating: 1, count: 200).span.bytes, in: records)
+                    try transaction.put(id, [UInt8](repeating: 1, count: 200).rawSpan, in: records)
                 }
             }
             try environment.write { try $0.clear(records) }
             // Twice more, so that the trees move to the pages that the clear freed.
-            for _ in 0..<3 { try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) } }
+            for _ in 0..<3 { try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) } }
             try environment.close()
             let file = folder.appending(path: "data.mdb")
             let whole = try requireSound(folder)
@@ -187,7 +187,7 @@ struct PageWalkTests {
             try content[..<length].write(to: file)
             #expect(length < content.count)
             let again = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
-            try again.write { try $0.put(1, bytes("one").span.bytes, in: try again.records) }
+            try again.write { try $0.put(1, bytes("one").rawSpan, in: try again.records) }
             try again.close()
             let size = try Data(contentsOf: file).count
             let after = try requireSound(folder)
@@ -203,6 +203,18 @@ struct PageWalkTests {
         try await withTemporaryFolder { folder in
             try Data(content.utf8).write(to: folder.appending(path: "data.mdb"))
             expectFailure(.foreign) { _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast) }
+        }
+    }
+
+    @Test(
+        "A file of LMDB's whose first page is damaged is damaged, not foreign, whatever the size of its pages",
+        arguments: [4_096, 8_192, 16_384, 32_768])
+    func damagedFirstPage(pageSize: Int) async throws {
+        try await withTemporaryFolder { folder in
+            var file = [UInt8](repeating: 0, count: 2 * pageSize)
+            file.replaceSubrange(pageSize + 16..<pageSize + 20, with: [0xDE, 0xC0, 0xEF, 0xBE])
+            try Data(file).write(to: folder.appending(path: "data.mdb"))
+            expectFailure(.damaged) { _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast) }
         }
     }
 

@@ -28,8 +28,8 @@ private let loadLibrary = """
     """
 private let hasPython = succeeds("python3", "-c", loadLibrary)
 
-/// A program that opens an environment and stays inside a snapshot.
-private func readerScript(mapSize: Int) -> String {
+/// A program that opens an environment and stays inside a snapshot, or only has it open.
+private func readerScript(mapSize: Int, reads: Bool = true) -> String {
     """
     \(loadLibrary)
     import sys, time
@@ -37,7 +37,7 @@ private func readerScript(mapSize: Int) -> String {
     assert m.mdb_env_create(ctypes.byref(env)) == 0
     assert m.mdb_env_set_mapsize(env, ctypes.c_size_t(\(mapSize))) == 0
     assert m.mdb_env_open(env, sys.argv[1].encode(), 0x20000, 0o644) == 0
-    assert m.mdb_txn_begin(env, None, 0x20000, ctypes.byref(txn)) == 0
+    assert not \(reads ? "True" : "False") or m.mdb_txn_begin(env, None, 0x20000, ctypes.byref(txn)) == 0
     print("ready", flush=True)
     time.sleep(100)
     """
@@ -50,11 +50,13 @@ struct ProcessTests {
     func stoppedHolder() async throws {
         try await withEnvironment { environment in
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("one").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
             let lock = environment.folder + "/write.lock"
             let script = "echo 'pid '$$', other program' > '\(lock)'; echo ready; kill -STOP $$; sleep 100"
             try withChild("flock", [lock, "sh", "-c", script]) { _ in
-                let error = try failure { try environment.write(deadline: .now + .milliseconds(100)) { _ in } }
+                let deadline = ContinuousClock.now + .milliseconds(100)
+                let error = try failure { try environment.write(deadline: deadline) { _ in } }
+                try requireNear(deadline)
                 #expect(error?.code == .lockTimedOut)
                 #expect(error?.message.contains("other program") == true)
                 let transaction = try environment.beginRead()
@@ -63,7 +65,7 @@ struct ProcessTests {
                 try #require(holder > 0)
                 kill(holder, SIGKILL)
             }
-            try environment.write { try $0.put(2, bytes("two").span.bytes, in: records) }
+            try environment.write { try $0.put(2, bytes("two").rawSpan, in: records) }
         }
     }
 
@@ -76,6 +78,79 @@ struct ProcessTests {
                 kill(child.processIdentifier, SIGKILL)
                 child.waitUntilExit()
                 #expect(try environment.clearDeadReaders() == 1)
+            }
+        }
+    }
+
+    @Test("The place of a reader that was killed is free again after 1,024 writes",
+        .enabled(if: hasPython, "needs python3 and liblmdb"))
+    func deadReaderBesideWriter() async throws {
+        try await withEnvironment { environment in
+            let records = try environment.records
+            let script = readerScript(mapSize: environment.options.mapSize)
+            try withChild("python3", ["-c", script, environment.folder]) { (child) throws -> Void in
+                kill(child.processIdentifier, SIGKILL)
+                child.waitUntilExit()
+                for round in 0..<1_024 as Range<UInt64> {
+                    try environment.write { try $0.put(round, bytes("x").rawSpan, in: records) }
+                }
+                #expect(try environment.clearDeadReaders() == 0)
+            }
+        }
+    }
+
+    @Test("Programs that open, write once and close free the pages that a killed reader held",
+        .enabled(if: hasPython, "needs python3 and liblmdb"))
+    func deadReaderAndShortLivedWriters() async throws {
+        try await withTemporaryFolder { folder in
+            func open() throws -> Environment {
+                try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            }
+            let first = try open()
+            let mapSize = first.options.mapSize
+            // While a process has the file open, LMDB keeps its table of readers.
+            let (idle, reader) = (readerScript(mapSize: mapSize, reads: false), readerScript(mapSize: mapSize))
+            try withChild("python3", ["-c", idle, folder.path]) { _ in
+                try withChild("python3", ["-c", reader, folder.path]) { (child) throws -> Void in
+                    kill(child.processIdentifier, SIGKILL)
+                    child.waitUntilExit()
+                }
+                try first.close()
+                for round in 0..<60 {
+                    let environment = try open()
+                    let (records, value) = (try environment.records, [UInt8](repeating: UInt8(round), count: 100_000))
+                    try environment.write { try $0.put(1, value.rawSpan, in: records) }
+                    try environment.close()
+                }
+            }
+            let size = try FileManager.default.attributesOfItem(atPath: folder.path + "/data.mdb")[.size] as? Int
+            #expect(try #require(size) < 2_000_000)
+        }
+    }
+
+    @Test("An opener beside a process that found the file not cleanly closed hears that commits may be lost",
+        .enabled(if: hasFlock, "needs flock(1)"))
+    func recoveredBesideProcess() async throws {
+        for isClean in [true, false] {
+            try await withTemporaryFolder { folder in
+                func open() throws -> Environment {
+                    try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+                }
+                let writer = try open()
+                try writer.write { try $0.put(1, bytes("x").rawSpan, in: writer.records) }
+                try writer.close()
+                if !isClean { try FileManager.default.removeItem(at: folder.appending(path: "clean.stamp")) }
+                let first = try open()
+                #expect(first.mayHaveLostCommits == !isClean)
+                // Goes on having it open, as the first would in a process of its own.
+                let script = "echo ready; exec sleep 100"
+                try withChild("flock", ["--no-fork", "-s", folder.path + "/open.lock", "sh", "-c", script]) { _ in
+                    try first.close()
+                    let second = try open()
+                    #expect(!second.wasVerified)
+                    #expect(second.mayHaveLostCommits == !isClean)
+                    try second.close()
+                }
             }
         }
     }
@@ -93,7 +168,7 @@ struct ProcessTests {
                 child.waitUntilExit()
                 for round in 0..<100 as Range<UInt64> {
                     let value = [UInt8](repeating: UInt8(round), count: 100_000)
-                    try environment.write { try $0.put(1, value.span.bytes, in: records) }
+                    try environment.write { try $0.put(1, value.rawSpan, in: records) }
                 }
             }
         }
@@ -106,11 +181,11 @@ struct ProcessTests {
             defer { _ = succeeds("umount", "-l", folder.path) }
             let environment = try Environment(folder: folder.path, tables: sampleTables)
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("kept").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("kept").rawSpan, in: records) }
             expectFailure(.diskFull) {
                 try environment.write { transaction in
                     for id in 2..<60 as Range<UInt64> {
-                        try transaction.put(id, [UInt8](repeating: 1, count: 100_000).span.bytes, in: records)
+                        try transaction.put(id, [UInt8](repeating: 1, count: 100_000).rawSpan, in: records)
                     }
                 }
             }
@@ -129,7 +204,7 @@ struct ProcessTests {
     func readOnlyVolume() async throws {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
-            try environment.write { try $0.put(1, bytes("one").span.bytes, in: try environment.records) }
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
             try environment.close()
             for name in ["lock.mdb", "write.lock", "open.lock"] {
                 try FileManager.default.removeItem(at: folder.appending(path: name))

@@ -10,12 +10,12 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let (records, keys) = (try environment.records, try environment.keys)
             try environment.write { transaction in
-                try transaction.put(7, bytes("seven").span.bytes, in: records)
-                try transaction.put(bytes("Movie:7").span.bytes, bytes("7").span.bytes, in: keys)
+                try transaction.put(7, bytes("seven").rawSpan, in: records)
+                try transaction.put(bytes("Movie:7").rawSpan, bytes("7").rawSpan, in: keys)
             }
             let transaction = try environment.beginRead()
             #expect(try transaction.get(7, in: records).copied == bytes("seven"))
-            #expect(try transaction.get(bytes("Movie:7").span.bytes, in: keys).copied == bytes("7"))
+            #expect(try transaction.get(bytes("Movie:7").rawSpan, in: keys).copied == bytes("7"))
             #expect(try transaction.get(8, in: records).copied == nil)
             #expect(try transaction.entryCount(of: records) == 1)
         }
@@ -25,9 +25,9 @@ struct TransactionTests {
     func snapshot() async throws {
         try await withEnvironment { environment in
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("old").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("old").rawSpan, in: records) }
             let before = try environment.beginRead()
-            try environment.write { try $0.put(1, bytes("new").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("new").rawSpan, in: records) }
             let after = try environment.beginRead()
             #expect(try before.get(1, in: records).copied == bytes("old"))
             #expect(try after.get(1, in: records).copied == bytes("new"))
@@ -41,7 +41,7 @@ struct TransactionTests {
             let records = try environment.records
             func abandon() throws {
                 var transaction = try environment.beginWrite(deadline: .now + .seconds(5))
-                try transaction.put(1, bytes("x").span.bytes, in: records)
+                try transaction.put(1, bytes("x").rawSpan, in: records)
                 #expect(try transaction.get(1, in: records).copied == bytes("x"))
                 _ = consume transaction
             }
@@ -57,15 +57,15 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let records = try environment.records
             try environment.write { transaction in
-                try transaction.put(1, bytes("outer").span.bytes, in: records)
+                try transaction.put(1, bytes("outer").rawSpan, in: records)
                 #expect(throws: Refusal.self) {
                     try transaction.nested { nested in
-                        try nested.put(1, bytes("inner").span.bytes, in: records)
-                        try nested.put(2, bytes("inner").span.bytes, in: records)
+                        try nested.put(1, bytes("inner").rawSpan, in: records)
+                        try nested.put(2, bytes("inner").rawSpan, in: records)
                         throw Refusal()
                     }
                 }
-                try transaction.nested { try $0.put(3, bytes("kept").span.bytes, in: records) }
+                try transaction.nested { try $0.put(3, bytes("kept").rawSpan, in: records) }
             }
             let transaction = try environment.beginRead()
             #expect(try transaction.get(1, in: records).copied == bytes("outer"))
@@ -80,14 +80,14 @@ struct TransactionTests {
             let (records, keys) = (try environment.records, try environment.keys)
             let long = Array(repeating: UInt8(9), count: 10_000)
             try environment.write { transaction in
-                try transaction.put(3, bytes("3").span.bytes, in: records)
+                try transaction.put(3, bytes("3").rawSpan, in: records)
                 try transaction.append(to: records) { end throws in
                     for key: UInt64 in 4...2_000 { try withUnsafeBytes(of: key) { try end.append(key, $0) } }
                     let failure = #expect(throws: LMDBError.self) { try long.withUnsafeBytes { try end.append(7, $0) } }
                     #expect(failure?.code == .appendOutOfOrder)
                     try long.withUnsafeBytes { try end.append(2_001, $0) }
                 }
-                try transaction.put(2, bytes("2").span.bytes, in: records)
+                try transaction.put(2, bytes("2").rawSpan, in: records)
                 let failure = #expect(throws: LMDBError.self) { try transaction.append(to: keys) { _ in } }
                 #expect(failure?.code == .keyKindMismatch)
             }
@@ -106,12 +106,12 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let (records, keys) = (try environment.records, try environment.keys)
             try environment.write { transaction in
-                try transaction.put(1, bytes("x").span.bytes, in: records)
-                try transaction.put(bytes("a").span.bytes, bytes("x").span.bytes, in: keys)
+                try transaction.put(1, bytes("x").rawSpan, in: records)
+                try transaction.put(bytes("a").rawSpan, bytes("x").rawSpan, in: keys)
                 #expect(try transaction.delete(1, in: records))
                 #expect(try !transaction.delete(1, in: records))
-                #expect(try transaction.delete(bytes("a").span.bytes, in: keys))
-                #expect(try !transaction.delete(bytes("a").span.bytes, in: keys))
+                #expect(try transaction.delete(bytes("a").rawSpan, in: keys))
+                #expect(try !transaction.delete(bytes("a").rawSpan, in: keys))
             }
             #expect(try environment.beginRead().entryCount(of: records) == 0)
         }
@@ -122,7 +122,7 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let records = try environment.records
             try environment.write { transaction in
-                for id in 0..<2_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").span.bytes, in: records) }
+                for id in 0..<2_000 as Range<UInt64> { try transaction.put(id, bytes("\(id)").rawSpan, in: records) }
             }
             try environment.write { try $0.clear(records) }
             #expect(try environment.beginRead().entryCount(of: records) == 0)
@@ -134,10 +134,10 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let records = try environment.records
             try environment.write { transaction in
-                try transaction.put(5, bytes("5").span.bytes, in: records, append: true)
-                let error = try failure { try transaction.put(4, bytes("4").span.bytes, in: records, append: true) }
+                try transaction.put(5, bytes("5").rawSpan, in: records, append: true)
+                let error = try failure { try transaction.put(4, bytes("4").rawSpan, in: records, append: true) }
                 #expect(error?.code == .appendOutOfOrder)
-                try transaction.put(6, bytes("6").span.bytes, in: records, append: true)
+                try transaction.put(6, bytes("6").rawSpan, in: records, append: true)
             }
             #expect(try environment.beginRead().entryCount(of: records) == 2)
         }
@@ -149,11 +149,11 @@ struct TransactionTests {
             let keys = try environment.keys
             try environment.write { transaction in
                 let longest = [UInt8](repeating: 1, count: 511)
-                try transaction.put(longest.span.bytes, longest.span.bytes, in: keys)
+                try transaction.put(longest.rawSpan, longest.rawSpan, in: keys)
                 let longer = [UInt8](repeating: 1, count: 512)
-                let error = try failure { try transaction.put(longer.span.bytes, longer.span.bytes, in: keys) }
+                let error = try failure { try transaction.put(longer.rawSpan, longer.rawSpan, in: keys) }
                 #expect(error?.code == .keyTooLong)
-                #expect(try transaction.get(longer.span.bytes, in: keys).copied == nil)
+                #expect(try transaction.get(longer.rawSpan, in: keys).copied == nil)
             }
         }
     }
@@ -164,9 +164,9 @@ struct TransactionTests {
             let keys = try environment.keys
             let empty: [UInt8] = []
             try environment.write { transaction in
-                expectFailure(.keyEmpty) { try transaction.put(empty.span.bytes, empty.span.bytes, in: keys) }
-                expectFailure(.keyEmpty) { try transaction.delete(empty.span.bytes, in: keys) }
-                expectFailure(.keyEmpty) { _ = try transaction.get(empty.span.bytes, in: keys).copied }
+                expectFailure(.keyEmpty) { try transaction.put(empty.rawSpan, empty.rawSpan, in: keys) }
+                expectFailure(.keyEmpty) { try transaction.delete(empty.rawSpan, in: keys) }
+                expectFailure(.keyEmpty) { _ = try transaction.get(empty.rawSpan, in: keys).copied }
             }
         }
     }
@@ -177,8 +177,8 @@ struct TransactionTests {
             let (records, keys) = (try environment.records, try environment.keys)
             let name = bytes("abc")
             try environment.write { transaction in
-                expectFailure(.keyKindMismatch) { try transaction.put(name.span.bytes, name.span.bytes, in: records) }
-                expectFailure(.keyKindMismatch) { try transaction.put(1, name.span.bytes, in: keys) }
+                expectFailure(.keyKindMismatch) { try transaction.put(name.rawSpan, name.rawSpan, in: records) }
+                expectFailure(.keyKindMismatch) { try transaction.put(1, name.rawSpan, in: keys) }
             }
             let transaction = try environment.beginRead()
             expectFailure(.keyKindMismatch) { _ = try transaction.get(1, in: keys).copied }
@@ -194,7 +194,7 @@ struct TransactionTests {
             let sizes = [0, 1, 2_000, 2_030, 2_040, 4_080, 4_081, 100_000, 3_000_000]
             try environment.write { transaction in
                 for (id, size) in sizes.enumerated() {
-                    try transaction.put(UInt64(id), Array(repeating: UInt8(id), count: size).span.bytes, in: records)
+                    try transaction.put(UInt64(id), Array(repeating: UInt8(id), count: size).rawSpan, in: records)
                 }
             }
             let transaction = try environment.beginRead()
@@ -210,21 +210,21 @@ struct TransactionTests {
         options.mapSize = 1 << 20
         try await withEnvironment(options) { environment in
             let records = try environment.records
-            try environment.write { try $0.put(1, bytes("kept").span.bytes, in: records) }
+            try environment.write { try $0.put(1, bytes("kept").rawSpan, in: records) }
             let big = [UInt8](repeating: 1, count: 100_000)
             let error = try failure {
                 try environment.write { transaction in
                     let first = try failure {
-                        for id in 2..<100 as Range<UInt64> { try transaction.put(id, big.span.bytes, in: records) }
+                        for id in 2..<100 as Range<UInt64> { try transaction.put(id, big.rawSpan, in: records) }
                     }
-                    expectFailure(.transactionUnusable) { try transaction.put(1, big.span.bytes, in: records) }
+                    expectFailure(.transactionUnusable) { try transaction.put(1, big.rawSpan, in: records) }
                     if let first { throw first }
                 }
             }
             #expect(error?.code == .mapFull)
             let transaction = try environment.beginRead()
             #expect(try transaction.get(1, in: records).copied == bytes("kept"))
-            try environment.write { try $0.put(2, bytes("small").span.bytes, in: records) }
+            try environment.write { try $0.put(2, bytes("small").rawSpan, in: records) }
         }
     }
 
@@ -239,7 +239,7 @@ struct TransactionTests {
         try await withEnvironment { environment in
             let records = try environment.records
             try environment.write { transaction in
-                try transaction.put(1, bytes("one").span.bytes, in: records)
+                try transaction.put(1, bytes("one").rawSpan, in: records)
                 #expect(try read(transaction, records) == bytes("one"))
             }
             #expect(try read(try environment.beginRead(), records) == bytes("one"))

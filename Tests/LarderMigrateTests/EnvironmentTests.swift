@@ -4,6 +4,7 @@ import Testing
 
 @testable import Larder
 @testable import LarderOperations
+@testable import LarderRecords
 
 @Suite("Environments at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
 struct EnvironmentVerbTests {
@@ -192,7 +193,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("A killed forgetting leaves the environment, with less, or nothing of it; the next one ends it",
+    @Test("A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
         arguments: EnvironmentForgetting.Moment.allCases)
     func killed(step: EnvironmentForgetting.Moment) async throws {
         try await Cellar.with { cellar in
@@ -205,9 +206,108 @@ struct EnvironmentVerbTests {
             let killed = try await MigrateProcess.crash(cellar.store.path, "forget", "staging", "\(step)")
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
             try await cellar.expectSound("\(step)")
+            let isBefore = step == .marked
+            let list = "* other, 1 partitions\n" + (isBefore ? "  staging, 1 partitions\n" : "")
+            #expect(try await cellar.migrate("env", "list").output == list)
+            #expect(try await cellar.mutations().count == (isBefore ? 2 : 0))
+            // What belongs to nobody any more is in no backup.
+            let backup = try await cellar.migrate("backup", "--json")
+            #expect(try (result(backup)["partitions"] as? [Any])?.count == (isBefore ? 2 : 1), "\(backup.errors)")
             let again = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
-            #expect(again.status == (step == .rowsRemoved ? 3 : 0))
+            #expect(again.status == (isBefore ? 0 : 3))
             #expect(try await cellar.migrate("env", "list").output == "* other, 1 partitions\n")
+            #expect(StoreStatus.partitionFolders(of: cellar.store) == [])
+        }
+    }
+
+    @Test("A switch that comes while an environment is forgotten finds all of it, or nothing; what it has then stays")
+    func switchedMeanwhile() async throws {
+        try await Cellar.with { cellar in
+            let forgotten = try await cellar.makeParted()
+            try await cellar.withDatabase { database in
+                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                let destination = Destination(environment: .stored("staging"), user: .guest)
+                do {
+                    _ = try await EnvironmentForgetting.forget(
+                        "staging", in: cellar.store, database, discarding: true, holding: lock,
+                        closing: { _ in
+                            // Another process: the first look for the key and the cache has been made.
+                            _ = try? database.environments.enterNow(destination, leaving: .park, now: Date())
+                        })
+                } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
+                let isThere = try database.environments.current()?.partition?.name == forgotten
+                #expect(try database.credentials.keys().count == (isThere ? 1 : 0))
+                #expect(StoreStatus.partitionFolders(of: cellar.store).contains(forgotten) == isThere)
+                #expect(try (database.environments.partition(forgotten) != nil) == isThere)
+            }
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("A forgetting that is refused leaves the key and the cache, and no mark on it")
+    func refusedForgetting() async throws {
+        try await Cellar.with { cellar in
+            let partition = try await cellar.makeParted()
+            try await cellar.withDatabase { database in
+                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                let destination = Destination(environment: .stored("staging"), user: .guest)
+                do {
+                    _ = try await EnvironmentForgetting.forget(
+                        "staging", in: cellar.store, database, discarding: true, holding: lock,
+                        reached: { moment in
+                            guard moment == .marked else { return }
+                            _ = try database.environments.enterNow(destination, leaving: .park, now: Date())
+                        })
+                    Issue.record("the current partition was forgotten")
+                } catch { #expect((error as? OperationsError)?.code == .environmentInUse) }
+                #expect(try database.credentials.keys().count == 1)
+            }
+            #expect(!CacheFolder(store: cellar.store, partition: partition, Store.Options()).isForgotten)
+            #expect(try await cellar.number() == 1)
+            try await cellar.expectSound()
+        }
+    }
+
+    @Test("The bytes of a forgotten key are in neither the file nor its log before the caches are removed")
+    func keyBytes() async throws {
+        try await Cellar.with { cellar in
+            let partition = try await cellar.makeParted()
+            try await cellar.withDatabase { database in
+                let key = Data(Cellar.key.utf8)
+                // Once more, so that the log has it.
+                try cellar.execute("UPDATE partition_key SET created = 1")
+                let files = ["", "-wal"].map { cellar.store.appending(path: "larder.sqlite" + $0) }
+                func holders() -> Int {
+                    files.filter { ((try? Data(contentsOf: $0)) ?? Data()).range(of: key) != nil }.count
+                }
+                #expect(holders() > 0)
+                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                _ = try await EnvironmentForgetting.forget(
+                    "staging", in: cellar.store, database, discarding: true, holding: lock,
+                    reached: { moment in
+                        guard moment == .logEmptied else { return }
+                        #expect(holders() == 0)
+                        #expect(StoreStatus.partitionFolders(of: cellar.store).contains(partition))
+                    })
+            }
+        }
+    }
+
+    @Test("A cache that was filled before any environment was named is the first one's that succeeds it")
+    func unnamedCache() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            #expect(!FileManager.default.fileExists(atPath: cellar.store.path + "/larder.sqlite"))
+            let added = try await cellar.add("staging", "--succeeds-unnamed", "--json")
+            #expect(added.status == 0, "\(added.errors)")
+            #expect(try (result(added)["taken"] as? [Any])?.count == 1)
+            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            #expect(try await cellar.number() == 7)
+            #expect(try await cellar.migrate("env", "list").output == "* staging, 1 partitions\n")
+            try await cellar.expectSound()
         }
     }
 
@@ -379,4 +479,25 @@ extension Cellar {
 
     /// Gives the current partition a cache.
     func writeInCurrent() async throws { try await write(1) }
+
+    /// A text that a partition's key is made of, easy to find.
+    static let key = "the key that is looked for in the files"
+
+    /// Makes a store that has left the environment `staging`, with a cache, a key and a mutation, for another.
+    ///
+    /// - Returns: The name of the partition that was left.
+    func makeParted() async throws -> String {
+        _ = try await add("staging")
+        _ = try await add("other")
+        #expect(try await migrate("env", "use", "staging").status == 0)
+        try await queueInCurrent(1)
+        try await writeInCurrent()
+        let name = try await withDatabase { try $0.environments.current()?.partition?.name }
+        try execute("""
+            INSERT INTO partition_key (partition, sealed_with, sealed, created)
+            SELECT id, 'test', CAST('\(Self.key)' AS BLOB), 0 FROM partition
+            """)
+        #expect(try await migrate("env", "use", "other").status == 0)
+        return try #require(name)
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LarderTestSupport
 import Testing
 
@@ -150,6 +151,141 @@ struct RepairTests {
     }
 }
 
+@Suite("What a repair sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct RepairedMutationTests {
+    /// Repairs what `damaged` has made of a store, and gives the mutations that it has then.
+    private func repaired(_ cellar: Cellar) async throws -> [Mutation] {
+        let outcome = try await cellar.migrate("repair", "--write", "--json")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains(#""step":"salvageDatabase""#), "\(outcome.output)")
+        try await cellar.expectSound()
+        return try await cellar.withDatabase { try $0.mutations.list() }
+    }
+
+    @Test("Where the rows of dependencies are damaged, what may have waited is set aside, and what cannot have is not")
+    func lostDependencies() async throws {
+        try await Cellar.with { cellar in
+            let (first, free) = (try await cellar.queue(1)[0], try await cellar.queue(3)[2])
+            let second = try await cellar.queue(in: "second", dependingOn: first)
+            let page = try #require(try cellar.value(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'mutation_dependency'").flatMap { Int($0) })
+            try cellar.damage(pages: page - 1..<page)
+            let mutations = try await repaired(cellar)
+            let state = Dictionary(uniqueKeysWithValues: mutations.map { ($0.id, $0.state) })
+            #expect(state[second] == .deadLetter && state[free] == .pending)
+            #expect(mutations.first { $0.id == second }?.failure?.class == .dependencyDiscarded)
+        }
+    }
+
+    @Test("A mutation whose dependency was lost is set aside, and one that waits for it stays behind it")
+    func lostDependency() async throws {
+        try await Cellar.with { cellar in
+            let first = try await cellar.queue(1)[0]
+            let second = try await cellar.queue(in: "second", dependingOn: first)
+            let third = try await cellar.queue(in: "third", dependingOn: second)
+            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let mutations = try await repaired(cellar)
+            #expect(mutations.map(\.id) == [second, third])
+            #expect(mutations.first?.state == .deadLetter)
+            #expect(mutations.first?.failure?.class == .dependencyDiscarded)
+            #expect(mutations.last?.isStalled == true)
+        }
+    }
+
+    @Test("What was in flight, or an earlier attempt may have carried out, is set aside; what failed in vain is not")
+    func inFlight() async throws {
+        try await Cellar.with { cellar in
+            let ids = try await cellar.queue(4)
+            try await cellar.withDatabase { database in
+                for (id, kind) in zip(ids[1...], [MutationFailure.Class.outcomeUnknown, .offline]) {
+                    let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
+                    let failure = MutationFailure(kind, message: "it failed", time: Date())
+                    try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
+                }
+                _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
+            }
+            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 4")
+            let mutations = try await repaired(cellar)
+            #expect(mutations.map(\.state) == [.deadLetter, .deadLetter, .pending])
+            #expect(mutations.prefix(2).allSatisfy { $0.failure?.class == .outcomeUnknown })
+        }
+    }
+
+    @Test("The damaged file's log is kept beside it, byte for byte")
+    func keptLog() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.queue(2)
+            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let file = cellar.store.appending(path: "larder.sqlite")
+            let log = URL(filePath: file.path + "-wal")
+            var bytes: [Data] = []
+            try await cellar.withDatabase { database in
+                _ = try await database.mutations.enqueue(MutationDraft(
+                    partition: Store.unnamedPartition,
+                    content: MutationContent(document: "mutation { later }", variables: Array("{}".utf8)),
+                    created: Date()))
+                bytes = [try Data(contentsOf: file), try Data(contentsOf: log)]
+            }
+            try #require(bytes[1].count > 4096)
+            try bytes[0].write(to: file)
+            try bytes[1].write(to: log)
+            let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+            defer { lock.release() }
+            let kept = try OperationsDatabase.repair(folder: cellar.store, holding: lock).kept
+            #expect(try Data(contentsOf: cellar.store.appending(path: kept)) == bytes[0])
+            #expect(try Data(contentsOf: cellar.store.appending(path: kept + "-wal")) == bytes[1])
+        }
+    }
+
+    @Test("A repair gives up where another process wrote meanwhile, and leaves the file as that has made it")
+    func writtenMeanwhile() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.queue(2)
+            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+            defer { lock.release() }
+            do {
+                _ = try OperationsDatabase.repair(folder: cellar.store, holding: lock) { step in
+                    if step == .salvaged { try cellar.executeUnchecked("UPDATE store SET restoration = 'meanwhile'") }
+                }
+                Issue.record("the file was swapped")
+            } catch { #expect((error as? OperationsError)?.code == .busy) }
+            #expect(try cellar.value("SELECT restoration FROM store") == "meanwhile")
+            let names = try FileManager.default.contentsOfDirectory(atPath: cellar.store.path)
+            #expect(!names.contains { $0.contains(".damaged-") })
+        }
+    }
+
+    @Test("validate names a damaged cache, and its status is 5")
+    func validated() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            let data = cellar.store.appending(path: "records/main/1/data.mdb")
+            try Data(repeating: 1, count: 50_000).write(to: data)
+            let outcome = try await cellar.migrate("validate", "--json")
+            #expect(outcome.status == 5)
+            #expect(outcome.errors.contains(#""findings":["cache main: "#), "\(outcome.errors)")
+        }
+    }
+
+    @Test("status tells by its documented names what there is, and who holds the lock")
+    func status() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try await cellar.queue(1)
+            let free = try result(await cellar.migrate("status", "--json"))
+            #expect(Set(free.keys) == ["store", "isCurrent", "schema", "caches", "lockHolder"])
+            #expect(free["lockHolder"] is NSNull)
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+            defer { holder.kill() }
+            try await holder.wait(forLine: "holding")
+            let held = try result(await cellar.migrate("status", "--json"))
+            let text = try #require(held["lockHolder"] as? String)
+            #expect(text.contains("\(holder.process.processIdentifier)"), "\(text)")
+        }
+    }
+}
+
 @Suite("Baseline", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
 struct BaselineTests {
     @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3, 4, 5])
@@ -219,6 +355,25 @@ extension Cellar {
             }
             return ids
         }
+    }
+
+    /// Queues a mutation that depends on another.
+    func queue(in lane: String, dependingOn dependency: UUID) async throws -> UUID {
+        try await withDatabase { database in
+            let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
+            return try await database.mutations.enqueue(MutationDraft(
+                partition: Store.unnamedPartition, lane: lane, content: content, dependencies: [dependency],
+                created: Date())).id
+        }
+    }
+
+    /// Changes the database as damage would: no rule between tables holds it back.
+    func executeUnchecked(_ sql: String) throws {
+        var configuration = Configuration()
+        configuration.foreignKeysEnabled = false
+        let queue = try DatabaseQueue(path: store.appending(path: "larder.sqlite").path, configuration: configuration)
+        try queue.write { try $0.execute(sql: sql) }
+        try queue.close()
     }
 
     /// Overwrites pages of the database, as a failing disk would.

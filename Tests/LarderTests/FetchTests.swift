@@ -1,5 +1,7 @@
-import LarderTestSupport
+import Foundation
 import Larder
+import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Fetching")
@@ -153,6 +155,19 @@ struct FetchTests {
         }
     }
 
+    @Test("A mutation that is sent at once has the time that it was given, and not that of the options")
+    func immediateDeadline() async throws {
+        let transport = DeadlineTransport()
+        try await withKitchen(transport) { app in
+            let before = ContinuousClock.now
+            _ = try? await app.mutate(
+                rateAtOnce, delivery: .immediate(within: .seconds(1)), options: FetchOptions(timeout: .seconds(900)))
+            let after = ContinuousClock.now
+            let deadline = try #require(transport.deadlines.first)
+            #expect(deadline >= before + .seconds(1) && deadline <= after + .seconds(1))
+        }
+    }
+
     @Test("An answer comes back in the program's own type")
     func typed() async throws {
         struct List: TypedOperation {
@@ -188,6 +203,49 @@ struct FetchTests {
         }
     }
 
+    @Test("A mutation is not read from the root of the queries, and not watched")
+    func mutationIsNoQuery() async throws {
+        try await withTemporaryFolder { folder in
+            // Query and Mutation have a field of the same name.
+            let store = try Store.open(at: folder, schema: try Schema(
+                parsing: "type Query { stars: Int } type Mutation { stars: Int } type Subscription { stars: Int }"))
+            let app = try store.partition()
+            try await app.write(GraphQLOperation("{ stars }"), ["stars": 3])
+            for document in ["mutation { stars }", "subscription { stars }"] {
+                let operation = GraphQLOperation(document)
+                #expect(throws: LarderError.self) { try app.read(operation) }
+                #expect(throws: LarderError.self) { try app.read(operation, allowsPartial: true) }
+                #expect(throws: LarderError.self) { _ = try app.prepare(operation) }
+                #expect(throws: LarderError.self) { _ = try app.watch(operation) }
+                await #expect(throws: LarderError.self) { _ = try await app.watch(named: "w", operation) }
+                await #expect(throws: LarderError.self) { _ = try await app.fetch(operation, policy: .cacheOnly) }
+                await #expect(throws: LarderError.self) { try await app.update(operation) { _ in } }
+                await #expect(throws: LarderError.self) {
+                    for try await _ in app.fetches(operation, policy: .cacheAndNetwork) {
+                        Issue.record("The mutation was answered from the root of the queries")
+                    }
+                }
+            }
+            try store.close()
+        }
+    }
+
+    @Test("Of the schemas that a store was opened with, the compiled forms of a few are kept")
+    func compiledSchemas() async throws {
+        try await withTemporaryFolder { folder in
+            for number in 0..<12 {
+                let store = try Store.open(at: folder, schemaText: ["type Query { a\(number): Int }"])
+                try store.close()
+            }
+            let kept = try FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "schemas").path)
+            #expect(kept.count == 4)
+            // The one that is used is among them, and opening with an older one makes it anew.
+            let store = try Store.open(at: folder, schemaText: ["type Query { a0: Int }"])
+            try await store.partition().write(GraphQLOperation("{ a0 }"), ["a0": 1])
+            try store.close()
+        }
+    }
+
     @Test("Without a transport the network is refused at once")
     func noTransport() async throws {
         try await withKitchen { app in
@@ -217,5 +275,21 @@ extension String {
     /// How often a name occurs as a word.
     fileprivate func components(_ name: String) -> Int {
         split { !($0.isLetter || $0 == "_" || $0.isNumber) }.count { $0 == name }
+    }
+}
+
+private let rateAtOnce = GraphQLOperation(#"mutation { rate(input: {recipe: "1", stars: 5}) { title } }"#)
+
+/// Is away, and notes until when it was given time.
+private final class DeadlineTransport: GraphQLTransport {
+    private let noted = Mutex<[ContinuousClock.Instant]>([])
+
+    var deadlines: [ContinuousClock.Instant] { noted.withLock { $0 } }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        noted.withLock { $0.append(deadline) }
+        throw .away
     }
 }

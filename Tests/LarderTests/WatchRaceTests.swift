@@ -59,6 +59,34 @@ struct WatchRaceTests {
         }
     }
 
+    @Test("What is committed between a read and its noting wakes the watcher")
+    func betweenReadAndNoting() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
+            let (hasWritten, written) = (Flag(), DispatchSemaphore(value: 0))
+            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query, continuation) {
+                guard !hasWritten.isSet else { return }
+                hasWritten.set()
+                Task {
+                    try await app.write(recipeList, json: soupAndBread("Stew"))
+                    written.signal()
+                }
+                _ = written.wait(timeout: .now() + 60)
+            }
+            // Its hook waits, which no thread of tasks may.
+            DispatchQueue.global().async { watcher.start(fetch: nil, unlessComplete: false) }
+            var states = stream.makeAsyncIterator()
+            var title: String?
+            while title != "Stew" {
+                let state = try await next(&states, within: .seconds(60))
+                title = state?.response?["recipes"]?[0]?["title"]?.string
+            }
+            watcher.end()
+        }
+    }
+
     @Test("Streams that were dropped or cancelled leave nothing behind")
     func registrations() async throws {
         try await withKitchen { app in

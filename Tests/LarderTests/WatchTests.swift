@@ -64,6 +64,35 @@ struct WatchTests {
         }
     }
 
+    @Test("A commit that leaves the answer as it is gives no state, however quickly each is taken")
+    func sameAnswer() async throws {
+        try await withKitchen { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            try await app.remove("Recipe:2", as: .deleted)
+            let states = try app.watch(recipeList)
+            let taken = Task {
+                var titles: [[String?]] = []
+                for await state in states {
+                    titles.append(state.response?["recipes"]?.elements.map { $0["title"]?.string } ?? [])
+                    if titles.last == ["Stew"] { break }
+                }
+                return titles
+            }
+            func write(_ title: String) async throws {
+                try await app.write(recipeList, json: Array("""
+                    {"recipes":[{"id":"1","title":"\(title)","author":{"id":"a","name":"Ada"}}]}
+                    """.utf8))
+            }
+            // The list is another one; what is deleted was not shown in it before.
+            try await write("Soup")
+            try await Task.sleep(for: .milliseconds(500))
+            try await write("Stew")
+            let titles = await taken.value
+            #expect(titles.last == ["Stew"])
+            #expect(titles.dropLast().count <= 1)
+        }
+    }
+
     @Test("Removing or clearing wakes watchers: deleted from lists, null in references; evicted is missing")
     func removing() async throws {
         try await withKitchen { app in

@@ -3,6 +3,8 @@
 //     LARDER_RECORDED_FOLDER   the folder, absolute and without symbolic links; what is below it is recorded
 //     LARDER_RECORDING         the log; must not be in the folder
 //     LARDER_MARKS             a file; each write to it becomes a mark between the changes
+//     LARDER_FAILING_SYNC      SUFFIX:N, where a sync fails: the Nth, from 1, of those of files and folders whose path
+//                              ends with SUFFIX fails with EIO, and no other; it does not reach the system
 //
 // The log is a sequence of entries, each a `struct entry` and then the first path, the second path and the bytes that
 // were written. It is in the order in which things happened: one lock is held around each call and its entry.
@@ -31,7 +33,7 @@
 
 enum kind {
     ROOT = 1, CREATE, WRITE, TRUNCATE, ALLOCATE, RENAME, UNLINK, MKDIR, RMDIR, LINK, SYNC, DATASYNC, MARK, MAPPED,
-    UNKNOWN
+    UNKNOWN, FAILED_SYNC
 };
 
 struct entry {
@@ -39,7 +41,8 @@ struct entry {
     // Of a write: 1 where the descriptor makes each write durable (O_DSYNC).
     uint32_t flags;
     uint64_t inode;
-    // Of a write or an allocation where it begins; of a truncation the new size.
+    // Of a write or an allocation where it begins; of a truncation the new size; of what is made the mode that was
+    // asked for, before the process's mask.
     uint64_t offset;
     // Of an allocation how far it goes.
     uint64_t length;
@@ -53,6 +56,8 @@ static struct { uint64_t inode; uint8_t what, synced; } descriptors[65536];
 static const int descriptor_limit = sizeof descriptors / sizeof descriptors[0];
 static char folder[PATH_MAX], marks[PATH_MAX];
 static size_t folder_length;
+static char failing[PATH_MAX];
+static long syncs_until_failure;
 static int recording = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -83,6 +88,12 @@ __attribute__((constructor)) static void begin(void) {
     strcpy(folder, root);
     folder_length = strlen(folder);
     if (marked && strlen(marked) < sizeof marks) strcpy(marks, marked);
+    const char *fault = getenv("LARDER_FAILING_SYNC");
+    const char *colon = fault ? strrchr(fault, ':') : NULL;
+    if (colon && (size_t)(colon - fault) < sizeof failing) {
+        memcpy(failing, fault, (size_t)(colon - fault));
+        syncs_until_failure = strtol(colon + 1, NULL, 10);
+    }
     recording = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (recording < 0) abort();
     struct stat status;
@@ -167,7 +178,7 @@ static int opened(int base, const char *path, int flags, mode_t mode) {
         descriptors[descriptor].what = is_mark ? MARKS : FILE_OF_FOLDER;
         descriptors[descriptor].synced = (flags & O_DSYNC) != 0;
         if (!is_mark && !existed) {
-            note((struct entry){.kind = CREATE, .inode = status.st_ino}, name, NULL);
+            note((struct entry){.kind = CREATE, .inode = status.st_ino, .offset = mode}, name, NULL);
         } else if (!is_mark && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY) {
             note((struct entry){.kind = TRUNCATE, .inode = status.st_ino}, name, NULL);
         }
@@ -218,7 +229,8 @@ static int changed_name(enum kind kind, int number, int base, const char *path, 
     if (result == 0) {
         struct stat status = {0};
         if (kind == MKDIR && fstatat(base, path, &status, 0) != 0) abort();
-        note((struct entry){.kind = kind, .inode = status.st_ino}, name, NULL);
+        note((struct entry){
+            .kind = kind, .inode = status.st_ino, .offset = kind == MKDIR ? (uint64_t)argument : 0}, name, NULL);
     }
     pthread_mutex_unlock(&lock);
     errno = failure;
@@ -403,10 +415,27 @@ int posix_fallocate64(int descriptor, off64_t offset, off64_t length) {
 
 // MARK: Syncs
 
+// Whether this is the sync that is to fail.
+static int fails(int descriptor) {
+    if (syncs_until_failure <= 0) return 0;
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t count = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path);
+    size_t length = strlen(failing);
+    if (count < (ssize_t)length || memcmp(path + count - length, failing, length) != 0) return 0;
+    return --syncs_until_failure == 0;
+}
+
 static int synced(enum kind kind, int number, int descriptor) {
     if (!is_known(descriptor)) return (int)syscall(number, descriptor);
     pthread_mutex_lock(&lock);
     int known = what(descriptor);
+    if (known == FILE_OF_FOLDER && fails(descriptor)) {
+        note((struct entry){.kind = FAILED_SYNC, .inode = descriptors[descriptor].inode}, NULL, NULL);
+        pthread_mutex_unlock(&lock);
+        errno = EIO;
+        return -1;
+    }
     int result = (int)syscall(number, descriptor);
     int failure = errno;
     if (result == 0 && known == FILE_OF_FOLDER) {

@@ -48,13 +48,16 @@ package struct ObjectServer: Sendable {
     }
 
     /// Runs `body` with a way to the server at an address.
+    ///
+    /// - Parameter smallestPart: In bytes; the server takes any.
     package static func withTransport<Result>(
-        to url: URL, isolation: isolated (any Actor)? = #isolation, _ body: (S3Transport) async throws -> Result
+        to url: URL, smallestPart: Int64 = ObjectLimits.s3.smallestPart, isolation: isolated (any Actor)? = #isolation, _ body: (S3Transport) async throws -> Result
     ) async throws -> Result {
         var options = S3Transport.Options()
         options.endpoint = url
         // It knows neither chunks nor checksums; what arrived is compared by its ETag.
         options.payload = .unsigned
+        options.limits.smallestPart = smallestPart
         let keys = Credentials.CloudCredentials(
             accessKeyID: "demonstration", secretAccessKey: "nobody looks at it", expires: nil)
         return try await S3Transport.withTransport(

@@ -7,7 +7,7 @@ struct LarderBench: AsyncParsableCommand {
         commandName: "larder-bench",
         abstract: "Times Larder against floors measured in the same run.",
         discussion: "Rows: \(Bench.Row.allCases.map(\.rawValue).joined(separator: ", ")).",
-        subcommands: [Measure.self, ServeObjects.self, CarryTransfers.self],
+        subcommands: [Measure.self, ServeObjects.self, CarryTransfers.self, RepeatTransfers.self],
         defaultSubcommand: Measure.self)
 }
 

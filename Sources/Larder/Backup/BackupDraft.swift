@@ -12,11 +12,11 @@ struct BackupDraft {
 
     /// Makes one, and removes what was left of others.
     init(in backups: URL) throws {
-        try FileManager.default.createDirectory(at: backups, withIntermediateDirectories: true)
+        try FileSystem.makeFolder(backups.path)
         Self.removeLeft(in: backups)
         for _ in 0..<8 {
             let folder = backups.appending(path: Self.prefix + UUID().uuidString)
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            try FileSystem.makeFolder(folder.path)
             let lock = try LockFile(existing: folder.path)
             // Another backup may have taken it for left before it was locked.
             if try lock.tryLock(.exclusive), FileManager.default.fileExists(atPath: folder.path) {

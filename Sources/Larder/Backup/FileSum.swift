@@ -14,10 +14,7 @@ enum FileSum {
     ///
     /// - Returns: The size and the sum of what was copied.
     static func copy(_ file: URL, to target: String) throws -> (size: Int, sum: String) {
-        guard FileManager.default.createFile(atPath: target, contents: nil) else {
-            throw CocoaError(.fileWriteNoPermission, userInfo: [NSFilePathErrorKey: target])
-        }
-        let output = try FileHandle(forWritingTo: URL(filePath: target))
+        let output = FileHandle(fileDescriptor: try FileSystem.makeFile(target), closeOnDealloc: true)
         defer { try? output.close() }
         let result = try read(file) { try output.write(contentsOf: $0) }
         try output.synchronize()

@@ -23,7 +23,7 @@ package struct StoreBackup: Sendable {
     }
 
     /// Copies a store into a new folder, while other programs go on using it. Durable on return; whatever fails leaves
-    /// nothing.
+    /// nothing, unless it is the sync of the folder in which the backup has its name already.
     ///
     /// `larder.sqlite` is copied first, the caches after it, so that no cache is older than it. What it says was
     /// settled is in the caches then; and an answer that it still holds, to be written into a cache, is either not
@@ -74,7 +74,11 @@ package struct StoreBackup: Sendable {
         try reached(.database)
         let known = (owners ?? []).map(\.name)
         let folders = StoreStatus.partitionFolders(of: store)
-        for name in known + folders.filter({ !known.contains($0) }) {
+        // A cache that is to be removed, and that no partition has any more, was left by a killed program.
+        let unknown = folders.filter { name in
+            !known.contains(name) && !CacheFolder(store: store, partition: name, options).isForgotten
+        }
+        for name in known + unknown {
             let environment = owners?.first { $0.name == name }?.environment
             manifest.partitions.append(
                 try copyCache(name, environment, of: store, to: draft, options, &manifest.files))
@@ -84,7 +88,7 @@ package struct StoreBackup: Sendable {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601
         let file = draft.appending(path: BackupManifest.fileName)
-        try encoder.encode(manifest).write(to: file)
+        try FileSystem.replace(file.path, with: Array(encoder.encode(manifest)))
         try synchronize(draft, manifest)
         try reached(.written)
         return manifest
@@ -134,7 +138,7 @@ package struct StoreBackup: Sendable {
             if !folders.contains(folder) { folders.append(folder) }
         }
         if folders.count > 1 { folders.append(draft.appending(path: "records").path) }
-        for folder in folders { try FileSystem.synchronize(folder) }
+        for folder in folders { try FolderSync.run(folder) }
     }
 
     /// Gives the backup its name: the time, and a number where that is taken.
@@ -149,8 +153,8 @@ package struct StoreBackup: Sendable {
             do { try FileManager.default.moveItem(at: draft, to: folder) } catch let error as CocoaError
                 where error.code == .fileWriteFileExists
             { continue }
-            try FileSystem.synchronize(backups.path)
-            try? FileSystem.synchronize(backups.deletingLastPathComponent().path)
+            try FolderSync.run(backups.path)
+            try FolderSync.run(backups.deletingLastPathComponent().path)
             return folder
         }
         throw LarderError(.backup, "there are too many backups of this second in \(backups.path)")

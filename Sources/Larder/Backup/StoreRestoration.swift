@@ -33,11 +33,14 @@ package enum StoreRestoration {
     ///   - store: The store's folder; a new one is made.
     ///   - backups: Where what is there is backed up first; nil for not at all.
     ///   - lock: Held by the caller, for this store.
+    ///   - nothingSentSince: Whether the caller says that no program has sent mutations since the backup was made: then
+    ///     what is unsent in the backup is unsent. Otherwise a mutation comes back as pending only where the store proves
+    ///     that it was not sent, and is set aside where it does not.
     /// - Throws: `operations.foreignBackup`, `operations.damagedBackup`, `operations.newerFormat`,
     ///   `operations.full`, …; the store is as it was then.
     package static func bringBack(
         _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
-        options: Store.Options = Store.Options(), now: Date = Date(), reached: (Moment) throws -> Void = { _ in }
+        nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(), reached: (Moment) throws -> Void = { _ in }
     ) throws -> Report {
         do {
             try backup.verify()
@@ -53,7 +56,7 @@ package enum StoreRestoration {
             do {
                 report.caches = try stage(backup, token, in: store, lock, options)
                 try reached(.staged)
-                report.database = try commit(backup, token, in: store, lock, options, now)
+                report.database = try commit(backup, token, in: store, lock, nothingSentSince, options, now)
             } catch {
                 for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
                 OperationsDatabase.removeStaged(in: store)
@@ -112,12 +115,12 @@ package enum StoreRestoration {
 
     /// Nil where neither has a database: then nothing can be noted, and each cache goes over by itself.
     private static func commit(
-        _ backup: StoreBackup, _ token: String, in store: URL, _ lock: MigrationLock, _ options: Store.Options,
-        _ now: Date
+        _ backup: StoreBackup, _ token: String, in store: URL, _ lock: MigrationLock, _ nothingSentSince: Bool,
+        _ options: Store.Options, _ now: Date
     ) throws -> RestorationReport? {
         guard backup.manifest.schema != nil else { return nil }
         return try OperationsDatabase.restoreStaged(
-            token, in: store, holding: lock, options: options.operations, now: now)
+            token, in: store, holding: lock, nothingSentSince: nothingSentSince, options: options.operations, now: now)
     }
 
     // MARK: What was left

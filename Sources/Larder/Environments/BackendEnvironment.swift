@@ -114,5 +114,5 @@ public struct BackendEnvironment: Sendable, Hashable {
 
 extension BackendEnvironment: CustomStringConvertible {
     /// The name and the API's place.
-    public var description: String { "\(name) (\(api.url.absoluteString))" }
+    public var description: String { "\(name) (\(URLText.hidingUser(ofURL: api.url.absoluteString)))" }
 }

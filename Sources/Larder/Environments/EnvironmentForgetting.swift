@@ -4,22 +4,20 @@ internal import LarderRecords
 
 /// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///
-/// The keys go first, each durably, so that no credential can be read any more, whatever happens then; the caches next;
-/// the rows of all partitions and the environment's name last, in one transaction. Killed in between, it is known whose
-/// partitions there are, with less in them: the next call ends it.
+/// One transaction of `larder.sqlite` decides that it may be done and removes the rows, the keys of the credentials
+/// among them: no process can make one of the partitions the current one between the two. Then the log is emptied, so that no
+/// key is left there, and the caches are removed. Those have been marked before: a marked cache whose partition the
+/// database does not have is what a killed program has left, and the next forgetting removes it.
 package enum EnvironmentForgetting {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable, CaseIterable {
-        case keysDestroyed
-        case cachesRemoved
+        /// The caches are marked.
+        case marked
+        /// The transaction is committed.
         case rowsRemoved
-    }
-
-    package struct Report: Sendable, Hashable {
-        package var partitions: [String]
-        package var mutations: Int
-        /// What the storage has of their uploads. Nothing else names it any more.
-        package var uploads: [LeftUpload]
+        /// The log holds no key any more, unless a reader kept it from being emptied.
+        case logEmptied
+        case cachesRemoved
     }
 
     /// Forgets an environment with all its partitions.
@@ -34,14 +32,13 @@ package enum EnvironmentForgetting {
         _ name: String, in store: URL, _ database: OperationsDatabase, discarding: Bool, holding lock: MigrationLock,
         options: Store.Options = Store.Options(), until deadline: ContinuousClock.Instant? = nil,
         closing close: (String) throws -> Void = { _ in }, reached: (Moment) throws -> Void = { _ in }
-    ) async throws -> Report {
-        let partitions = try database.environments.forgettable(name, losingUnsent: discarding)
-        let mutations = try partitions.map { try database.mutations.list(MutationFilter(partition: $0)).count }
-        let uploads = try await destroy(
-            partitions, of: name, in: store, database, discarding, options, deadline ?? .now + options.lockDeadline,
-            close, reached)
-        try reached(.rowsRemoved)
-        return Report(partitions: partitions, mutations: mutations.reduce(0, +), uploads: uploads)
+    ) async throws -> ForgottenWork {
+        let partitions = try database.environments.partitions().filter { $0.environment == name }.map(\.name)
+        return try await forget(
+            marking: partitions, in: store, database, options, deadline ?? .now + options.lockDeadline, close, reached
+        ) { () async throws(OperationsError) -> ForgottenWork in
+            try await database.environments.forget(environment: name, losingUnsent: discarding)
+        }
     }
 
     /// Forgets a partition. Parameters and errors are those of the other; `operations.unknownPartition`.
@@ -49,39 +46,65 @@ package enum EnvironmentForgetting {
         partition: String, in store: URL, _ database: OperationsDatabase, discarding: Bool,
         holding lock: MigrationLock, options: Store.Options, until deadline: ContinuousClock.Instant,
         closing close: (String) throws -> Void
-    ) async throws -> [LeftUpload] {
-        try database.environments.requireForgettable(partition: partition, losingUnsent: discarding)
-        return try await destroy(
-            [partition], of: nil, in: store, database, discarding, options, deadline, close) { _ in }
+    ) async throws -> ForgottenWork {
+        try await forget(marking: [partition], in: store, database, options, deadline, close, { _ in }) {
+            () async throws(OperationsError) -> ForgottenWork in
+            try await database.environments.forget(partitions: [partition], losingUnsent: discarding)
+        }
     }
 
-    private static func destroy(
-        _ partitions: [String], of environment: String?, in store: URL, _ database: OperationsDatabase,
-        _ discarding: Bool, _ options: Store.Options, _ deadline: ContinuousClock.Instant,
-        _ close: (String) throws -> Void, _ reached: (Moment) throws -> Void
-    ) async throws -> [LeftUpload] {
+    private static func forget(
+        marking partitions: [String], in store: URL, _ database: OperationsDatabase, _ options: Store.Options,
+        _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void, _ reached: (Moment) throws -> Void,
+        _ removeRows: () async throws(OperationsError) -> ForgottenWork
+    ) async throws -> ForgottenWork {
+        try finish(in: store, database, options)
         for partition in partitions {
-            _ = try await database.credentials.destroyKey(of: partition, until: deadline)
+            try removing(partition, store, options) { (cache) throws(RecordError) in try cache.markForgotten() }
         }
-        try reached(.keysDestroyed)
-        for partition in partitions {
+        try reached(.marked)
+        let forgotten: ForgottenWork
+        do { forgotten = try await removeRows() } catch {
+            // Refused: none of them is to be removed.
+            try finish(in: store, database, options)
+            throw error
+        }
+        try reached(.rowsRemoved)
+        _ = try await database.emptyLog(until: deadline)
+        try reached(.logEmptied)
+        for partition in forgotten.partitions {
             try close(partition)
-            let cache = CacheFolder(store: store, partition: partition, options)
-            do throws(RecordError) { try cache.remove() } catch {
-                throw LarderError(
-                    .notRemoved, "the cache in \(cache.path) could not be removed; see the cause, and do it again",
-                    cause: error)
-            }
+            try removing(partition, store, options) { (cache) throws(RecordError) in try cache.remove() }
+        }
+        for download in forgotten.downloads {
+            // What cannot be removed is left to the tools.
+            try? DestinationFile(of: download).removeCopy(of: download.id)
+            _ = try? PartialFile.remove(download.id, in: store)
         }
         try reached(.cachesRemoved)
-        for partition in partitions {
-            // While it is known where they are. Those that cannot be removed are left to a runner, and to the tools.
-            for download in try database.transfers.list(in: partition) where download.kind == .download {
-                try? DestinationFile(of: download).removeCopy(of: download.id)
-                _ = try? PartialFile.remove(download.id, in: store)
+        return forgotten
+    }
+
+    /// Ends what a killed program has begun: a marked cache is removed where the database does not have its partition,
+    /// and is a cache like others where it does.
+    private static func finish(in store: URL, _ database: OperationsDatabase, _ options: Store.Options) throws {
+        for partition in StoreStatus.partitionFolders(of: store) {
+            guard CacheFolder(store: store, partition: partition, options).isForgotten else { continue }
+            let isKnown = try database.environments.partition(partition) != nil
+            try removing(partition, store, options) { (cache) throws(RecordError) in
+                if isKnown { try cache.keepForgotten() } else { try cache.remove() }
             }
         }
-        return try await database.environments.forget(
-            partitions: partitions, of: environment, losingUnsent: discarding)
+    }
+
+    private static func removing(
+        _ partition: String, _ store: URL, _ options: Store.Options, _ body: (CacheFolder) throws(RecordError) -> Void
+    ) throws(LarderError) {
+        let cache = CacheFolder(store: store, partition: partition, options)
+        do throws(RecordError) { try body(cache) } catch {
+            throw LarderError(
+                .notRemoved, "The cache in \(cache.path) could not be removed; see the cause, and do it again",
+                cause: error)
+        }
     }
 }

@@ -7,7 +7,9 @@ internal import LarderOperations
 public enum PendingWork: String, Sendable, Hashable, CaseIterable {
     /// They stay, and go on when the partition is the current one again.
     case park
-    /// The pending ones go along. Those that were set aside stay.
+    /// The pending ones that are provably unsent go along. A mutation stays where an earlier attempt may have had an
+    /// effect, where it was set aside, and where it waits for one that stays, or comes after one in its lane that is in
+    /// flight or pending and stays.
     case carry
     /// They are given up, those that were set aside too; what became of them can be asked for there.
     case discard

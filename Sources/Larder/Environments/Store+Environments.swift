@@ -24,14 +24,14 @@ extension Store {
         transport: (any GraphQLTransport)? = nil
     ) throws(LarderError) -> Partition {
         let destination = try destination(environment, user)
-        let database = try intent.database()
+        let environments = try intent.database().environments(of: folder)
         // Nearly always nothing has to be written.
         let standing: StoredPartition?
-        do { standing = try database.environments.standing(destination) } catch { throw LarderError(error) }
+        do { standing = try environments.standing(destination) } catch { throw LarderError(error) }
         if let standing { return try current(standing, transport) }
         let report: SwitchReport
         do {
-            report = try database.environments.enterNow(
+            report = try environments.enterNow(
                 destination, leaving: work.map(LarderOperations.PendingWork.init), now: options.now())
         } catch { throw LarderError(error) }
         return try entered(report, transport).partition
@@ -109,7 +109,7 @@ extension Store {
         let afterStep = options.afterSwitchStep
         afterStep(.asked)
         do {
-            report = try await intent.database().environments.enter(
+            report = try await intent.database().environments(of: folder).enter(
                 destination, leaving: .init(work), now: options.now(), beforeCommit: { afterStep(.written) })
         } catch { throw LarderError(translating: error) }
         afterStep(.committed)

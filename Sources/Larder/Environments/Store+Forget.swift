@@ -2,9 +2,9 @@ internal import Foundation
 internal import LarderOperations
 
 extension Store {
-    /// Destroys all that is kept for a user of an environment, or for its guests: first the key of the credentials, then
-    /// the cache, then the mutations, outcomes, watchers and the session. Killed in between, the partition is there,
-    /// with less in it: do it again.
+    /// Destroys all that is kept for a user of an environment, or for its guests: in one transaction the key of the
+    /// credentials, the mutations, outcomes, watchers and the session; then the cache. Where the process dies before
+    /// the cache is removed, the next forgetting removes it.
     ///
     /// - Parameters:
     ///   - partition: One of `partitionIdentities()`; not the current one.
@@ -30,7 +30,7 @@ extension Store {
             return try await EnvironmentForgetting.forget(
                 partition: partition.name, in: folder, database, discarding: losingUnsent, holding: lock,
                 options: options, until: deadline, closing: close
-            ).map(AbandonedUpload.init)
+            ).uploads.map(AbandonedUpload.init)
         } catch { throw LarderError(translating: error) }
     }
 

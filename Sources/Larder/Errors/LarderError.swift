@@ -64,6 +64,9 @@ public struct LarderError: Error, Sendable {
     public var errors: [GraphQLError]
     /// For `.miss` and `.serverErrors`: what there is nevertheless.
     public var response: Response?
+    /// The queued mutation concerned, by which `Partition.mutation(_:)` finds it; where several were queued in one call,
+    /// the first that is. After `operations.commitUnknown` its status says whether it is queued.
+    public var mutation: MutationID?
     /// The error of the layer below.
     public var cause: (any Error)?
 

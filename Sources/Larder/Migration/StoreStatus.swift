@@ -50,14 +50,15 @@ package struct StoreStatus: Sendable {
         return caches
     }
 
-    /// Runs `body` with the database as it is, for reading only; nil where there is none.
+    /// Runs `body` with the database as it is, for reading only; nil where there is none, or nothing is left of it but its
+    /// log.
     static func withDatabase<Result>(
         of folder: URL, _ options: Store.Options,
         _ body: (OperationsDatabase) throws(OperationsError) -> Result
     ) throws(OperationsError) -> Result? {
-        guard FileManager.default.fileExists(atPath: folder.appending(path: OperationsDatabase.fileName).path) else {
-            return nil
-        }
+        guard FileManager.default.fileExists(atPath: folder.appending(path: OperationsDatabase.fileName).path),
+            try !OperationsDatabase.isLost(in: folder)
+        else { return nil }
         var options = options.operations
         options.isReadOnly = true
         options.schema = .asItIs

@@ -26,6 +26,8 @@ struct AttemptRunner: Sendable {
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
+    /// How the server is told the key.
+    private var telling: KeyTelling { KeyTelling(transport.idempotency) }
 
     // MARK: What another runner left
 
@@ -33,13 +35,13 @@ struct AttemptRunner: Sendable {
     func recover() async throws(LarderError) {
         do {
             let unapplied = MutationFilter(partition: core.name, states: [.acknowledged])
-            try await store(try queue.list(unapplied).map { NotedAnswer(mutation: $0) })
+            try await store(try queue.list(unapplied, isStrict: true).map { NotedAnswer(mutation: $0) })
             for mutation in try queue.recover(in: core.name, isAlive: { $0 == owner }) {
                 guard let before = mutation.owner else { continue }
                 try await queue.adopt(mutation.attempt, from: before, to: owner, now: core.now())
                 let failure = MutationFailure(
                     .outcomeUnknown, message: "the process that sent it ended before the answer", time: core.now())
-                _ = try await end(mutation, .unknown(failure, retryAfter: nil), isFound: true)
+                _ = try await end(mutation, AttemptEnd(.unknown(.lost), failure), isFound: true)
             }
             try await core.prune(queue)
         } catch { throw LarderError(translating: error) }
@@ -53,18 +55,17 @@ struct AttemptRunner: Sendable {
     /// Sends the head of a lane, and those after it for as long as each is answered.
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
-            var resumptions = runner.resumptions
             let requests = NextRequest(runner.executor) { (mutation) throws(LarderError) in try request(for: mutation) }
             var next = try await begin(head.id)
             var count = 0
             // What has begun is sent, also where the runner is to stop: it would be found in flight.
             while let mutation = next {
                 options.afterStep(.begun)
+                let turn = runner.turn
                 let end = await send(mutation, requests)
                 options.afterStep(.received)
                 count += 1
-                if case .notSignedIn = end { runner.signedOut(after: resumptions) }
-                resumptions = runner.resumptions
+                runner.note(end, sentIn: turn)
                 let goesOn = count < Self.longestTurn || !runner.wantsLanes
                 next = try await self.end(mutation, end, goingOn: goesOn ? requests : nil)
             }
@@ -74,7 +75,7 @@ struct AttemptRunner: Sendable {
     /// Nil where somebody has edited, discarded or set aside the mutation meanwhile.
     private func begin(_ id: UUID) async throws(OperationsError) -> Mutation? {
         do {
-            return try await queue.begin(id, owner: owner, now: core.now())
+            return try await queue.begin(id, owner: owner, telling: telling, now: core.now())
         } catch {
             guard [.wrongState, .notFound, .notItsTurn, .expired].contains(error.code) else { throw error }
             return nil
@@ -82,21 +83,25 @@ struct AttemptRunner: Sendable {
     }
 
     private func send(_ mutation: Mutation, _ requests: NextRequest) async -> AttemptEnd {
+        guard mutation.telling != nil else {
+            return AttemptEnd(.unknown(.final), MutationFailure(
+                .outcomeUnknown, message: "An earlier attempt may have taken effect, and the server would not know this "
+                    + "one for its repeat. Look whether the server has it.", time: core.now()), isUnsent: true)
+        }
         let request: MutationRequest
         do throws(LarderError) { request = try await requests.of(mutation) } catch {
             // What is stored does not fit the schema of today.
-            return .rejected(MutationFailure(
+            return AttemptEnd(.rejected, MutationFailure(
                 .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
         }
-        guard !Task.isCancelled else {
-            return .notTaken(
-                MutationFailure(.offline, message: "the runner was stopped before it was sent", time: core.now()),
-                retryAfter: .zero)
+        guard !runner.isCancelled else {
+            return AttemptEnd(.none(.offline), MutationFailure(
+                .offline, message: "the runner was stopped before it was sent", time: core.now()), isUnsent: true)
         }
         do throws(TransportError) {
             let answer = try await transport.send(request.sent, deadline: .now + options.timeout)
-            return AttemptEnd(answer, to: request, at: core.now())
-        } catch { return AttemptEnd(error, at: core.now(), isCancelled: Task.isCancelled) }
+            return AttemptEnd(answer, to: request, transport.refusals, at: core.now())
+        } catch { return AttemptEnd(error, transport.refusals, at: core.now()) }
     }
 
     private func request(for mutation: Mutation) throws(LarderError) -> MutationRequest {
@@ -126,34 +131,34 @@ struct AttemptRunner: Sendable {
     private func end(
         _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, goingOn requests: NextRequest? = nil
     ) async throws -> Mutation? {
-        let now = core.now()
-        func again(after time: Duration?) -> Date? {
-            guard !isFound else { return nil }
-            let pause = Backoff.heeded(time)
-                ?? options.backoff.pause(after: mutation.attempts, fraction: options.random())
-            return now.addingTimeInterval(pause.seconds)
+        if let answer = end.answer {
+            return try await note(answer.body, (answer.parsed, answer.request), of: mutation, requests)
         }
-        switch end {
-        case .answered(let body, let parsed, let request):
-            return try await note(body, (parsed, request), of: mutation, requests)
-        case .notTaken(let failure, let time):
-            try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
-        case .notSignedIn(let failure):
-            try await queue.retryLater(mutation.attempt, at: nil, failure, now: now)
-        case .rejected(let failure): try await setAside(mutation, failure)
-        case .conflict(let failure): try await resolve(mutation, failure)
-        case .unknown(let failure, let time):
-            if transport.idempotency != nil {
-                if failure.class == .serverFault, runner.countFault(of: mutation.id) >= options.maximumFaults {
-                    runner.forgetFaults(of: mutation.id)
-                    try await setAside(mutation, failure)
-                    return nil
-                }
-                try await queue.retryLater(mutation.attempt, at: again(after: time), failure, now: now)
-            } else {
-                return try await ask(mutation, failure, requests)
+        guard let failure = end.failure else { return nil }
+        let now = core.now()
+        // What has not been sent, or was another runner's, may be sent at once.
+        let again = isFound || end.isUnsent ? nil : now.addingTimeInterval(
+            options.backoff.pause(after: mutation.attempts, asked: end.retryAfter, fraction: options.random()).seconds)
+        switch end.verdict.effect {
+        case .took: break
+        case .none(.notSignedIn):
+            try await queue.retryLater(mutation.attempt, at: nil, failure, leaving: .asBefore, now: now)
+        case .none: try await queue.retryLater(mutation.attempt, at: again, failure, leaving: .asBefore, now: now)
+        case .rejected: try await setAside(mutation, failure)
+        case .conflict: try await resolve(mutation, failure, again)
+        case .unknown(let doubt):
+            guard doubt != .final, (mutation.telling ?? mutation.doubt ?? .none).allowsRepeat(telling) else {
+                return try await ask(mutation, failure, again, requests)
             }
-        case .stopped: break
+            // That the server does not know the user, or has no time, says nothing of this mutation.
+            let isItsFault = doubt == .fault && !end.verdict.isSignedOut && !end.verdict.isThrottled
+            if isItsFault, runner.countFault(of: mutation.id) >= options.maximumFaults {
+                runner.forgetFaults(of: mutation.id)
+                try await setAside(mutation, failure)
+                return nil
+            }
+            try await queue.retryLater(
+                mutation.attempt, at: end.verdict.isSignedOut ? nil : again, failure, leaving: .attempt, now: now)
         }
         return nil
     }
@@ -177,8 +182,8 @@ struct AttemptRunner: Sendable {
         // Where a repeat is not told, nothing is in flight for longer than it must be.
         if let requests, transport.idempotency != nil, runner.goesOn {
             next = try await queue.answer(
-                mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, now: core.now(),
-                expecting: requests.expect)
+                mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, telling: telling,
+                now: core.now(), expecting: requests.expect)
         } else {
             try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
         }
@@ -213,7 +218,7 @@ struct AttemptRunner: Sendable {
     /// Stores answers in their order, each once, and settles their mutations.
     private func store(_ answers: [NotedAnswer]) async throws {
         guard !answers.isEmpty else { return }
-        var storable: [(mutation: Mutation, answer: MutationAnswer, result: [UInt8]?)] = []
+        var storable: [(mutation: Mutation, answer: MutationAnswer, result: [UInt8]?, errors: [UInt8]?)] = []
         var unstorable: [Mutation] = []
         for answer in answers {
             do throws(LarderError) {
@@ -221,7 +226,7 @@ struct AttemptRunner: Sendable {
                     unstorable.append(answer.mutation)
                     continue
                 }
-                storable.append((answer.mutation, prepared.answer, prepared.result))
+                storable.append((answer.mutation, prepared.answer, prepared.result, prepared.errors))
             } catch {
                 try noteMisfit(error, of: answer.mutation)
                 unstorable.append(answer.mutation)
@@ -229,6 +234,9 @@ struct AttemptRunner: Sendable {
         }
         let outcomes = try await core.cache.write(storable.map(\.answer))
         var results: [UUID: [UInt8]] = [:]
+        // What failed of a mutation that took effect is known as long as its outcome, also where the answer is not stored.
+        let errors = Dictionary(
+            storable.compactMap { stored in stored.errors.map { (stored.mutation.id, $0) } }, uniquingKeysWith: { $1 })
         for (stored, outcome) in zip(storable, outcomes) {
             do {
                 _ = try outcome.get()
@@ -241,7 +249,8 @@ struct AttemptRunner: Sendable {
         // Their layers go out of sight all the same, in every process.
         for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
         for _ in answers { options.afterStep(.stored) }
-        try await queue.settle(answers.map { ($0.mutation.id, results[$0.mutation.id]) }, now: core.now())
+        try await queue.settle(
+            answers.map { ($0.mutation.id, results[$0.mutation.id]) }, errors: errors, now: core.now())
         for _ in answers { options.afterStep(.settled) }
         // Others' temporary ids may have become real ones.
         if answers.allSatisfy({ $0.mutation.temporaryIDs.isEmpty }) {
@@ -275,7 +284,8 @@ struct AttemptRunner: Sendable {
             idempotencyKey: mutation.idempotencyKey, serverErrors: failure.details)
     }
 
-    private func resolve(_ mutation: Mutation, _ failure: MutationFailure) async throws {
+    /// - Parameter again: When it may be sent again.
+    private func resolve(_ mutation: Mutation, _ failure: MutationFailure, _ again: Date?) async throws {
         guard let name = mutation.content.resolver, let resolver = options.resolvers[name] else {
             return try await setAside(mutation, failure)
         }
@@ -287,8 +297,6 @@ struct AttemptRunner: Sendable {
             resolution = try await answering(within: options.questionTimeout) { try await resolver(question) }
             if case .retry(let variables) = resolution { revision.variables = try Value.object(variables).checkedJSON }
         } catch {
-            // Whoever runs next finds it in flight.
-            if Task.isCancelled { return }
             failure.message += "; the resolver \(name) did not decide: \(error)"
             return try await setAside(mutation, failure)
         }
@@ -299,8 +307,16 @@ struct AttemptRunner: Sendable {
             _ = try await queue.discard(mutation.id, dependents: .release, now: core.now())
             try core.layers.reload(queue)
         case .retry:
+            guard runner.countFault(of: mutation.id) < options.maximumFaults else {
+                runner.forgetFaults(of: mutation.id)
+                failure.message += "; the resolver \(name) had it sent again as often as may be"
+                return try await setAside(mutation, failure)
+            }
             do throws(OperationsError) {
-                try await queue.retryLater(mutation.attempt, at: nil, failure, revision: revision, now: core.now())
+                // Refused under the old key, it had no effect under it.
+                try await queue.retryLater(
+                    mutation.attempt, at: again, failure, revision: revision, leaving: RemainingDoubt.none,
+                    now: core.now())
             } catch {
                 guard [.invalid, .unknownTemporaryID, .duplicate].contains(error.code) else { throw error }
                 failure.message += "; what the resolver \(name) says cannot be queued: \(error.message)"
@@ -312,9 +328,10 @@ struct AttemptRunner: Sendable {
 
     /// Asks whether a mutation took effect whose answer was lost.
     ///
+    /// - Parameter again: When it may be sent again where it had no effect.
     /// - Returns: The next of the lane, if it was begun.
     private func ask(
-        _ mutation: Mutation, _ failure: MutationFailure, _ requests: NextRequest?
+        _ mutation: Mutation, _ failure: MutationFailure, _ again: Date?, _ requests: NextRequest?
     ) async throws -> Mutation? {
         var failure = failure
         failure.class = .outcomeUnknown
@@ -329,15 +346,15 @@ struct AttemptRunner: Sendable {
             outcome = try await answering(within: options.questionTimeout) { try await check(question) }
             if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
         } catch {
-            // Whoever runs next finds it in flight.
-            if Task.isCancelled { return nil }
             failure.message += "; the check \(name) did not answer: \(error)"
             try await setAside(mutation, failure)
             return nil
         }
         switch outcome {
         case .unknown: try await setAside(mutation, failure)
-        case .hadNoEffect: try await queue.retryLater(mutation.attempt, at: nil, failure, now: core.now())
+        case .hadNoEffect:
+            try await queue.retryLater(
+                mutation.attempt, at: again, failure, leaving: RemainingDoubt.none, now: core.now())
         case .tookEffect: return try await note(body, nil, of: mutation, requests)
         }
         return nil
@@ -366,6 +383,16 @@ private func answering<Answer: Sendable>(
     }
     for try await answer in answers { return answer }
     throw LarderError(.cancelled, "the task was cancelled")
+}
+
+extension KeyTelling {
+    init(_ idempotency: Idempotency?) {
+        self = switch idempotency {
+        case .header(let name): .header(name)
+        case .variable(let name): .variable(name)
+        case nil: .none
+        }
+    }
 }
 
 extension Duration {

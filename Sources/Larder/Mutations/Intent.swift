@@ -80,6 +80,7 @@ extension LarderError {
             cause = error
         } else {
             self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+            mutation = error.mutation.map(MutationID.init)
         }
     }
 }

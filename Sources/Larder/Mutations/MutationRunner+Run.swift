@@ -4,14 +4,14 @@ public import ServiceLifecycle
 
 extension MutationRunner: Service {
     /// Sends until the task is cancelled or the service is to shut down. Mutations that are in flight then are waited
-    /// for, each as long as its exchange may take.
+    /// for, each as long as its exchange, and a question about it, may take.
     ///
     /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed;
     ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache cannot
     ///   be read or written: the disk is full, or another program keeps the file locked past the deadline. Nothing is
     ///   lost; run again when that is over.
     public func run() async throws {
-        try await lifecycle.run { try await work(untilEmpty: false) }
+        try await lifecycle.run { try await toItsEnd { try await self.work(untilEmpty: false) } }
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
@@ -20,7 +20,13 @@ extension MutationRunner: Service {
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
-        try await lifecycle.drain { try await work(untilEmpty: true) }
+        try await lifecycle.drain { try await toItsEnd { try await self.work(untilEmpty: true) } }
+    }
+
+    /// Does work that ends when the runner is stopped, and not where it stands because the calling task is cancelled: the
+    /// answer of an exchange that is broken off would be lost.
+    private func toItsEnd(_ work: @escaping @Sendable () async throws -> Void) async throws {
+        try await Task(operation: work).value
     }
 
     private func work(untilEmpty: Bool) async throws {
@@ -39,7 +45,7 @@ extension MutationRunner: Service {
                             self.lifecycle.end(because: error)
                         }
                     }
-                    do { try await attempts.recover() } catch { lifecycle.end(because: error) }
+                    do { try await core.settingDamagedAside(attempts.recover) } catch { lifecycle.end(because: error) }
                     await send(attempts, queue, untilEmpty)
                     attempts.answers.close()
                 }
@@ -55,11 +61,22 @@ extension MutationRunner: Service {
                 for head in heads {
                     group.addTask {
                         defer { self.free(head.lane) }
-                        do { try await attempts.carryOut(head) } catch { self.lifecycle.end(because: error) }
+                        do { try await attempts.carryOut(head) } catch { await self.end(head.lane, queue, because: error) }
                     }
                 }
             }
         }
+    }
+
+    /// Ends the runner, unless a damaged row was what went wrong. That is set aside, and the others go on where nothing
+    /// of its lane is in flight: how an attempt ended that could not be noted is for the next runner to find out.
+    private func end(_ lane: String, _ queue: MutationQueue, because error: any Error) async {
+        do {
+            let inFlight = MutationFilter(partition: core.name, states: [.inFlight], lane: lane)
+            guard try await core.hasSetAside(after: error), try queue.list(inFlight).isEmpty else {
+                return lifecycle.end(because: error)
+            }
+        } catch { lifecycle.end(because: error) }
     }
 
     /// What to begin now.
@@ -82,14 +99,15 @@ extension MutationRunner: Service {
             core.intent.bell.ring()
             return .wait(.zero)
         }
-        let heads = take(runnable.heads)
+        let pauseEnd = progress.withLock { $0.pause.end(at: now) }
+        let heads = pauseEnd == nil ? take(runnable.heads) : []
         if !heads.isEmpty { return .begin(heads) }
         if progress.withLock(\.busyLanes.isEmpty) {
             core.layers.tidy()
             try await pruneIfDue(queue)
             if untilEmpty, try !queue.hasMoving(in: core.name) { return .end }
         }
-        return .wait(until: runnable.lookAgain, now: now)
+        return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
     }
 
     /// The heads of lanes, those first that come after the ones that were taken last; enough of them for all lanes that
@@ -113,7 +131,9 @@ extension MutationRunner: Service {
             // What has come back since the runner looked whether somebody is signed in is among the heads.
             guard !progress.isSignedOut else { return [] }
             var taken: [Runnable.Head] = []
-            for head in heads where progress.busyLanes.count < options.maximumLanes {
+            // A server that asked to be left alone is tried with one.
+            let limit = progress.pause.count > 0 ? 1 : options.maximumLanes
+            for head in heads where progress.busyLanes.count < limit {
                 if progress.busyLanes.insert(head.lane).inserted { taken.append(head) }
             }
             if let last = taken.last { progress.lastLane = last.lane }
@@ -128,8 +148,12 @@ extension MutationRunner: Service {
 
     /// Whether another mutation is to be begun where one has been answered.
     var goesOn: Bool {
-        !lifecycle.isStopping && progress.withLock { !$0.isSignedOut } && options.connectivity.isConnected
+        !lifecycle.isStopping && progress.withLock { !$0.isSignedOut && $0.pause.count == 0 }
+            && options.connectivity.isConnected
     }
+
+    /// Whether it was asked to stop, and nothing went wrong: what has begun need not be sent any more.
+    var isCancelled: Bool { lifecycle.isStopping && !lifecycle.hasFailed }
 
     /// Whether lanes that were busy for long are to be given up: as many are as may be, and others may wait for their
     /// turns; or what is done while none is busy is due.
@@ -137,12 +161,30 @@ extension MutationRunner: Service {
         progress.withLock { $0.busyLanes.count >= options.maximumLanes || $0.nextPruning <= .now }
     }
 
-    var resumptions: Int { progress.withLock { $0.resumptions } }
+    /// What was known of the server when an exchange was begun.
+    struct Turn {
+        var resumptions: Int
+        var pause: Int
+    }
 
-    /// Takes note that the server did not know the user of a request, unless somebody has signed in since it was made.
-    func signedOut(after resumptions: Int) {
+    var turn: Turn { progress.withLock { Turn(resumptions: $0.resumptions, pause: $0.pause.turn) } }
+
+    /// Takes note of what an exchange says for all others: that the server does not know the user, unless a user has
+    /// signed in since it was begun; and that the server asks to be left alone, or has taken something up.
+    func note(_ end: AttemptEnd, sentIn turn: Turn) {
+        guard !end.isUnsent else { return }
+        let now = core.now()
         progress.withLock { progress in
-            if progress.resumptions == resumptions { progress.isSignedOut = true }
+            if end.verdict.isSignedOut, progress.resumptions == turn.resumptions { progress.isSignedOut = true }
+            switch end.verdict.effect {
+            case _ where end.verdict.isThrottled:
+                progress.pause.begin(at: now, inTurn: turn.pause) { count in
+                    options.backoff.pause(after: count, asked: end.retryAfter, fraction: options.random())
+                }
+            case .took, .conflict, .rejected, .none(.notSignedIn), .unknown(.final):
+                progress.pause.end(inTurn: turn.pause)
+            case .none, .unknown: break
+            }
         }
     }
 

@@ -21,12 +21,13 @@ public final class MutationRunner: Sendable {
         public var backoff = Backoff()
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
-        /// After so many attempts of one run that ended in a fault of the server the mutation is set aside.
+        /// After so many attempts of one run that ended in a fault of the server, or in a conflict after which its
+        /// resolver had it sent again, a mutation is set aside.
         public var maximumFaults = 20
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
-        /// Whether the network is there.
-        public var connectivity: any Connectivity = AssumedConnectivity()
+        /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.
+        public var connectivity: any Connectivity = systemConnectivity()
         /// Who decides on conflicts, by the name that a mutation says.
         public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]
         /// Who tells whether a mutation took effect whose answer was lost, by the name that a mutation says.
@@ -52,6 +53,8 @@ public final class MutationRunner: Sendable {
         var isSignedOut = false
         /// How often somebody has signed in since.
         var resumptions = 0
+        /// For how long the server is left alone.
+        var pause = ServerPause()
         /// When to forget again what is old; the first time is at the beginning.
         var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
         var busyLanes: Set<String> = []

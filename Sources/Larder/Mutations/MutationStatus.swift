@@ -1,5 +1,6 @@
 public import Foundation
 internal import LarderOperations
+public import LarderRecords
 
 /// What is known of a queued mutation.
 public struct MutationStatus: Sendable {
@@ -45,6 +46,9 @@ public struct MutationStatus: Sendable {
     public let failure: Failure?
     /// The data of the server's answer, as JSON, once it was applied.
     public let result: [UInt8]?
+    /// What the server said had failed of an applied mutation that took effect in part: the fields at their paths, with
+    /// what failed below them, are null in the result.
+    public let errors: [GraphQLError]
     /// Whether it waits for one that was set aside.
     public let isStalled: Bool
 }
@@ -62,6 +66,7 @@ extension MutationStatus {
         attempts = mutation.attempts
         failure = mutation.failure.map(Failure.init)
         result = nil
+        errors = []
         isStalled = mutation.isStalled
     }
 
@@ -72,6 +77,7 @@ extension MutationStatus {
         attempts = 0
         failure = outcome.failure.map(Failure.init)
         result = outcome.result
+        errors = GraphQLError.list(outcome.errors)
         isStalled = false
     }
 

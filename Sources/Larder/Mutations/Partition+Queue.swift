@@ -12,7 +12,8 @@ extension Partition {
     /// - Throws: `.operation`, `.variables`, `.syntax` for what cannot be asked; `.data` where the optimistic response
     ///   does not fit the operation; `.unknownUpdater`; `operations.duplicate` where the id or idempotency key was used
     ///   before; `operations.unknownTemporaryID`; `operations.full`, `operations.busy` and others where it cannot be
-    ///   stored.
+    ///   stored; `operations.commitUnknown` where the disk failed, and it may be stored: the status of the error's
+    ///   `mutation` says whether it is, and trying again with the same id is safe.
     @discardableResult
     public func mutate(
         _ operation: GraphQLOperation, queued: QueuedMutation = QueuedMutation()
@@ -93,10 +94,14 @@ extension Partition {
 
     /// Makes a mutation that was set aside pending again, at its old place in the order.
     ///
-    /// - Parameter expires: Its new expiry.
-    /// - Throws: `operations.notFound`, `operations.wrongState`.
+    /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over.
+    /// - Throws: `operations.notFound`; `operations.wrongState`, also where a file that it waits for has failed or was
+    ///   given up: retry the transfer, which makes the mutation pending as well.
     public func replayMutation(_ id: MutationID, expires: Date? = nil) async throws(LarderError) {
-        try await change { (queue) throws(OperationsError) in try await queue.replay(id.uuid, expires: expires) }
+        let now = core.now()
+        try await change { (queue) throws(OperationsError) in
+            try await queue.replay(id.uuid, expires: expires, now: now)
+        }
     }
 
     /// What becomes of the mutations that depend on one that is discarded.
@@ -128,11 +133,24 @@ extension Partition {
         core.intent.bell.ring()
     }
 
+    /// A document is sent as it was queued, so that no real id could take the place of one in its text.
+    private func requireNoTemporaryID(
+        inTextOf operation: GraphQLOperation, _ compiled: CompiledOperation
+    ) throws(LarderError) {
+        guard TemporaryID.mayStand(inDocument: operation.document),
+            let id = compiled.strings.lazy.compactMap(TemporaryID.found).first
+        else { return }
+        throw LarderError(
+            .operation, "The document has the temporary id \(id.text) in its text, where no real id can take its place; "
+                + "put it into a variable")
+    }
+
     private func draft(
         _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
         let operation = try core.complete(operation, with: queued.files)
         let compiled = try core.operations.compiled(operation)
+        try requireNoTemporaryID(inTextOf: operation, compiled)
         let bound = try core.operations.boundOnce(compiled, operation.variables, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")

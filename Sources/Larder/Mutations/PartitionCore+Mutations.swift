@@ -20,9 +20,11 @@ extension PartitionCore {
         return GraphQLOperation(content.document, name: content.operationName, variables: members)
     }
 
-    /// What the cache is to store of an answer, and the data of the answer as JSON where it is to be kept; nil where
-    /// the mutation is known to have taken effect, and the answer is not known.
-    func prepared(_ noted: NotedAnswer) throws(LarderError) -> (answer: MutationAnswer, result: [UInt8]?)? {
+    /// What the cache is to store of an answer, and the data and the errors of the answer as JSON where they are to be
+    /// kept; nil where the mutation is known to have taken effect, and the answer is not known.
+    func prepared(
+        _ noted: NotedAnswer
+    ) throws(LarderError) -> (answer: MutationAnswer, result: [UInt8]?, errors: [UInt8]?)? {
         let mutation = noted.mutation
         guard let body = mutation.answer, !body.isEmpty, let key = AppliedKey(mutation.idempotencyKey) else {
             return nil
@@ -51,7 +53,7 @@ extension PartitionCore {
             }
         }
         let answer = MutationAnswer(parsed, of: bound, key: key, edits: edits)
-        return (answer, data.count <= Self.resultLimit ? data : nil)
+        return (answer, data.count <= Self.resultLimit ? data : nil, parsed.errorList(upTo: Self.resultLimit))
     }
 
     /// Notes that there will be no answer of a mutation in the cache, though it took effect.

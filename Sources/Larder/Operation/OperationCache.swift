@@ -31,14 +31,28 @@ final class OperationCache: Sendable {
     }
 
     private struct Known {
-        var compiled: [DocumentKey: CompiledOperation] = [:]
-        var bound: [BoundKey: BoundOperation] = [:]
+        var compiled = RecentlyUsed<DocumentKey, CompiledOperation>(limit: OperationCache.compiledLimit)
+        var bound = RecentlyUsed<BoundKey, BoundOperation>(limit: OperationCache.boundLimit)
+
+        /// Its document counts as used as well: it would take this along when it went.
+        mutating func use(_ key: BoundKey) -> BoundOperation? {
+            guard let operation = bound.value(for: key) else { return nil }
+            _ = compiled.value(for: key.document)
+            return operation
+        }
+
+        /// Keeps an operation, or takes its new size where plans have been made of it since.
+        mutating func keep(_ operation: CompiledOperation, for key: DocumentKey) {
+            let gone = Set(compiled.keep(operation, for: key, size: operation.size + key.document.text.utf8.count + 256))
+            // Their plans would stay with them.
+            if !gone.isEmpty { bound.remove { gone.contains($0.document) } }
+        }
     }
 
-    /// Beyond these numbers everything is forgotten and compiled again when it is used again: a program has fewer
-    /// documents, and variables without number.
-    private static let compiledLimit = 1_000
-    private static let boundLimit = 4_000
+    /// In bytes. What has not been used for longest goes first, and is compiled again when it is used again: a program
+    /// has fewer documents, and variables without number.
+    static let compiledLimit = 64 << 20
+    static let boundLimit = 16 << 20
 
     let schema: SchemaIndex
     /// By the names that mutations say.
@@ -61,12 +75,29 @@ final class OperationCache: Sendable {
         }
     }
 
+    /// What is kept, in bytes.
+    var size: Int { known.withLock { $0.compiled.size + $0.bound.size } }
+
     func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
         try compiled(DocumentKey(operation))
     }
 
     func bound(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
         try bound(DocumentKey(operation), operation.variables, exposesAdded)
+    }
+
+    /// As `bound`, for what is read from the root of all queries.
+    ///
+    /// - Throws: Also `.operation` where it is a mutation or a subscription, whose root the cache does not keep.
+    func bound(query operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
+        let bound = try bound(operation, exposesAdded: exposesAdded)
+        let kind = bound.layout.plan.kind
+        guard kind == .query else {
+            throw LarderError(
+                .operation, "Only queries are read from the cache, and this is a \(kind.rawValue); send a mutation with "
+                    + "mutate, and read what it changed with a query")
+        }
+        return bound
     }
 
     func bound(_ fragment: GraphQLFragment, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
@@ -104,17 +135,18 @@ final class OperationCache: Sendable {
         let key = BoundKey(
             document: document, variables: variables.isEmpty ? [] : Value.object(variables).json,
             exposesAdded: exposesAdded)
-        if let bound = known.withLock({ $0.bound[key] }) { return bound }
-        let bound = try bind(try compiled(document), variables, exposesAdded)
+        if let bound = known.withLock({ $0.use(key) }) { return bound }
+        let compiled = try compiled(document)
+        let bound = try bind(compiled, variables, exposesAdded)
         known.withLock { known in
-            if known.bound.count >= Self.boundLimit { known.bound = [:] }
-            known.bound[key] = bound
+            known.bound.keep(bound, for: key, size: bound.size + key.variables.count * 8 + 512)
+            known.keep(compiled, for: document)
         }
         return bound
     }
 
     private func compiled(_ key: DocumentKey) throws(LarderError) -> CompiledOperation {
-        if let compiled = known.withLock({ $0.compiled[key] }) { return compiled }
+        if let compiled = known.withLock({ $0.compiled.value(for: key) }) { return compiled }
         let document: Document
         do { document = try Document(parsing: key.document.text) } catch { throw LarderError(error) }
         let compiled: CompiledOperation
@@ -123,10 +155,7 @@ final class OperationCache: Sendable {
                 ? try CompiledOperation(fragment: key.name?.text, in: document, schema)
                 : try CompiledOperation(operation: key.name?.text, in: document, schema)
         } catch { throw LarderError(error) }
-        known.withLock { known in
-            if known.compiled.count >= Self.compiledLimit { known.compiled = [:] }
-            known.compiled[key] = compiled
-        }
+        known.withLock { $0.keep(compiled, for: key) }
         return compiled
     }
 }

@@ -14,10 +14,7 @@ extension Partition {
     public func fetch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
-        let bound = try core.operations.bound(operation)
-        guard bound.layout.plan.kind == .query else {
-            throw LarderError(.operation, "only queries are fetched; mutations are sent by mutate")
-        }
+        let bound = try core.operations.bound(query: operation)
         try core.requireCurrent()
         switch policy {
         case .cacheOnly: return try answer(bound, from: .query, allowsPartial: false).response
@@ -57,7 +54,7 @@ extension Partition {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    if policy == .cacheAndNetwork, let cached = cached(try core.operations.bound(operation)) {
+                    if policy == .cacheAndNetwork, let cached = cached(try core.operations.bound(query: operation)) {
                         continuation.yield(cached)
                     }
                     continuation.yield(try await fetch(operation, policy: policy, options: options))
@@ -73,8 +70,10 @@ extension Partition {
     /// Objects in the answer are stored like any other's; the mutation itself is not.
     ///
     /// - Parameter delivery: How long it may take, in place of `options.timeout`.
-    /// - Throws: As `fetch`. After `transport.timedOut`, `transport.interrupted` and `.cancelled` the server may have
-    ///   made the change nevertheless.
+    /// - Returns: The answer, also where the cache cannot take it, which is logged: the change is made, and what it
+    ///   changed is fetched when it is asked for.
+    /// - Throws: As `fetch`. After `transport.timedOut`, `transport.interrupted`, `.cancelled` and `.parked`, after an
+    ///   answer that does not fit, and after an error of a field the server may have made the change nevertheless.
     public func mutate(
         _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
@@ -123,8 +122,14 @@ extension Partition {
         let parsed: ParsedResponse
         do throws(RecordError) {
             parsed = try ParsedResponse.parse(answer.body, along: bound.layout)
-            _ = try await core.cache.write(parsed, of: bound)
         } catch { throw LarderError.parking(error) }
+        do throws(RecordError) { _ = try await core.cache.write(parsed, of: bound) } catch {
+            // A query can be asked again. That a mutation took effect must not look like its failure.
+            guard bound.layout.plan.kind == .mutation, parsed.hasData, error.code != .closed else {
+                throw LarderError.parking(error)
+            }
+            core.logger.warning("the answer of a mutation could not be stored", metadata: ["error": "\(error)"])
+        }
         // It came late, and lies where it belongs; whoever asked works elsewhere by now.
         try core.requireCurrent()
         return try result(parsed, options.errorPolicy)

@@ -10,7 +10,7 @@ extension Partition {
     ///   or `.variables` for what cannot be asked; `records.damaged`.
     /// - Complexity: O(n) in the size of the answer.
     public func read(_ operation: GraphQLOperation, allowsPartial: Bool = false) throws(LarderError) -> Response {
-        try answer(try core.operations.bound(operation), from: .query, allowsPartial: allowsPartial).response
+        try answer(try core.operations.bound(query: operation), from: .query, allowsPartial: allowsPartial).response
     }
 
     /// Answers an operation from the cache alone, in the program's own type.
@@ -32,7 +32,7 @@ extension Partition {
 
     /// An operation that is read again and again with the same variables: what must be looked up is looked up once.
     public func prepare(_ operation: GraphQLOperation) throws(LarderError) -> PreparedRead {
-        PreparedRead(partition: self, operation: try core.operations.bound(operation), root: .query)
+        PreparedRead(partition: self, operation: try core.operations.bound(query: operation), root: .query)
     }
 
     /// What a fragment asks of one object, to be read again and again.

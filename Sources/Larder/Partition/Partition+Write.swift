@@ -61,7 +61,7 @@ extension Partition {
     public func update(
         _ operation: GraphQLOperation, _ change: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
-        try await update(core.operations.bound(operation, exposesAdded: true), at: .query) { response in
+        try await update(core.operations.bound(query: operation, exposesAdded: true), at: .query) { response in
             var value: Value
             do { value = try Value(json: response.json) } catch { throw LarderError(.data, "\(error)", cause: error) }
             try change(&value)
@@ -89,7 +89,7 @@ extension Partition {
     public func update<Typed: TypedOperation>(
         _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
     ) async throws where Typed.Data: Encodable {
-        try await update(core.operations.bound(operation.operation, exposesAdded: true), at: .query) { response in
+        try await update(core.operations.bound(query: operation.operation, exposesAdded: true), at: .query) { response in
             var data: Typed.Data = try self.decoded(response)
             try change(&data)
             return try self.encoded(data)

@@ -13,16 +13,20 @@ public struct Backoff: Sendable, Hashable {
         self.cap = cap
     }
 
-    /// How long a server is left alone that asked for it: a day at most. What it says beyond is a mistake somewhere on
-    /// the way, by which something queued would never be sent.
-    static func heeded(_ asked: Duration?) -> Duration? { asked.map { min($0, .seconds(86_400)) } }
+    /// The longest that a server is left alone because it asked for it: a day. What it says beyond is a mistake somewhere
+    /// on the way, by which something queued would never be sent.
+    private static let longest = Duration.seconds(86_400)
 
+    /// The greater of the pause that grows with failures and the one that the server asked for: a server that asks for
+    /// none, or for one that is over, is not asked again at once for ever.
+    ///
     /// - Parameters:
     ///   - attempt: From 1: how many have failed.
+    ///   - asked: How long the server asked to be left alone.
     ///   - fraction: Random, from 0 to 1.
-    func pause(after attempt: Int, fraction: Double) -> Duration {
+    func pause(after attempt: Int, asked: Duration? = nil, fraction: Double) -> Duration {
         let doublings = min(max(attempt - 1, 0), 40)
         let bound = min(first * Double(1 << doublings), cap)
-        return bound * min(max(fraction, 0), 1)
+        return max(bound * min(max(fraction, 0), 1), min(asked ?? .zero, Self.longest))
     }
 }

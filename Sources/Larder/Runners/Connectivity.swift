@@ -26,3 +26,12 @@ public struct AssumedConnectivity: Connectivity {
         ConnectivityObservation(stop: {})
     }
 }
+
+/// What the system tells of the network: `PathConnectivity` on Apple's systems, nothing elsewhere.
+func systemConnectivity() -> any Connectivity {
+    #if canImport(Network)
+    PathConnectivity()
+    #else
+    AssumedConnectivity()
+    #endif
+}

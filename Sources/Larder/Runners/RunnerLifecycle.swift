@@ -120,13 +120,13 @@ final class RunnerLifecycle: Sendable {
     }
 
     /// What to begin now; waits until there is something. Nil when the work is to end. What goes wrong ends it, as it
-    /// does in what was begun.
+    /// does in what was begun; damaged rows are set aside.
     func next<Found>(_ look: () async throws -> Look<Found>) async -> Found? {
         do {
             while !isStopping {
                 try core.requireCurrent()
                 let count = bell.count
-                switch try await look() {
+                switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil
                 case .wait(let pause):

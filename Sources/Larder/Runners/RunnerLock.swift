@@ -12,10 +12,7 @@ final class RunnerLock: Sendable {
     init(folder: URL, partition: String, suffix: String) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
-        do {
-            try FileManager.default.createDirectory(at: locks, withIntermediateDirectories: true)
-            file = try LockFile(path: locks.appending(path: partition + suffix).path, mustWrite: true)
-        } catch {
+        do throws(LMDBError) { file = try LockFile(making: locks.appending(path: partition + suffix).path) } catch {
             throw LarderError(.notRunnable, "the runner's lock cannot be made: \(error)", cause: error)
         }
     }

@@ -5,6 +5,8 @@ internal import LarderGraphQL
 /// Which fields identify an object is said by the schema or by the program: `id` where a type has it, other fields by
 /// `@typePolicy(keyFields: "isbn")` on the type. `@fieldPolicy(forField: "book", keyArgs: ["isbn"])` on a type says
 /// that the field's arguments name the object it returns, so that it is found although this field was never fetched.
+/// What becomes of an object without identity when one comes again in the same place is said by `parts: "merge"` or
+/// `parts: "replace"` in either: see <doc:Identity>.
 ///
 /// Parsing a large schema takes tens of milliseconds. `Store.open` keeps it compiled, so that it is done once.
 public struct Schema: Sendable, Hashable {
@@ -46,5 +48,20 @@ public struct Schema: Sendable, Hashable {
     ) throws(LarderError) {
         let policy = FieldPolicy(keyArgs: keyArguments.map { ArgumentPath($0) })
         do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
+    }
+
+    /// Says what becomes of the objects of a type that have no identity, wherever a single one comes again.
+    ///
+    /// On an interface it is said of all types that implement it and say nothing of their own.
+    public mutating func setPartPolicy(_ policy: PartPolicy, for type: String) throws(LarderError) {
+        do { try index.setPartPolicy(policy, for: type) } catch { throw LarderError(error) }
+    }
+
+    /// Says what becomes of the object without identity in a field when one comes again. It goes before the policy of
+    /// the object's type.
+    public mutating func setPartPolicy(
+        _ policy: PartPolicy, forField field: String, of type: String
+    ) throws(LarderError) {
+        do { try index.setPartPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
     }
 }

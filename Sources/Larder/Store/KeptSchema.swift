@@ -1,12 +1,16 @@
 internal import Crypto
 internal import Foundation
+internal import LarderLMDB
 internal import LarderRecords
 internal import Logging
 
 /// A compiled schema in the store, under the SHA-256 of the texts it was compiled from.
 ///
-/// Only a shortcut: what cannot be read is compiled again, and what cannot be written is compiled again next time.
+/// Only a shortcut: what cannot be read is compiled again, and what cannot be written is compiled again next time. The
+/// store keeps those of the last few schemas, for programs of several versions that share it.
 struct KeptSchema {
+    private static let keptCount = 4
+
     private let file: URL
 
     init(folder: URL, texts: [String]) {
@@ -25,13 +29,28 @@ struct KeptSchema {
     }
 
     func save(_ schema: Schema, _ logger: Logger) {
-        guard !FileManager.default.fileExists(atPath: file.path) else { return }
         do {
             let folder = file.deletingLastPathComponent()
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            try Data(schema.compiled).write(to: file, options: .atomic)
+            try FileSystem.makeFolder(folder.path)
+            try FileSystem.replace(file.path, with: schema.compiled)
+            try removeOldest(in: folder)
         } catch {
             logger.warning("the compiled schema could not be kept", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Removes all compiled schemas but this one and the few that were compiled last.
+    private func removeOldest(in folder: URL) throws {
+        let others = try FileManager.default.contentsOfDirectory(
+            at: folder, includingPropertiesForKeys: [.contentModificationDateKey]
+        ).filter { $0.pathExtension == "schema" && $0.lastPathComponent != file.lastPathComponent }
+        let dated = try others.map { other in
+            (file: other, time: try other.resourceValues(forKeys: [.contentModificationDateKey])
+                .contentModificationDate ?? .distantPast)
+        }
+        for old in dated.sorted(by: { $0.time > $1.time }).dropFirst(Self.keptCount - 1) {
+            // Another process may have removed it just now, or read it: it has its bytes.
+            do { try FileManager.default.removeItem(at: old.file) } catch CocoaError.fileNoSuchFile { continue }
         }
     }
 }

@@ -64,13 +64,16 @@ public final class Store: Sendable {
         self.folder = folder
         self.schema = schema
         self.options = options
+        StoreExposure.notice(in: folder, options)
         intent = Intent(folder: folder, options: options.operations)
         partitions = OpenPartitions(intent: intent, logger: options.logger)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
     ///
-    /// The files are opened by `partition`; this fails for nothing on disk.
+    /// The files are opened by `partition`; this fails for nothing on disk. Files and folders of the store that other
+    /// users may read or change, as older versions made them, become this user's alone, unless it is to be read only;
+    /// `options.logger` is told of them.
     /// `file` and `line` are named in the error of whoever opens the same store again in this process.
     public static func open(
         at folder: URL, schema: Schema, options: Options = Options(), file: String = #fileID, line: Int = #line
@@ -87,8 +90,11 @@ public final class Store: Sendable {
         line: Int = #line
     ) throws(LarderError) -> Store {
         let kept = KeptSchema(folder: folder, texts: texts)
-        let schema: Schema = if let compiled = kept.load() { compiled } else { try Schema(parsing: texts) }
-        if !options.isReadOnly { kept.save(schema, options.logger) }
+        let schema: Schema
+        if let compiled = kept.load() { schema = compiled } else {
+            schema = try Schema(parsing: texts)
+            if !options.isReadOnly { kept.save(schema, options.logger) }
+        }
         return Store(folder: folder, schema: schema, options: options, openedBy: "\(file):\(line)")
     }
 

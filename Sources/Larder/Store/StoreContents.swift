@@ -13,6 +13,11 @@ package enum StoreContents {
             || name.hasPrefix(".")
     }
 
+    /// Whether a store makes things of this name. Of hidden ones most are another program's.
+    static func isMade(_ name: String) -> Bool {
+        isOwn(name) && (!name.hasPrefix(".") || name.hasPrefix(".repair-") || name.hasPrefix(".larder.sqlite"))
+    }
+
     /// Whether there is nothing else in a folder, which may be empty or missing.
     package static func areAll(of folder: URL) -> Bool {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).allSatisfy(isOwn)

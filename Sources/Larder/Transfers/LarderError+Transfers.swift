@@ -1,7 +1,8 @@
 extension LarderError.Code {
     /// There is no file to be uploaded.
     public static let sourceMissing = Self(rawValue: "transfer.sourceMissing")
-    /// The file that is to be uploaded may not be read, or the disk failed.
+    /// The file that is to be uploaded may not be read, the disk failed, or the file says that it has 0 bytes and has
+    /// some.
     public static let sourceUnreadable = Self(rawValue: "transfer.sourceUnreadable")
     /// What is to be uploaded is a folder, or no file with an end.
     public static let sourceNotFile = Self(rawValue: "transfer.sourceNotFile")
@@ -9,8 +10,8 @@ extension LarderError.Code {
     public static let sourceChanged = Self(rawValue: "transfer.sourceChanged")
     /// Something is where the download is to go, and may not be replaced.
     public static let destinationExists = Self(rawValue: "transfer.destinationExists")
-    /// No file can be made where the download is to go: there is no folder, it may not be written, or a folder is
-    /// there.
+    /// No file can be made where the download is to go: there is no folder, it may not be written, a folder is there,
+    /// or the name is too long.
     public static let destinationUnusable = Self(rawValue: "transfer.destinationUnusable")
     /// The disk has no room for the download.
     public static let diskFull = Self(rawValue: "transfer.diskFull")
@@ -18,7 +19,7 @@ extension LarderError.Code {
     public static let damagedDownload = Self(rawValue: "transfer.damaged")
     /// The bytes have not the SHA-256 that they were to have: those of the file that is to be sent, or of the object.
     public static let otherContent = Self(rawValue: "transfer.otherContent")
-    /// The object or the options cannot be: an empty key, one of more than 1,024 bytes.
+    /// The object or the options cannot be: an empty key, one of more than 1,024 bytes, metadata of more than 2 KiB.
     public static let invalidTransfer = Self(rawValue: "transfer.invalid")
     /// No transfer of this id is known.
     public static let unknownTransfer = Self(rawValue: "transfer.unknown")

@@ -61,14 +61,14 @@ public struct Transfer: Sendable, Identifiable {
 
     /// Holds it, at once where it is under way in this process. What has arrived stays.
     ///
-    /// - Throws: `operations.wrongState` unless it is pending or running; `.unknownTransfer`.
+    /// - Throws: `operations.wrongState` unless it is pending or running; `.unknownTransfer`; `.parked`.
     public func pause() async throws(LarderError) {
         try await change { (table) throws(OperationsError) in try await table.pause(id.uuid) }
     }
 
     /// Goes on where it was paused.
     ///
-    /// - Throws: `operations.wrongState` unless it is paused; `.unknownTransfer`.
+    /// - Throws: `operations.wrongState` unless it is paused; `.unknownTransfer`; `.parked`.
     public func resume() async throws(LarderError) {
         try await change { (table) throws(OperationsError) in try await table.resume(id.uuid) }
     }
@@ -78,7 +78,7 @@ public struct Transfer: Sendable, Identifiable {
     ///
     /// - Parameter expires: Its new expiry.
     /// - Throws: `operations.wrongState` unless it has failed; `.sourceMissing` and the like of an upload's file;
-    ///   `.unknownTransfer`.
+    ///   `.unknownTransfer`; `.parked`.
     public func retry(expires: Date? = nil) async throws(LarderError) {
         let status = try status()
         let source = status.kind == .upload ? try SourceFile.identity(at: status.file.path) : nil
@@ -92,15 +92,13 @@ public struct Transfer: Sendable, Identifiable {
     /// Gives it up. What it has left at the storage, or in the store's folder, is removed by the runner. The mutations
     /// that wait for it are set aside, with the reason.
     ///
-    /// - Throws: `operations.wrongState` where it is done or cancelled; `.unknownTransfer`.
+    /// - Throws: `operations.wrongState` where it is done or cancelled; `.unknownTransfer`; `.parked`, as of all that changes it.
     public func cancel() async throws(LarderError) {
         let now = core.now()
-        let table = try core.intent.database().transfers
-        let waiting: [UUID]
-        do { waiting = try await table.cancel(id.uuid, now: now) } catch { throw translated(error) }
+        var waiting: [UUID] = []
+        try await change { (table) throws(OperationsError) in waiting = try await table.cancel(id.uuid, now: now) }
         core.layers.remove(waiting)
         core.intent.bell.ring()
-        core.transfers.noteChanges(of: [id.uuid])
     }
 
     private func change(

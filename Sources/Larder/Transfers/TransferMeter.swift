@@ -21,8 +21,8 @@ final class TransferMeter: Sendable {
 
     func move(_ count: Int, of part: Int, at now: ContinuousClock.Instant = .now) {
         state.withLock { state in
-            state.moving[part, default: 0] += Int64(count)
-            state.moved += Int64(count)
+            state.moving[part] = Self.sum(state.moving[part] ?? 0, Int64(count))
+            state.moved = Self.sum(state.moved, Int64(count))
             if let last = state.samples.last, last.time.duration(to: now) < Self.spacing { return }
             state.samples.append((now, state.moved))
             state.samples.removeAll { $0.time.duration(to: now) > Self.window }
@@ -35,7 +35,7 @@ final class TransferMeter: Sendable {
     func end(_ part: Int, arrived size: Int64?) {
         state.withLock { state in
             state.moving[part] = nil
-            if let size { state.arrived += size }
+            if let size { state.arrived = Self.sum(state.arrived, size) }
         }
     }
 
@@ -46,10 +46,16 @@ final class TransferMeter: Sendable {
         }
     }
 
+    /// Sizes of parts are a storage's word, and a stored number's: their sum ends at the greatest there is.
+    private static func sum(_ left: Int64, _ right: Int64) -> Int64 {
+        let (sum, overflows) = left.addingReportingOverflow(right)
+        return overflows ? .max : sum
+    }
+
     /// Speed in bytes per second.
     func read(at now: ContinuousClock.Instant = .now) -> (completed: Int64, speed: Double?) {
         state.withLock { state in
-            let completed = state.arrived + state.moving.values.reduce(0, +)
+            let completed = Self.sum(state.arrived, state.moving.values.reduce(0, Self.sum))
             guard let first = state.samples.first(where: { $0.time.duration(to: now) <= Self.window }) else {
                 return (completed, nil)
             }

@@ -19,7 +19,8 @@ public struct Transfers: Sendable {
     ///
     /// When this returns, the transfer is on disk.
     ///
-    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.invalidTransfer`; `operations.duplicate`
+    /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.invalidTransfer`, also for metadata or a
+    ///   content type of more than 2 KiB; `operations.duplicate`
     ///   where the id was used before; `.parked`; `operations.full`, `operations.busy` and others where it cannot be
     ///   stored.
     public func upload(
@@ -41,6 +42,7 @@ public struct Transfers: Sendable {
         drafts.reserveCapacity(uploads.count)
         for ((file, location, options), id) in zip(uploads, UUID.ascending(uploads.count, at: now)) {
             try Self.check(location, sha256: options.sha256)
+            try options.attributes.check()
             let path = try Self.path(of: file)
             drafts.append(TransferDraft(
                 id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,

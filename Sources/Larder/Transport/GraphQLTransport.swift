@@ -4,10 +4,15 @@ public protocol GraphQLTransport: Sendable {
     /// mutation whose answer was lost is then not sent again on its own.
     var idempotency: Idempotency? { get }
 
+    /// What the server says before it acts on a mutation; as where it is not implemented, no more than every server.
+    var refusals: ServerRefusals { get }
+
     /// Sends one operation and returns the server's answer, not yet understood.
     ///
     /// An answer is any body that may be a GraphQL response, whatever status it came with: reading it, and
-    /// telling data from errors, is the caller's work. Everything else is a `TransportError`.
+    /// telling data from errors, is the caller's work. Everything else is a `TransportError`, whose `phase` says
+    /// whether anything of the request may have reached the server. A queued mutation is sent again where it did not,
+    /// so `.beforeSending` must be certain.
     ///
     /// Cancelling the task stops the exchange itself and throws `.cancelled`.
     ///
@@ -20,4 +25,7 @@ public protocol GraphQLTransport: Sendable {
 extension GraphQLTransport {
     /// The server cannot tell a repeat.
     public var idempotency: Idempotency? { nil }
+
+    /// The server refuses as every server does.
+    public var refusals: ServerRefusals { ServerRefusals() }
 }

@@ -8,7 +8,7 @@ public struct TransportError: Error, Sendable {
         /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The server could not be reached: no network, no such host, refused.
+        /// The server could not be reached: no network, no such host, refused. Nothing of the request was sent.
         public static let unreachable = Code(rawValue: "transport.unreachable")
         /// The deadline passed.
         public static let timedOut = Code(rawValue: "transport.timedOut")
@@ -16,7 +16,7 @@ public struct TransportError: Error, Sendable {
         public static let cancelled = Code(rawValue: "transport.cancelled")
         /// The connection broke before the answer was whole.
         public static let interrupted = Code(rawValue: "transport.interrupted")
-        /// TLS could not be agreed or the certificate was not trusted.
+        /// TLS could not be agreed or the certificate was not trusted. Nothing of the request was sent.
         public static let insecure = Code(rawValue: "transport.insecure")
         /// An HTTP status other than success, and a body that is not a GraphQL response.
         public static let status = Code(rawValue: "transport.status")
@@ -28,8 +28,19 @@ public struct TransportError: Error, Sendable {
         public static let unusableRequest = Code(rawValue: "transport.unusableRequest")
     }
 
+    /// How far an exchange had come when it ended. It decides whether a mutation may have taken effect.
+    public enum Phase: Sendable, Hashable, CaseIterable {
+        /// Nothing on which a server could act had left, and nothing will: the exchange ended before there was a
+        /// connection, in the TLS handshake, or while its headers were supplied.
+        case beforeSending
+        /// The request was sent, or a part of it was: the server may have acted on it.
+        case sending
+    }
+
     /// What kind of failure it is.
     public var code: Code
+    /// How far the exchange had come.
+    public var phase: Phase
     /// What happened and what would help, in English, for developers.
     public var message: String
     /// The HTTP status, where one arrived.
@@ -42,16 +53,27 @@ public struct TransportError: Error, Sendable {
     public var cause: (any Error)?
 
     /// An error of this code, for transports to throw.
+    ///
+    /// - Parameter phase: Unless given, `.beforeSending` for `.unreachable`, `.insecure`, `.notPrepared` and
+    ///   `.unusableRequest`, and `.sending` for every other code.
     public init(
-        _ code: Code, _ message: String, status: Int? = nil, retryAfter: Duration? = nil,
+        _ code: Code, _ message: String, phase: Phase? = nil, status: Int? = nil, retryAfter: Duration? = nil,
         body: [UInt8] = [], cause: (any Error)? = nil
     ) {
         self.code = code
+        self.phase = phase ?? code.phase
         self.message = message
         self.status = status
         self.retryAfter = retryAfter
         self.body = body
         self.cause = cause
+    }
+}
+
+extension TransportError.Code {
+    /// Where an exchange that fails in this way ends, unless its transport says otherwise.
+    package var phase: TransportError.Phase {
+        [.unreachable, .insecure, .notPrepared, .unusableRequest].contains(self) ? .beforeSending : .sending
     }
 }
 

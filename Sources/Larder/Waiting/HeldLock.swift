@@ -20,10 +20,7 @@ final class HeldLock: Sendable {
         waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(LarderError) -> HeldLock {
         let file: LockFile
-        do {
-            try FileManager.default.createDirectory(at: locks, withIntermediateDirectories: true)
-            file = try LockFile(path: locks.appending(path: name).path, mustWrite: true)
-        } catch { throw unusable(name, error) }
+        do throws(LMDBError) { file = try LockFile(making: locks.appending(path: name).path) } catch { throw unusable(name, error) }
         var pause = Duration.milliseconds(1)
         while true {
             let isTaken: Bool

@@ -19,8 +19,9 @@ public struct NamedWatchState: Sendable {
 
 /// The answers to an operation whose watcher outlives the process.
 ///
-/// What was given is noted when the next is asked for. So a change is given at least once: whoever dies while it works
-/// on one is given it again.
+/// What was given is noted when the next is asked for. So a change is given at least once: a process that dies while it
+/// works on one is given it again. What optimistic layers showed is not kept: where they made a difference to what was
+/// given last, the next process is told that anything may have changed.
 public struct NamedWatch: AsyncSequence, Sendable {
     let partition: Partition
     let name: String
@@ -37,11 +38,12 @@ public struct NamedWatch: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let watch: NamedWatch
         var states: AsyncStream<WatchState>.AsyncIterator
-        /// What is on disk.
+        /// From where changes are looked for.
         var noted: ChangePosition?
-        /// What was given last, and is to be noted.
+        /// What was given last, or was the same as that: read not before `noted`.
+        var last: CacheAnswer?
+        /// The position of what was given last, which is not on disk yet.
         var given: ChangePosition?
-        var last: Response?
 
         /// The next answer that is different, or nil when the store is closed.
         ///
@@ -49,7 +51,7 @@ public struct NamedWatch: AsyncSequence, Sendable {
         ///   was removed; what `Partition.read` throws where the cache cannot be read.
         public mutating func next() async throws -> NamedWatchState? {
             if let given {
-                try await watch.note(given)
+                try await watch.note(last?.isOptimistic == true ? .unknown : given)
                 noted = given
                 self.given = nil
             }
@@ -60,12 +62,15 @@ public struct NamedWatch: AsyncSequence, Sendable {
                     let position = try cache.position
                     let answer = try cache.read(watch.operation)
                     var changes = ChangedObjects.anything
-                    if let noted, case .keys(let keys) = try cache.changedKeys(since: noted, in: answer) {
+                    if let noted, case .keys(let keys) = try cache.changedKeys(since: noted, last, in: answer) {
                         changes = .objects(keys)
                     }
-                    if let last, last == answer.response, changes != .anything { continue }
-                    given = position
-                    last = answer.response
+                    if let last, last.response == answer.response, changes != .anything {
+                        // As good as given, by other layers or commits: what is different is so from here.
+                        (noted, self.last) = (position, answer)
+                        continue
+                    }
+                    (given, last) = (position, answer)
                     return NamedWatchState(response: answer.response, changes: changes)
                 } catch {
                     if error.code == .closed { return nil }
@@ -75,6 +80,11 @@ public struct NamedWatch: AsyncSequence, Sendable {
             return nil
         }
     }
+}
+
+extension ChangePosition {
+    /// Of no epoch there is: from it, anything may have changed.
+    fileprivate static var unknown: ChangePosition { ChangePosition(epoch: 0, number: 0) }
 }
 
 extension NamedWatch {

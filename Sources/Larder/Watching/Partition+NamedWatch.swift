@@ -11,10 +11,7 @@ extension Partition {
     /// - Throws: `.syntax`, `.operation`, `.variables`; `operations.…` where it cannot be stored.
     public func watch(named name: String, _ operation: GraphQLOperation) async throws(LarderError) -> NamedWatch {
         try core.requireCurrent()
-        let bound = try core.operations.bound(operation)
-        guard bound.layout.plan.kind == .query else {
-            throw LarderError(.operation, "only queries are watched")
-        }
+        _ = try core.operations.bound(query: operation)
         let database = try core.intent.database()
         let stored: StoredWatcher
         do {

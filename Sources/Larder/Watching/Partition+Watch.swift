@@ -15,7 +15,7 @@ extension Partition {
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
     ) throws(LarderError) -> AsyncStream<WatchState> {
         try core.requireCurrent()
-        let bound = try core.operations.bound(operation)
+        let bound = try core.operations.bound(query: operation)
         guard policy != .cacheOnly else { return stream(bound, .query, fetch: nil, unlessComplete: false) }
         let fetch: @Sendable () async throws(LarderError) -> Void = { () async throws(LarderError) in
             _ = try await self.fetch(operation, policy: .networkOnly, options: options)

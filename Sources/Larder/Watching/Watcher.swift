@@ -22,13 +22,16 @@ final class Watcher: Sendable {
     private let operation: BoundOperation
     private let root: RecordCache.Root
     private let continuation: AsyncStream<WatchState>.Continuation
+    /// Called between a read and its noting, for tests.
+    private let afterReading: @Sendable () -> Void
     private let reading = MarkedReading()
     private let progress = Mutex(Progress())
 
     init(
         _ core: PartitionCore, _ operation: BoundOperation, _ root: RecordCache.Root,
-        _ continuation: AsyncStream<WatchState>.Continuation
+        _ continuation: AsyncStream<WatchState>.Continuation, afterReading: @escaping @Sendable () -> Void = {}
     ) {
+        self.afterReading = afterReading
         self.core = core
         self.operation = operation
         self.root = root
@@ -95,6 +98,7 @@ final class Watcher: Sendable {
         let moment = core.watchers.published
         do throws(RecordError) {
             let answer = try core.cache.read(operation, from: root)
+            afterReading()
             let footprint = answer.footprint
             let isKnown = progress.withLock { progress in
                 defer { progress.footprint = footprint }

@@ -35,7 +35,8 @@ struct S3Endpoint: Sendable {
         else {
             throw ObjectError(
                 .unusableRequest,
-                "The endpoint of the storage is not a URL of http or https with a host, without a query.")
+                "The endpoint of the storage is not a URL of http or https with a host, without a query, a user or a "
+                    + "password.")
         }
         var host = name.lowercased()
         if let port = parts.port, port != (scheme == "https" ? 443 : 80) { host += ":\(port)" }
@@ -69,7 +70,7 @@ struct S3Endpoint: Sendable {
 
     private func base(region: String) throws(ObjectError) -> (scheme: String, host: String, path: String) {
         if let custom { return custom }
-        guard !region.isEmpty, region.utf8.allSatisfy({ Self.mayNameBucket($0) && $0 != UInt8(ascii: ".") }) else {
+        guard Self.isRegion(region) else {
             throw ObjectError(.unusableRequest, "\"\(region)\" cannot be the name of a region.")
         }
         return ("https", "s3.\(region).amazonaws.com\(region.hasPrefix("cn-") ? ".cn" : "")", "")
@@ -91,6 +92,15 @@ struct S3Endpoint: Sendable {
                 && !bucket.hasPrefix("-") && !bucket.hasSuffix("-")
             return isHostName && !(isSecure && bucket.contains("."))
         }
+    }
+
+    /// Whether a text can name a region: a label of a host's name, since Amazon's regions are some.
+    static func isRegion(_ text: String) -> Bool {
+        let hyphen = UInt8(ascii: "-")
+        return (1...63).contains(text.utf8.count) && text.utf8.first != hyphen && text.utf8.last != hyphen
+            && text.utf8.allSatisfy { byte in
+                mayNameBucket(byte) && byte != UInt8(ascii: ".") && byte != UInt8(ascii: "_")
+            }
     }
 
     /// Names made long ago have capitals and underscores too.

@@ -7,6 +7,8 @@ extension S3Transport {
     public static var clientConfiguration: HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow, decompression: .disabled)
         configuration.connectionPool.retryConnectionEstablishment = false
+        // On Apple's systems the client would otherwise wait for a network until the connect timeout.
+        configuration.networkFrameworkWaitForConnectivity = false
         // Whoever calls counts connections. One that waited here for its turn would count as idle.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
         // Parts that are sent side by side get connections of their own.

@@ -12,11 +12,13 @@ import Synchronization
 /// - **Every request is signed when it is sent** (Signature Version 4), with credentials that are asked for then. An
 ///   upload of hours does not fail because a signature has ended.
 /// - **The bucket's region is found out**: where the storage says that a bucket is elsewhere, the request is sent there
-///   once, and those that follow at once.
+///   once, and where it is taken there, those that follow at once. A region that fails is forgotten.
 /// - **A wrong clock is corrected**: where the storage refuses a request for its time, the storage's own is used, and
 ///   the request sent once more.
 /// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by
 ///   an ETag that is an MD5. Where it is neither, as of what is encrypted by keys of its own, its word is taken.
+/// - **Names and heads have bounds**: a name that the storage gives has at most 2 KiB (`.unusableAnswer`), the head of a
+///   request at most 32 KiB (`.unusableRequest`).
 /// - **Nothing else is repeated.** Whoever calls decides that.
 public final class S3Transport: ObjectTransport {
     /// The keys that requests are signed with, by a deadline.
@@ -83,11 +85,20 @@ public final class S3Transport: ObjectTransport {
 
     // MARK: - What was learned
 
+    /// The region that the next request of a bucket is signed for.
     func region(of bucket: String, said: String?) -> String {
         learned.withLock { $0.regions[bucket] } ?? said ?? region
     }
 
+    /// Notes where a request of the bucket was taken.
     func learn(region: String, of bucket: String) { learned.withLock { $0.regions[bucket] = region } }
+
+    /// Where a region that was learned fails, the next request goes where the bucket was said to be.
+    func forget(region: String, of bucket: String) {
+        learned.withLock { learned in
+            if learned.regions[bucket] == region { learned.regions[bucket] = nil }
+        }
+    }
 
     /// The time of day as the storage has it.
     var signingTime: SigningTime {

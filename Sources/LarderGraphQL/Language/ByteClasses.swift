@@ -1,7 +1,7 @@
 extension UInt8 {
     var isDigit: Bool { self &- UInt8(ascii: "0") < 10 }
-    var isNameStart: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 || self == UInt8(ascii: "_") }
-    var isNameContinue: Bool { isNameStart || isDigit }
+    package var isNameStart: Bool { (self | 0x20) &- UInt8(ascii: "a") < 26 || self == UInt8(ascii: "_") }
+    package var isNameContinue: Bool { isNameStart || isDigit }
     var isLineTerminator: Bool { self == UInt8(ascii: "\n") || self == UInt8(ascii: "\r") }
     var isHexadecimal: Bool { hexadecimalValue != nil }
 

@@ -12,8 +12,9 @@ package struct ParserLimits: Sendable, Hashable {
         self.tokens = tokens
     }
 
-    /// What fits the smallest stack of any thread (512 KiB), in debug builds too, where a level takes 2 KiB.
-    package static let deepest = 200
+    /// What fits the smallest stack of any thread (512 KiB), in debug builds too, where a level takes 3 KiB at most: in
+    /// the canonical form of arguments. As deep as a plan may be.
+    package static let deepest = Plan.greatestDepth
 
     package static let `default` = ParserLimits()
     /// For schema definitions, which may be several times longer than any operation.

@@ -18,33 +18,32 @@ struct NumberedSelections {
 
     private(set) var sets: [[Item]] = []
     private(set) var fields: [FieldNode] = []
-    private let document: Document
     private let schema: SchemaIndex
     private let conditions: [String: Bool]
+    private let fragments: [String: FragmentDefinition]
     private var fragmentSets: [String: Int] = [:]
-    /// Sets of fragments that have their number and are not numbered inside yet.
+    /// Sets that have their number and are not numbered inside yet.
     private var waiting: [(set: Int, selections: [Selection])] = []
 
     /// - Parameter conditions: The values of the variables that `@include` and `@skip` name.
     init(_ document: Document, _ schema: SchemaIndex, conditions: [String: Bool]) {
-        self.document = document
         self.schema = schema
         self.conditions = conditions
+        fragments = document.fragmentsByName
     }
 
     /// Numbers a selection set and all that it leads to; answers its number.
     mutating func add(_ selections: [Selection]) throws(PlanError) -> Int {
-        let number = try numbered(selections)
+        let number = numbered(selections)
         // One after the other: chains of fragments are as long as the document.
         while let next = waiting.popLast() { try fill(next.set, next.selections) }
         return number
     }
 
-    // The recursion is as deep as the parser lets documents nest.
-    private mutating func numbered(_ selections: [Selection]) throws(PlanError) -> Int {
+    private mutating func numbered(_ selections: [Selection]) -> Int {
         let number = sets.count
         sets.append([])
-        try fill(number, selections)
+        waiting.append((number, selections))
         return number
     }
 
@@ -54,16 +53,16 @@ struct NumberedSelections {
             switch selection {
             case .field(let field):
                 guard isIncluded(field.directives) else { continue }
-                let inner = field.selections.isEmpty ? nil : try numbered(field.selections)
+                let inner = field.selections.isEmpty ? nil : numbered(field.selections)
                 items.append(.field(fields.count))
                 fields.append(FieldNode(field: field, selections: inner))
             case .inlineFragment(let fragment):
                 guard isIncluded(fragment.directives) else { continue }
                 let condition = try type(fragment.typeCondition, fragment.location)
-                items.append(.fragment(condition, set: try numbered(fragment.selections)))
+                items.append(.fragment(condition, set: numbered(fragment.selections)))
             case .fragmentSpread(let spread):
                 guard isIncluded(spread.directives) else { continue }
-                guard let fragment = document.fragments.first(where: { $0.name == spread.name }) else {
+                guard let fragment = fragments[spread.name] else {
                     throw PlanError(.invalid, "There is no fragment \(spread.name)", location: spread.location)
                 }
                 let condition = try type(fragment.typeCondition, fragment.location)
@@ -75,10 +74,8 @@ struct NumberedSelections {
 
     private mutating func set(of fragment: FragmentDefinition) -> Int {
         if let known = fragmentSets[fragment.name] { return known }
-        let number = sets.count
-        sets.append([])
+        let number = numbered(fragment.selections)
         fragmentSets[fragment.name] = number
-        waiting.append((number, fragment.selections))
         return number
     }
 
@@ -139,6 +136,7 @@ extension Document {
     /// The fragments that the selections spread, directly or through others, in the order of the document.
     package func reachable(from selections: [Selection]) -> [FragmentDefinition] {
         var used: Set<String> = []
+        let known = fragmentsByName
         var rest = selections
         while let selection = rest.popLast() {
             switch selection {
@@ -146,9 +144,14 @@ extension Document {
             case .inlineFragment(let fragment): rest += fragment.selections
             case .fragmentSpread(let spread):
                 guard used.insert(spread.name).inserted else { continue }
-                for fragment in fragments where fragment.name == spread.name { rest += fragment.selections }
+                if let fragment = known[spread.name] { rest += fragment.selections }
             }
         }
         return fragments.filter { used.contains($0.name) }
+    }
+
+    /// The fragments by their names; of several with one name the first.
+    fileprivate var fragmentsByName: [String: FragmentDefinition] {
+        Dictionary(fragments.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 }

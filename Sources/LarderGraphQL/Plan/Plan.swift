@@ -16,8 +16,14 @@ package final class Plan: Sendable {
     /// How many objects and lists enclose the deepest leaf; at most `greatestDepth`.
     package let depth: Int
 
-    /// As deep as JSON is read. What walks a plan recurses as deep.
-    package static let greatestDepth = 512
+    /// What walks a plan recurses as deep, which fits the smallest stack of any thread (512 KiB) in debug builds too,
+    /// where a level takes 3.5 KiB at most.
+    package static let greatestDepth = 120
+    /// How many fields a plan may have, each counted once for each combination of types and selections around it.
+    package static let greatestFieldCount = 100_000
+    /// How many selections and types may be looked at while a plan is made. Operations that people write take a few
+    /// thousand.
+    package static let greatestWork = 2_000_000
 
     init(
         kind: OperationKind, root: Int, selections: [SelectionPlan], cases: [CasePlan], fields: [FieldPlan],
@@ -61,6 +67,8 @@ package struct CasePlan: Sendable {
     package let names: [String]
     /// The fields, in `Plan.fields`, whose values identify an object; nil for objects without identity.
     package let keyFields: [Int]?
+    /// What becomes of parts of these types that come again, where the field does not say; nil where neither does.
+    package let parts: PartPolicy?
 }
 
 /// One field of one case.
@@ -75,6 +83,8 @@ package struct FieldPlan: Sendable {
     package let key: Int?
     /// In `Plan.policies`: how to find the object without having fetched this field.
     package let policy: Int?
+    /// What becomes of the part in this field when one comes again; nil where the part's type says it, or nothing does.
+    package let parts: PartPolicy?
 
     package enum Content: Sendable, Hashable {
         case typename

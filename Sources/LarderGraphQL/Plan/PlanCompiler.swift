@@ -3,54 +3,61 @@ extension Plan {
     ///
     /// - Parameters:
     ///   - conditions: The values of `document.conditionVariables`.
+    ///   - added: How the fields are named that `forSending` added; nil where data does not come from a server, and all
+    ///     added fields have names that a person would write.
     ///   - exposesAdded: Whether what identifies objects is part of the answer, and required of what is stored: for
     ///     data that is read to be changed and written back.
     package static func compile(
         _ operation: OperationDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool],
-        exposesAdded: Bool = false
+        added: AddedFields? = nil, exposesAdded: Bool = false
     ) throws(PlanError) -> Plan {
         guard let root = schema.rootType(of: operation.kind) else {
             throw PlanError(.invalid, "The schema has no \(operation.kind.rawValue) root", location: operation.location)
         }
-        var compiler = PlanCompiler(document, schema, conditions, exposesAdded: exposesAdded)
+        var compiler = PlanCompiler(
+            document, schema, conditions, added ?? AddedFields(document), exposesAdded: exposesAdded)
         return try compiler.compile(operation.selections, of: root, kind: operation.kind)
     }
 
     /// Compiles a fragment, to be read from or written to an object of its type.
     package static func compile(
         _ fragment: FragmentDefinition, of document: Document, _ schema: SchemaIndex, conditions: [String: Bool],
-        exposesAdded: Bool = false
+        added: AddedFields? = nil, exposesAdded: Bool = false
     ) throws(PlanError) -> Plan {
         guard let type = schema.type(named: fragment.typeCondition), schema.types[type].kind.isComposite else {
             throw PlanError(
                 .invalid, "The fragment \(fragment.name) is on \(fragment.typeCondition), which has no fields",
                 location: fragment.location)
         }
-        var compiler = PlanCompiler(document, schema, conditions, exposesAdded: exposesAdded)
+        var compiler = PlanCompiler(
+            document, schema, conditions, added ?? AddedFields(document), exposesAdded: exposesAdded)
         return try compiler.compile(fragment.selections, of: type, kind: .query)
     }
 }
 
 /// Merges what an operation selects, type by type: section 6.3.2 of the specification, done once for all responses.
+///
+/// Each selection set of the document is looked through once for each combination of sets with which it meets in one
+/// place of a response and each type there. Fragments can make these combinations exponential in the document; what is
+/// too large once it is spread out is refused.
 struct PlanCompiler {
-    private static let fieldLimit = 100_000
-
     private let schema: SchemaIndex
     private let added: AddedFields
     private let exposesAdded: Bool
     private var graph: NumberedSelections
-    private var selections: [SelectionPlan?] = []
+    private var selections: [SelectionPlan] = []
     private var cases: [CasePlan] = []
     private var fields: [FieldPlan] = []
     private var keys: [FieldKeyTemplate] = []
     private var keyNumbers: [FieldKeyTemplate: Int] = [:]
     private var policies: [PolicyTemplate] = []
-    /// Selections that were compiled: the same sets asked of the same type.
-    private var compiled: [SelectionKey: Int] = [:]
-    /// By selection: how many objects and lists the deepest leaf below it is away.
-    private var heights: [Int] = []
-    /// The depth of the deepest leaf so far below the selection that is being compiled.
-    private var levels = 0
+    /// The selections that have a number: the same sets asked of the same type are one.
+    private var numbers: [SelectionKey: Int] = [:]
+    /// By number.
+    private var wanted: [SelectionKey] = []
+    /// By selection: its fields of all cases.
+    private var fieldRanges: [Range<Int>] = []
+    private var budget = WorkBudget(Plan.greatestWork)
 
     private struct SelectionKey: Hashable {
         let sets: [Int]
@@ -62,6 +69,7 @@ struct PlanCompiler {
     private struct Signature: Hashable {
         let applies: [Bool]
         let keyFields: [String]?
+        let parts: PartPolicy?
         /// Of the selected fields in their order, then of the key fields.
         let definitions: [Definition?]
     }
@@ -69,6 +77,7 @@ struct PlanCompiler {
     private struct Definition: Hashable {
         let type: ResolvedType
         let policy: FieldPolicy?
+        let parts: PartPolicy?
     }
 
     /// The fields that the sets select where certain fragments apply: response keys in the order of the answer, and the
@@ -78,10 +87,13 @@ struct PlanCompiler {
         var nodes: [String: [Int]] = [:]
     }
 
-    init(_ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool], exposesAdded: Bool) {
+    init(
+        _ document: Document, _ schema: SchemaIndex, _ conditions: [String: Bool], _ added: AddedFields,
+        exposesAdded: Bool
+    ) {
         self.schema = schema
+        self.added = added
         self.exposesAdded = exposesAdded
-        added = AddedFields(document)
         graph = NumberedSelections(document, schema, conditions: conditions)
     }
 
@@ -89,81 +101,115 @@ struct PlanCompiler {
         _ root: [Selection], of type: SchemaIndex.TypeID, kind: OperationKind
     ) throws(PlanError) -> Plan {
         let set = try graph.add(root)
-        guard added.responseKey(of: "__typename") == "__typename" else {
+        guard !added.isTypenameTaken else {
             throw PlanError(.invalid, "The alias __typename is the specification's own")
         }
-        let number = try selection([set], of: type, depth: 1)
+        let number = selectionNumber([set], of: type)
+        // One after the other: fragments that lead to each other nest deeper than any text.
+        while selections.count < wanted.count { try compileSelection(wanted[selections.count]) }
         return Plan(
-            kind: kind, root: number, selections: selections.compactMap { $0 }, cases: cases, fields: fields,
-            keys: keys, policies: policies, depth: levels)
+            kind: kind, root: number, selections: selections, cases: cases, fields: fields, keys: keys,
+            policies: policies, depth: try depth(from: number))
+    }
+
+    private mutating func spend(_ steps: Int) throws(PlanError) {
+        guard budget.spend(steps) else { throw Self.tooLarge }
+    }
+
+    private static var tooLarge: PlanError {
+        PlanError(
+            .tooComplex, "The operation is too large once its fragments are spread out: more than "
+                + "\(Plan.greatestFieldCount) fields, or \(Plan.greatestWork) steps to merge them; ask for less at a time")
     }
 
     // MARK: Selections
 
-    // The recursion ends at `greatestDepth`: fragments that lead to each other nest deeper than any text.
-    private mutating func selection(
-        _ sets: [Int], of type: SchemaIndex.TypeID, depth: Int
-    ) throws(PlanError) -> Int {
+    /// The number of a selection, which is compiled when its turn comes.
+    private mutating func selectionNumber(_ sets: [Int], of type: SchemaIndex.TypeID) -> Int {
         let key = SelectionKey(sets: sets, type: type)
-        if let known = compiled[key] {
-            // It may stand deeper here than where it was compiled, and so does all that is below it.
-            levels = max(levels, try allowed(depth + heights[known]))
-            return known
-        }
-        let above = levels
-        levels = try allowed(depth)
-        let number = selections.count
-        selections.append(nil)
-        heights.append(0)
-        compiled[key] = number
+        if let known = numbers[key] { return known }
+        numbers[key] = wanted.count
+        wanted.append(key)
+        return wanted.count - 1
+    }
 
-        let conditions = typeConditions(sets)
+    private mutating func compileSelection(_ key: SelectionKey) throws(PlanError) {
+        let (sets, type) = (key.sets, key.type)
+        let conditions = try typeConditions(sets)
         let declared = schema.types[type]
+        let firstField = fields.count
         var caseNumbers: [Signature: Int] = [:]
         var collected: [[Bool]: Collected] = [:]
         var types: [SelectionPlan.ConcreteType] = []
         for concrete in declared.possibleTypes {
+            try spend(conditions.count + 1)
             let applies = conditions.map { schema.isPossible(concrete, of: $0) }
             types.append(SelectionPlan.ConcreteType(
                 name: schema.types[concrete].name,
-                caseIndex: try caseNumber(
-                    applies, conditions, sets, concrete, at: type, &collected, &caseNumbers, depth)))
+                caseIndex: try caseNumber(applies, conditions, sets, concrete, at: type, &collected, &caseNumbers)))
         }
-        selections[number] = SelectionPlan(
+        let unknown = try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers)
+        selections.append(SelectionPlan(
             staticType: type, staticTypeName: declared.name, isConcrete: declared.kind == .object, types: types,
-            unknownTypeCase: try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers, depth))
-        heights[number] = levels - depth
-        levels = max(levels, above)
-        return number
+            unknownTypeCase: unknown))
+        fieldRanges.append(firstField..<fields.count)
     }
 
-    private func allowed(_ depth: Int) throws(PlanError) -> Int {
-        guard depth <= Plan.greatestDepth else {
+    /// How many objects and lists enclose the deepest leaf below a selection.
+    private func depth(from root: Int) throws(PlanError) -> Int {
+        var waitedFor = [Int](repeating: 0, count: selections.count)
+        for field in fields { if case .object(let inner) = field.content { waitedFor[inner] += 1 } }
+        // Where each stands deepest, which is known once all that lead to it have been looked at.
+        var depths = [Int](repeating: 1, count: selections.count)
+        var (ready, seen, deepest) = ([root], 0, 1)
+        while let selection = ready.popLast() {
+            seen += 1
+            for field in fields[fieldRanges[selection]] {
+                let depth = depths[selection] + field.type.listDepth
+                guard case .object(let inner) = field.content else {
+                    deepest = max(deepest, depth)
+                    continue
+                }
+                depths[inner] = max(depths[inner], depth + 1)
+                deepest = max(deepest, depth + 1)
+                waitedFor[inner] -= 1
+                if waitedFor[inner] == 0 { ready.append(inner) }
+            }
+        }
+        // What leads back to itself is never ready; validation refuses such fragments.
+        guard seen == selections.count, deepest <= Plan.greatestDepth else {
             throw PlanError(
                 .tooComplex,
                 "The operation nests objects and lists deeper than \(Plan.greatestDepth), fragments included")
         }
-        return depth
+        return deepest
     }
 
     private mutating func caseNumber(
         _ applies: [Bool], _ conditions: [SchemaIndex.TypeID], _ sets: [Int], _ type: SchemaIndex.TypeID,
-        at staticType: SchemaIndex.TypeID, _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int],
-        _ depth: Int
+        at staticType: SchemaIndex.TypeID, _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int]
     ) throws(PlanError) -> Int {
-        let selected = collected[applies] ?? collect(sets, Set(zip(conditions, applies).filter(\.1).map(\.0)))
-        collected[applies] = selected
+        let selected: Collected
+        if let known = collected[applies] {
+            selected = known
+        } else {
+            selected = try collect(sets, Set(zip(conditions, applies).filter(\.1).map(\.0)))
+            collected[applies] = selected
+        }
+        try spend(selected.order.count)
         let keyFields = schema.types[type].keyFields
         let names = selected.order.map { key in
             selected.nodes[key]?.first.map { graph.fields[$0].field.name } ?? key
         }
         let signature = Signature(
-            applies: applies, keyFields: keyFields,
+            applies: applies, keyFields: keyFields, parts: schema.types[type].parts,
             definitions: (names + (keyFields ?? [])).map { name in
-                schema.field(named: name, of: type).map { Definition(type: $0.type, policy: $0.policy) }
+                schema.field(named: name, of: type).map {
+                    Definition(type: $0.type, policy: $0.policy, parts: $0.parts)
+                }
             })
         if let number = known[signature] { return number }
-        let number = try compileCase(selected, type, at: staticType, keyFields: keyFields, depth)
+        let number = try compileCase(selected, type, at: staticType, keyFields: keyFields)
         known[signature] = number
         return number
     }
@@ -172,7 +218,7 @@ struct PlanCompiler {
     /// static type is. Of other conditions it cannot be decided.
     private mutating func unknownTypeCase(
         _ type: SchemaIndex.TypeID, _ conditions: [SchemaIndex.TypeID], _ sets: [Int],
-        _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int], _ depth: Int
+        _ collected: inout [[Bool]: Collected], _ known: inout [Signature: Int]
     ) throws(PlanError) -> Int? {
         let declared = schema.types[type]
         guard declared.kind.isAbstract else { return nil }
@@ -186,15 +232,16 @@ struct PlanCompiler {
                 return nil
             }
         }
-        return try caseNumber(applies, conditions, sets, type, at: type, &collected, &known, depth)
+        return try caseNumber(applies, conditions, sets, type, at: type, &collected, &known)
     }
 
     /// The types on which fragments in the sets depend.
-    private func typeConditions(_ sets: [Int]) -> [SchemaIndex.TypeID] {
+    private mutating func typeConditions(_ sets: [Int]) throws(PlanError) -> [SchemaIndex.TypeID] {
         var found: Set<SchemaIndex.TypeID> = []
         var seen = Set(sets)
         var rest = sets
         while let set = rest.popLast() {
+            try spend(graph.sets[set].count + 1)
             for case .fragment(let condition, let inner) in graph.sets[set] {
                 if let condition { found.insert(condition) }
                 if seen.insert(inner).inserted { rest.append(inner) }
@@ -206,42 +253,45 @@ struct PlanCompiler {
     // MARK: Cases
 
     private mutating func compileCase(
-        _ selected: Collected, _ type: SchemaIndex.TypeID, at staticType: SchemaIndex.TypeID, keyFields: [String]?,
-        _ depth: Int
+        _ selected: Collected, _ type: SchemaIndex.TypeID, at staticType: SchemaIndex.TypeID, keyFields: [String]?
     ) throws(PlanError) -> Int {
-        // Fields are appended in one piece after those below them.
         var planned: [FieldPlan] = []
         for (slot, responseKey) in selected.order.enumerated() {
-            planned.append(try field(selected.nodes[responseKey] ?? [], slot: slot, of: type, depth))
+            planned.append(try field(selected.nodes[responseKey] ?? [], slot: slot, of: type))
         }
         var order = selected.order
         planned += try addedFields(to: planned, names: &order, type, staticType, keyFields ?? [])
         let identity = (keyFields ?? []).compactMap { name in
-            planned.firstIndex { $0.name == name && $0.responseKey == added.responseKey(of: name) }
+            let key = addedKey(name, of: type)
+            return planned.firstIndex { $0.name == name && $0.responseKey == key }
         }
-        guard fields.count + planned.count <= Self.fieldLimit else {
-            throw PlanError(
-                .tooComplex, "The operation selects more than \(Self.fieldLimit) fields once it is spread out")
-        }
+        guard fields.count + planned.count <= Plan.greatestFieldCount else { throw Self.tooLarge }
         let start = fields.count
         fields += planned
         cases.append(CasePlan(
             fields: start..<fields.count, names: order,
-            keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 }))
+            keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 },
+            parts: schema.types[type].parts))
         return cases.count - 1
     }
 
-    private func collect(_ sets: [Int], _ applies: Set<SchemaIndex.TypeID>) -> Collected {
+    private mutating func collect(
+        _ sets: [Int], _ applies: Set<SchemaIndex.TypeID>
+    ) throws(PlanError) -> Collected {
         var collected = Collected()
-        for set in sets { collect(set, applies, &collected) }
+        // What one of the sets leads to is not collected again for another.
+        var seen = Set(sets)
+        for set in sets { try collect(set, applies, &seen, &collected) }
         return collected
     }
 
-    private func collect(_ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ collected: inout Collected) {
-        var seen: Set<Int> = [set]
+    private mutating func collect(
+        _ set: Int, _ applies: Set<SchemaIndex.TypeID>, _ seen: inout Set<Int>, _ collected: inout Collected
+    ) throws(PlanError) {
         // A stack of its own: chains of fragments are as long as the document.
         var path = [(set: set, next: 0)]
         while let (set, next) = path.last {
+            try spend(1)
             guard next < graph.sets[set].count else {
                 path.removeLast()
                 continue
@@ -264,7 +314,8 @@ struct PlanCompiler {
         _ keyFields: [String]
     ) throws(PlanError) -> [FieldPlan] {
         func isPlanned(_ name: String) -> Bool {
-            planned.contains { $0.name == name && $0.responseKey == added.responseKey(of: name) }
+            let key = addedKey(name, of: type)
+            return planned.contains { $0.name == name && $0.responseKey == key }
         }
         var shown: [FieldPlan] = []
         var hidden: [FieldPlan] = []
@@ -275,34 +326,43 @@ struct PlanCompiler {
             // An object of a concrete type need not say which.
             let isShown = exposesAdded && schema.types[staticType].kind.isAbstract
             add(addedField(
-                "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
+                "__typename", under: "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
                 slot: isShown ? names.count : nil))
             if isShown { names.append("__typename") }
         }
         for name in keyFields where !isPlanned(name) {
-            guard let definition = schema.field(named: name, of: type) else { continue }
+            guard let definition = schema.field(named: name, of: type), let responseKey = addedKey(name, of: type) else {
+                continue
+            }
             add(addedField(
-                name, .leaf(leaf(definition.type)), try shape(definition.type, nil),
+                name, under: responseKey, .leaf(leaf(definition.type)), try shape(definition.type, nil),
                 key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
                 slot: exposesAdded ? names.count : nil))
-            if exposesAdded { names.append(added.responseKey(of: name)) }
+            if exposesAdded { names.append(responseKey) }
         }
         return shown + hidden
     }
 
+    /// The response key of a field that is added; nil where the type does not have it.
+    private func addedKey(_ name: String, of type: SchemaIndex.TypeID) -> String? {
+        if name == "__typename" { return name }
+        return schema.field(named: name, of: type).map { added.responseKey(of: name, $0.type, in: schema) }
+    }
+
     private func addedField(
-        _ name: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?, slot: Int?
+        _ name: String, under responseKey: String, _ content: FieldPlan.Content, _ type: FieldTypeShape, key: Int?,
+        slot: Int?
     ) -> FieldPlan {
         FieldPlan(
-            name: name, responseKey: added.responseKey(of: name), slot: slot, type: type, content: content, key: key,
-            policy: nil)
+            name: name, responseKey: responseKey, slot: slot, type: type, content: content, key: key,
+            policy: nil, parts: nil)
     }
 
     // MARK: Fields
 
     /// The field that all these nodes select under one response key.
     private mutating func field(
-        _ nodes: [Int], slot: Int, of type: SchemaIndex.TypeID, _ depth: Int
+        _ nodes: [Int], slot: Int, of type: SchemaIndex.TypeID
     ) throws(PlanError) -> FieldPlan {
         guard let first = nodes.first else { throw PlanError(.invalid, "A selection set is empty") }
         let field = graph.fields[first].field
@@ -320,7 +380,7 @@ struct PlanCompiler {
         if field.name == "__typename" {
             return FieldPlan(
                 name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: .typename, key: nil,
-                policy: nil)
+                policy: nil, parts: nil)
         }
         let content: FieldPlan.Content
         var policy: Int?
@@ -329,8 +389,7 @@ struct PlanCompiler {
             guard !sets.isEmpty else {
                 throw PlanError(.invalid, "\(field.name) needs a selection of fields", location: field.location)
             }
-            content = .object(selection: try selection(
-                sets, of: definition.type.named, depth: depth + 1 + shape.listDepth))
+            content = .object(selection: selectionNumber(sets, of: definition.type.named))
             if let template = definition.policy.flatMap({ PolicyTemplate($0, field, definition, schema) }) {
                 policy = policies.count
                 policies.append(template)
@@ -340,11 +399,10 @@ struct PlanCompiler {
                 throw PlanError(.invalid, "\(field.name) has no fields to select", location: field.location)
             }
             content = .leaf(leaf(definition.type))
-            levels = max(levels, depth + shape.listDepth)
         }
         return FieldPlan(
             name: field.name, responseKey: field.responseKey, slot: slot, type: shape, content: content,
-            key: keyNumber(FieldKeyTemplate(field, definition)), policy: policy)
+            key: keyNumber(FieldKeyTemplate(field, definition)), policy: policy, parts: definition.parts)
     }
 
     private mutating func keyNumber(_ template: FieldKeyTemplate) -> Int {

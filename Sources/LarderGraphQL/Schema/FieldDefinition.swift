@@ -9,10 +9,15 @@ package struct FieldDefinition: Sendable, Hashable {
     var declaredPolicy: FieldPolicy?
     /// What is declared; or else what the type's interfaces declare, where they agree.
     package internal(set) var policy: FieldPolicy?
+    /// What a `@fieldPolicy` of the type says of the part in this field, or the program.
+    var declaredParts: PartPolicy?
+    /// What is declared; or else what the type's interfaces declare, where they agree.
+    package internal(set) var parts: PartPolicy?
 
     init(
         name: String, type: ResolvedType, arguments: [InputDefinition] = [], maxAge: Int? = nil,
-        declaredPolicy: FieldPolicy? = nil, policy: FieldPolicy? = nil
+        declaredPolicy: FieldPolicy? = nil, policy: FieldPolicy? = nil, declaredParts: PartPolicy? = nil,
+        parts: PartPolicy? = nil
     ) {
         self.name = name
         self.type = type
@@ -20,6 +25,8 @@ package struct FieldDefinition: Sendable, Hashable {
         self.maxAge = maxAge
         self.declaredPolicy = declaredPolicy
         self.policy = policy
+        self.declaredParts = declaredParts
+        self.parts = parts
     }
 
     /// Time: linear in the number of arguments.

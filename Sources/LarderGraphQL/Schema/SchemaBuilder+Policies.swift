@@ -8,22 +8,29 @@ extension SchemaBuilder {
                     switch directive.name {
                     case "typePolicy":
                         let names = try names(of: "keyFields", in: directive, part: part)
+                        let parts = try parts(in: directive, part: part)
                         try located(directive, part) { () throws(SchemaError) in
-                            guard let names else {
-                                throw SchemaError(.policy, "@typePolicy of \(collected.name) has no keyFields")
+                            guard names != nil || parts != nil else {
+                                throw SchemaError(
+                                    .policy, "@typePolicy of \(collected.name) has neither keyFields nor parts")
                             }
-                            try schema.declareKeyFields(names, for: id)
+                            if let names { try schema.declareKeyFields(names, for: id) }
+                            if let parts { try schema.declareParts(parts, for: id) }
                         }
                     case "fieldPolicy":
-                        let keyArgs = try names(of: "keyArgs", in: directive, part: part) ?? []
-                        let paginationArgs = try names(of: "paginationArgs", in: directive, part: part) ?? []
+                        let keyArgs = try names(of: "keyArgs", in: directive, part: part)
+                        let paginationArgs = try names(of: "paginationArgs", in: directive, part: part)
+                        let parts = try parts(in: directive, part: part)
                         try located(directive, part) { () throws(SchemaError) in
                             let name = directive.arguments.first { $0.name == "forField" }?.value
                             guard case .string(let field)? = name else {
                                 throw SchemaError(.policy, "@fieldPolicy of \(collected.name) has no forField")
                             }
+                            if let parts { try schema.declareParts(parts, forField: field, of: id) }
+                            // One that speaks of parts alone leaves to others what the arguments say.
+                            guard parts == nil || keyArgs != nil || paginationArgs != nil else { return }
                             let policy = FieldPolicy(
-                                keyArgs: keyArgs.map { ArgumentPath($0) }, paginationArgs: paginationArgs)
+                                keyArgs: (keyArgs ?? []).map { ArgumentPath($0) }, paginationArgs: paginationArgs ?? [])
                             try schema.declareFieldPolicy(policy, for: field, of: id)
                         }
                     default:
@@ -45,6 +52,18 @@ extension SchemaBuilder {
         } catch {
             throw self.error(error.code, error.message, directive.location, part.source)
         }
+    }
+
+    /// The argument `parts`, a string or an enum value; nil where there is none.
+    private func parts(in directive: Directive, part: Part) throws(SchemaError) -> PartPolicy? {
+        guard let value = directive.arguments.first(where: { $0.name == "parts" })?.value else { return nil }
+        switch value {
+        case .null: return nil
+        case .string(let name), .enumeration(let name): if let policy = PartPolicy(rawValue: name) { return policy }
+        default: break
+        }
+        let message = "parts of @\(directive.name) is neither \"merge\" nor \"replace\""
+        throw error(.policy, message, directive.location, part.source)
     }
 
     /// The names in an argument that is a string, with spaces between names, or a list of strings.

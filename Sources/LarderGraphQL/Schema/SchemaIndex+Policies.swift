@@ -23,6 +23,29 @@ extension SchemaIndex {
         self = changed
     }
 
+    /// Says what becomes of parts of a type that come again, in place of what the schema says.
+    ///
+    /// On an interface it is said of all types that implement it and say nothing of their own.
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
+    package mutating func setPartPolicy(_ policy: PartPolicy, for type: String) throws(SchemaError) {
+        var changed = self
+        try changed.declareParts(policy, for: try knownType(type))
+        try changed.derivePolicies()
+        self = changed
+    }
+
+    /// Says what becomes of the part in a field when one comes again, in place of what the schema says.
+    ///
+    /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
+    package mutating func setPartPolicy(
+        _ policy: PartPolicy, forField field: String, of type: String
+    ) throws(SchemaError) {
+        var changed = self
+        try changed.declareParts(policy, forField: field, of: try knownType(type))
+        try changed.derivePolicies()
+        self = changed
+    }
+
     private func knownType(_ name: String) throws(SchemaError) -> TypeID {
         guard let id = type(named: name) else { throw SchemaError(.unknownType, "Unknown type \(name)") }
         return id
@@ -45,6 +68,10 @@ extension SchemaIndex {
             guard isKeyField(field) else {
                 throw SchemaError(.policy, "Key field \(type.name).\(name) is no scalar or enum, or is a list")
             }
+            // The cache adds key fields to what is sent, and has no value for an argument.
+            guard !field.arguments.contains(where: \.isRequired) else {
+                throw SchemaError(.policy, "Key field \(type.name).\(name) has an argument that must be given")
+            }
         }
         types[id].declaredKeyFields = keyFields
     }
@@ -66,6 +93,28 @@ extension SchemaIndex {
             throw SchemaError(.policy, "Pagination argument \(name) is no argument of \(place)")
         }
         types[id].fields[index].declaredPolicy = policy
+    }
+
+    mutating func declareParts(_ policy: PartPolicy, for id: TypeID) throws(SchemaError) {
+        let type = types[id]
+        guard type.kind == .object || type.kind == .interface else {
+            throw SchemaError(.policy, "\(type.name) is \(type.kind.noun) and cannot have a policy for parts")
+        }
+        types[id].declaredParts = policy
+    }
+
+    mutating func declareParts(_ policy: PartPolicy, forField name: String, of id: TypeID) throws(SchemaError) {
+        let type = types[id]
+        guard let index = type.fieldIndex(named: name) else {
+            throw SchemaError(.policy, "Field policy for \(name), which is no field of \(type.name)")
+        }
+        let field = type.fields[index]
+        guard types[field.type.named].kind.isComposite, !field.type.isList else {
+            throw SchemaError(
+                .policy, "\(type.name).\(name) has a policy for parts and returns no single object; parts in a list "
+                    + "always replace those that were there")
+        }
+        types[id].fields[index].declaredParts = policy
     }
 
     private func isKeyField(_ field: FieldDefinition) -> Bool {
@@ -96,9 +145,12 @@ extension SchemaIndex {
     mutating func derivePolicies() throws(SchemaError) {
         for id in types.indices where types[id].kind == .object || types[id].kind == .interface {
             types[id].keyFields = try derivedKeyFields(of: id)
+            types[id].parts = try derivedParts(of: id)
             for index in types[id].fields.indices {
                 let policy = try derivedPolicy(ofField: index, of: id)
                 if types[id].fields[index].policy != policy { types[id].fields[index].policy = policy }
+                let parts = try derivedParts(ofField: index, of: id)
+                if types[id].fields[index].parts != parts { types[id].fields[index].parts = parts }
             }
         }
     }
@@ -120,7 +172,10 @@ extension SchemaIndex {
             }
         }
         if let declared { return declared.isEmpty ? nil : declared }
-        return type.field(named: "id").map(isKeyField) == true ? ["id"] : nil
+        guard let id = type.field(named: "id"), isKeyField(id), !id.arguments.contains(where: \.isRequired) else {
+            return nil
+        }
+        return ["id"]
     }
 
     private func derivedPolicy(ofField index: Int, of id: TypeID) throws(SchemaError) -> FieldPolicy? {
@@ -137,5 +192,27 @@ extension SchemaIndex {
             policy = inherited
         }
         return policy
+    }
+
+    private func derivedParts(of id: TypeID) throws(SchemaError) -> PartPolicy? {
+        let type = types[id]
+        if let own = type.declaredParts { return own }
+        return try agreed(type.interfaces.map { types[$0].declaredParts }, type.name)
+    }
+
+    private func derivedParts(ofField index: Int, of id: TypeID) throws(SchemaError) -> PartPolicy? {
+        let (type, field) = (types[id], types[id].fields[index])
+        if let own = field.declaredParts { return own }
+        let inherited = type.interfaces.map { types[$0].field(named: field.name)?.declaredParts }
+        return try agreed(inherited, "\(type.name).\(field.name)")
+    }
+
+    /// What the interfaces say that say anything.
+    private func agreed(_ policies: [PartPolicy?], _ place: String) throws(SchemaError) -> PartPolicy? {
+        let said = Set(policies.compactMap(\.self))
+        guard said.count <= 1 else {
+            throw SchemaError(.policy, "\(place) needs a policy for parts of its own: its interfaces' differ")
+        }
+        return said.first
     }
 }

@@ -17,6 +17,10 @@ package struct SchemaType: Sendable, Hashable {
     ///
     /// What the type declares; or else what its interfaces declare; or else `id`, where it has a field of that name.
     package internal(set) var keyFields: [String]?
+    /// What the type's `@typePolicy` says of parts of this type, or the program.
+    var declaredParts: PartPolicy?
+    /// What the type declares; or else what its interfaces declare. The policy of a field goes before it.
+    package internal(set) var parts: PartPolicy?
     /// Seconds, from `@cacheControl(maxAge:)` on the type.
     package let maxAge: Int?
 
@@ -26,7 +30,8 @@ package struct SchemaType: Sendable, Hashable {
     init(
         name: String, kind: TypeKind, fields: [FieldDefinition] = [], interfaces: [SchemaIndex.TypeID] = [],
         possibleTypes: [SchemaIndex.TypeID] = [], enumValues: [String] = [], inputFields: [InputDefinition] = [],
-        declaredKeyFields: [String]? = nil, keyFields: [String]? = nil, maxAge: Int? = nil
+        declaredKeyFields: [String]? = nil, keyFields: [String]? = nil, declaredParts: PartPolicy? = nil,
+        parts: PartPolicy? = nil, maxAge: Int? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -37,6 +42,8 @@ package struct SchemaType: Sendable, Hashable {
         self.inputFields = inputFields
         self.declaredKeyFields = declaredKeyFields
         self.keyFields = keyFields
+        self.declaredParts = declaredParts
+        self.parts = parts
         self.maxAge = maxAge
         var positions: [String: Int] = [:]
         positions.reserveCapacity(fields.count + inputFields.count + enumValues.count)

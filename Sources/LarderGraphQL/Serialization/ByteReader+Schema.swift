@@ -46,7 +46,8 @@ extension ByteReader {
             name: name, kind: kind, fields: fields, interfaces: interfaces, possibleTypes: possibleTypes,
             enumValues: enumValues, inputFields: inputFields,
             declaredKeyFields: try readBool() ? try readStrings() : nil,
-            keyFields: try readBool() ? try readStrings() : nil,
+            keyFields: try readBool() ? try readStrings() : nil, declaredParts: try readParts(),
+            parts: try readParts(),
             maxAge: try readOptionalInt())
     }
 
@@ -62,7 +63,8 @@ extension ByteReader {
     private mutating func readField(count: Int) throws(SchemaError) -> FieldDefinition {
         FieldDefinition(
             name: try readString(), type: try readResolvedType(count: count), arguments: try readInputs(count: count),
-            maxAge: try readOptionalInt(), declaredPolicy: try readPolicy(), policy: try readPolicy())
+            maxAge: try readOptionalInt(), declaredPolicy: try readPolicy(), policy: try readPolicy(),
+            declaredParts: try readParts(), parts: try readParts())
     }
 
     private mutating func readInputs(count: Int) throws(SchemaError) -> [InputDefinition] {
@@ -95,6 +97,15 @@ extension ByteReader {
         }
         policy.paginationArgs = try readStrings()
         return policy
+    }
+
+    private mutating func readParts() throws(SchemaError) -> PartPolicy? {
+        switch try readUInt64() {
+        case 0: return nil
+        case 1: return .merge
+        case 2: return .replace
+        default: throw Self.damaged
+        }
     }
 
     private mutating func readLiteral(depth: Int) throws(SchemaError) -> Literal {

@@ -10,6 +10,8 @@ extension ByteWriter {
         write(type.inputFields)
         write(optional: type.declaredKeyFields)
         write(optional: type.keyFields)
+        write(type.declaredParts)
+        write(type.parts)
         write(type.maxAge)
     }
 
@@ -27,6 +29,8 @@ extension ByteWriter {
         write(field.maxAge)
         write(field.declaredPolicy)
         write(field.policy)
+        write(field.declaredParts)
+        write(field.parts)
     }
 
     private mutating func write(_ inputs: [InputDefinition]) {
@@ -56,6 +60,15 @@ extension ByteWriter {
         write(policy.keyArgs.count)
         for path in policy.keyArgs { write(path.components) }
         write(policy.paginationArgs)
+    }
+
+    private mutating func write(_ policy: PartPolicy?) {
+        let number: UInt64 = switch policy {
+        case nil: 0
+        case .merge: 1
+        case .replace: 2
+        }
+        write(number)
     }
 
     private mutating func write(_ literal: Literal) {

@@ -1,6 +1,8 @@
 extension Value {
-    /// How deep objects and lists may nest in what is sent, stored or taken for a variable: as deep as JSON is read.
-    private static let deepest = 512
+    /// How deep objects and lists may nest in what is read, sent, stored or taken for a variable. What walks a value
+    /// recurses as deep, which fits the smallest stack of any thread (512 KiB) in debug builds too, where a level takes
+    /// 2.7 KiB at most.
+    package static let greatestDepth = 128
 
     /// Why JSON cannot say this value, or nil: what only a program can make, and no text.
     ///
@@ -13,13 +15,13 @@ extension Value {
         case .float(let value): return value.isFinite ? nil : "\(value) is no number that JSON or GraphQL has"
         case .number(let text): return isNumber(text) ? nil : "\"\(text.prefix(40))\" is no number"
         case .list(let elements):
-            guard depth < Self.deepest else { return Self.tooDeep }
+            guard depth < Self.greatestDepth else { return Self.tooDeep }
             for element in elements {
                 if let fault = element.fault(depth: depth + 1) { return fault }
             }
             return nil
         case .object(let members):
-            guard depth < Self.deepest else { return Self.tooDeep }
+            guard depth < Self.greatestDepth else { return Self.tooDeep }
             for member in members.values {
                 if let fault = member.fault(depth: depth + 1) { return fault }
             }
@@ -27,7 +29,7 @@ extension Value {
         }
     }
 
-    private static var tooDeep: String { "objects and lists nest deeper than \(deepest) levels" }
+    private static var tooDeep: String { "objects and lists nest deeper than \(greatestDepth) levels" }
 }
 
 /// Whether a text is a number in the grammar that JSON and GraphQL share.

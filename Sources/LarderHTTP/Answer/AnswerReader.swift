@@ -43,7 +43,8 @@ struct AnswerReader {
         else { return }
         throw TransportError(
             .status,
-            "The server redirects to \(location). Redirects are not followed: set the endpoint to that address.",
+            "The server redirects to \(URLText.hidingUsers(in: location)). Redirects are not followed: set the endpoint to that "
+                + "address.",
             retryAfter: retryAfter(response)
         )
     }
@@ -107,7 +108,7 @@ struct AnswerReader {
                 if chunk.readableBytes > room { return (bytes, false) }
             }
         } catch {
-            throw TransportError(ofClient: error)
+            throw TransportError(ofClient: error, in: .sending)
         }
         return (bytes, true)
     }

@@ -16,9 +16,22 @@ import NIOSSL
 // The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
 
 extension TransportError {
-    package init(ofClient error: any Error) {
-        let (code, message) = Self.meaning(of: error)
-        self.init(code, message, cause: error)
+    /// - Parameter phase: How far the exchange had come; nil where that is not known, and what the error says must do.
+    package init(ofClient error: any Error, in phase: Phase? = nil) {
+        var (code, message) = Self.meaning(of: error)
+        // An error's kind does not tell when it happened: TLS may be damaged, and a network go away, at any time.
+        if phase == .sending, code.phase == .beforeSending {
+            code = .interrupted
+            message = "The connection broke before the answer was whole."
+        }
+        self.init(code, message, phase: phase, cause: error)
+    }
+
+    /// The same, of an exchange of which nothing has left.
+    var before: TransportError {
+        var error = self
+        error.phase = .beforeSending
+        return error
     }
 
     /// An error of the closure that supplies headers.

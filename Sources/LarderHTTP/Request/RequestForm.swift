@@ -20,6 +20,7 @@ struct RequestForm {
     let request: GraphQLRequest
     let headers: RequestHeaders
     let options: HTTPTransport.Options
+    let departure: Departure
 
     func httpRequest(_ document: Document) throws(TransportError) -> HTTPClientRequest {
         guard document == .text || Self.isHash(request.documentHash) else {
@@ -47,7 +48,7 @@ struct RequestForm {
         var http = HTTPClientRequest(url: url)
         http.method = .POST
         http.headers = fields([("Accept", Self.accept), ("Content-Type", "application/json")])
-        http.body = .bytes(ByteBuffer(bytes: body(document)))
+        http.body = departure.body(ByteBuffer(bytes: body(document)))
         return http
     }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LarderLMDB
 
 extension ForeignDatabase {
     /// A file that belongs to a database.
@@ -43,8 +44,7 @@ extension ForeignDatabase {
         let manager = FileManager.default
         let folder = manager.temporaryDirectory.appending(path: "larder-import-\(UUID().uuidString)")
         do {
-            try manager.createDirectory(
-                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try FileSystem.makeFolder(folder.path)
             try manager.copyItem(atPath: file.path, toPath: folder.appending(path: "copy.db").path)
             for companion in companions {
                 let target = folder.appending(path: "copy.db\(companion.suffix)")

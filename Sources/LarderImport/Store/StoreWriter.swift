@@ -20,10 +20,9 @@ final class StoreWriter: Sendable {
     private let cache: RecordCache?
     private let schema: SchemaIndex
     private let isDryRun: Bool
-    private let compiled = Mutex<[ExactText: BoundOperation]>([:])
-    private let deleted = Mutex<[ExactText: Bool]>([:])
-    /// Beyond this number all are forgotten: objects of one type mostly have the same fields.
-    private static let compiledLimit = 500
+    /// Objects of one type mostly have the same fields.
+    private let compiled = Mutex(RecentlyUsed<ExactText, BoundOperation>(limit: 32 << 20))
+    private let deleted = Mutex(RecentlyUsed<ExactText, Bool>(limit: 16 << 20))
     /// How long a write may wait, for those before it above all.
     private static let patience = Duration.seconds(60)
 
@@ -37,11 +36,13 @@ final class StoreWriter: Sendable {
     /// Whether the store knows an object to be no more.
     func isDeleted(_ key: String) -> Bool {
         guard let cache, let colon = key.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        if let known = deleted.withLock({ $0[ExactText(key)] }) { return known }
+        if let known = deleted.withLock({ $0.value(for: ExactText(key)) }) { return known }
         // What cannot be read will be told by the write.
         let operation = try? bound("fragment Known on \(key[..<colon]) { __typename }", isFragment: true)
         let answer = operation.flatMap { try? cache.read($0, from: .object(key: key)) }
-        deleted.withLock { $0[ExactText(key)] = answer?.isDeleted ?? false }
+        deleted.withLock { known in
+            _ = known.keep(answer?.isDeleted ?? false, for: ExactText(key), size: key.utf8.count + 96)
+        }
         return answer?.isDeleted ?? false
     }
 
@@ -140,19 +141,20 @@ final class StoreWriter: Sendable {
     }
 
     private func bound(_ text: String, isFragment: Bool) throws(Refusal) -> BoundOperation {
-        if let known = compiled.withLock({ $0[ExactText(text)] }) { return known }
+        if let known = compiled.withLock({ $0.value(for: ExactText(text)) }) { return known }
         let document: Document
         do { document = try Document(parsing: text) } catch { throw .content("\(error)") }
         let operation: BoundOperation
+        let size: Int
         do throws(PlanError) {
             let compiled = isFragment
                 ? try CompiledOperation(fragment: nil, in: document, schema)
                 : try CompiledOperation(operation: nil, in: document, schema)
             operation = try compiled.bound()
+            size = compiled.size + operation.size
         } catch { throw .content("\(error)") }
-        compiled.withLock { compiled in
-            if compiled.count >= Self.compiledLimit { compiled = [:] }
-            compiled[ExactText(text)] = operation
+        compiled.withLock { known in
+            _ = known.keep(operation, for: ExactText(text), size: text.utf8.count + size)
         }
         return operation
     }

@@ -21,17 +21,22 @@ extension Environment {
             let writer = compacting ? nil : files.writer
             try writer?.acquire(deadline: .now + options.lockDeadline)
             defer { writer?.release() }
-            let status = mdb_env_copy2(handle, target, compacting ? UInt32(MDB_CP_COMPACT) : 0)
             let path = target + "/data.mdb"
+            // LMDB would make the file for everybody to read, as far as the process's mask lets it.
+            let descriptor = try FileSystem.makeFile(path)
+            defer { systemClose(descriptor) }
+            let status = mdb_env_copyfd2(handle, descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
             guard status == MDB_SUCCESS else {
-                // A file that was there before is not ours to remove.
-                if status != EEXIST { unlink(path) }
+                unlink(path)
                 // Compacting counts on every page being in use or free.
                 let meaning = compacting && status == MDB_INCOMPATIBLE ? MDB_CORRUPTED : status
                 throw .make(meaning, doing: "copying the environment", path: path)
             }
             try FileSystem.synchronize(path)
-            try FileSystem.synchronize(target)
+            try FolderSync.run(target)
         }
     }
 }
+
+/// `close`, whose name a method has.
+private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

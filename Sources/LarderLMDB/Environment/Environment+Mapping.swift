@@ -14,7 +14,7 @@ extension Environment {
         if status == MDB_SUCCESS { status = mdb_env_set_maxreaders(created, UInt32(clamping: options.maxReaders)) }
         if status == MDB_SUCCESS { status = mdb_env_set_maxdbs(created, UInt32(clamping: tableCount)) }
         let flags = options.flags | (registersReaders ? 0 : UInt32(MDB_NOLOCK))
-        if status == MDB_SUCCESS { status = mdb_env_open(created, folder, flags, 0o644) }
+        if status == MDB_SUCCESS { status = mdb_env_open(created, folder, flags, 0o600) }
         guard status == MDB_SUCCESS else {
             mdb_env_close(created)
             throw .make(status, doing: "opening the environment", path: folder)

@@ -5,40 +5,43 @@ extension Environment {
     /// writer's lock only to make one.
     static func open(
         _ definitions: [TableDefinition], in handle: OpaquePointer, options: Options, folder: String,
-        writer: WriterLock?
+        files: EnvironmentFiles
     ) throws(LMDBError) -> [String: Table] {
         var tables: [String: Table] = [:]
-        let missing = try openTables(definitions, flags: UInt32(MDB_RDONLY), in: handle, folder: folder, &tables)
+        let missing = try openTables(definitions, in: handle, folder: folder, &tables)
         if missing.isEmpty { return tables }
-        guard !options.isReadOnly, let writer else {
+        guard !options.isReadOnly, let writer = files.writer else {
             guard let first = missing.first(where: { !$0.isOptional }) else { return tables }
             let advice = "Open it for writing once, or check the folder."
             throw LMDBError(.tableMissing, "There is no table \"\(first.name)\". \(advice)", path: folder)
         }
         try writer.acquire(deadline: .now + options.lockDeadline)
         defer { writer.release() }
-        _ = try openTables(missing, flags: 0, in: handle, folder: folder, &tables)
+        _ = try openTables(missing, in: handle, folder: folder, making: files.data, &tables)
         return tables
     }
 
     /// Opens tables in one transaction; returns those that are missing, which a write transaction makes instead.
+    ///
+    /// - Parameter data: The file to make the missing ones in.
     private static func openTables(
-        _ definitions: [TableDefinition], flags: UInt32, in handle: OpaquePointer, folder: String,
+        _ definitions: [TableDefinition], in handle: OpaquePointer, folder: String, making data: DataFile? = nil,
         _ tables: inout [String: Table]
     ) throws(LMDBError) -> [TableDefinition] {
         var pointer: OpaquePointer?
+        let flags = data == nil ? UInt32(MDB_RDONLY) : 0
         let status = mdb_txn_begin(handle, nil, flags, &pointer)
         guard status == MDB_SUCCESS, let pointer else { throw .make(status, doing: "opening tables", path: folder) }
         var missing: [TableDefinition] = []
         do throws(LMDBError) {
             for definition in definitions {
-                let creates = flags & UInt32(MDB_RDONLY) == 0
-                if let dbi = try openTable(definition, creates: creates, in: pointer, folder: folder) {
+                if let dbi = try openTable(definition, creates: data != nil, in: pointer, folder: folder) {
                     tables[definition.name] = Table(dbi: dbi, keys: definition.keys)
                 } else {
                     missing.append(definition)
                 }
             }
+            try data?.rewriteMetaPages()
         } catch {
             mdb_txn_abort(pointer)
             throw error

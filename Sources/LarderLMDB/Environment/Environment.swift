@@ -54,7 +54,7 @@ package final class Environment: @unchecked Sendable {
         let handle = try Self.map(
             folder: folder, options: options, tableCount: tables.count, registersReaders: unregistered == nil)
         do throws(LMDBError) {
-            self.tables = try Self.open(tables, in: handle, options: options, folder: folder, writer: files.writer)
+            self.tables = try Self.open(tables, in: handle, options: options, folder: folder, files: files)
             try files.settle()
         } catch {
             mdb_env_close(handle)
@@ -66,6 +66,8 @@ package final class Environment: @unchecked Sendable {
         var limit: UInt32 = 0
         _ = mdb_env_get_maxreaders(handle, &limit)
         pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
+        // Programs that open, write once and close never come to the count below.
+        if !options.isReadOnly { _ = dropDeadReaders() }
     }
 
     deinit {
@@ -103,10 +105,17 @@ package final class Environment: @unchecked Sendable {
 
     /// Makes every commit so far survive power loss, whatever the environment's durability.
     package func synchronize() throws(LMDBError) {
-        try pinned { () throws(LMDBError) in try flush(doing: "synchronizing") }
+        guard !options.isReadOnly, let writer = files.writer else { throw readOnlyError }
+        try pinned { () throws(LMDBError) in
+            try writer.acquire(deadline: .now + options.lockDeadline)
+            defer { writer.release() }
+            try flush(doing: "synchronizing")
+        }
     }
 
+    /// Only for the holder of the writer's lock, and outside a transaction.
     private func flush(doing action: String) throws(LMDBError) {
+        try rewriteMetaPagesInTransaction()
         let status = mdb_env_sync(handle, 1)
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: action) }
     }
@@ -182,9 +191,7 @@ package final class Environment: @unchecked Sendable {
     ///
     /// LMDB's own lock comes after this library's and waits without a deadline: for programs of other kinds only.
     package func beginWrite(deadline: ContinuousClock.Instant) throws(LMDBError) -> WriteTransaction {
-        guard !options.isReadOnly, let writer = files.writer else {
-            throw LMDBError(.readOnly, "The environment was opened read-only; open it for writing.", path: folder)
-        }
+        guard !options.isReadOnly, let writer = files.writer else { throw readOnlyError }
         try pin()
         do throws(LMDBError) {
             try writer.acquire(deadline: deadline)
@@ -230,6 +237,12 @@ package final class Environment: @unchecked Sendable {
     /// - Returns: False where the stamp stays. Then the commit must survive.
     func revokeStamp() -> Bool { options.durability != .withoutMetaSync || files.revokeStamp() }
 
+    /// Has the commit's own sync cover what the syncs before it may have failed to write.
+    func prepareCommit() throws(LMDBError) {
+        // Without syncs, closing makes all of it durable, or none.
+        if options.durability != .none { try rewriteMetaPages() }
+    }
+
     /// Ends the write transaction that LMDB has ended already.
     func endWrite() {
         files.writer?.release()
@@ -264,6 +277,10 @@ package final class Environment: @unchecked Sendable {
     private func unpin() {
         // As in `endRead`.
         if pool.withLock({ $0.unpin() }) { try? finishClosing() }
+    }
+
+    private var readOnlyError: LMDBError {
+        LMDBError(.readOnly, "The environment was opened read-only; open it for writing.", path: folder)
     }
 
     private var closedError: LMDBError {

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// Everything that an open environment holds beside LMDB's own handle: the data file, its registration in this
 /// process, and the locks.
 final class EnvironmentFiles: Sendable {
@@ -11,6 +13,8 @@ final class EnvironmentFiles: Sendable {
     private let registration: OpenFiles.Registration
     private let presence: PresenceLock?
     private let mustSettle: Bool
+    /// Whether no stamp is on the disk, as far as this process has synced the folder and left none since.
+    private let hasNoStamp = Atomic<Bool>(false)
     /// Whether the data file was walked because no stamp of a clean close fitted it.
     let wasVerified: Bool
     /// Whether it was, or the process that had it open before this one had found it so.
@@ -116,15 +120,31 @@ final class EnvironmentFiles: Sendable {
     func stamp(synchronize: () throws(LMDBError) -> Void) throws(LMDBError) {
         guard !options.isReadOnly, let writer, try writer.tryAcquire() else { return }
         defer { writer.release() }
-        let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
-        let stamp = CleanCloseStamp(try data.status(), transaction: meta.transaction)
-        guard CleanCloseStamp(folder: folder) != stamp else { return }
+        guard try CleanCloseStamp(folder: folder) != currentStamp() else { return }
         try synchronize()
-        try stamp.write(in: folder)
+        // Synchronizing writes, which moves the file's time.
+        try currentStamp().write(in: folder)
     }
 
-    /// Removes the stamp for good; false where it stays. Only for the holder of the writer's lock.
-    func revokeStamp() -> Bool { FileSystem.remove(CleanCloseStamp.name, from: folder) }
+    private func currentStamp() throws(LMDBError) -> CleanCloseStamp {
+        let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
+        return CleanCloseStamp(try data.status(), transaction: meta.transaction)
+    }
+
+    /// Removes the stamp for good; false where it stays, or may come back after power loss. Only for the holder of the
+    /// writer's lock.
+    func revokeStamp() -> Bool {
+        do throws(LMDBError) {
+            let wasThere = try FileSystem.remove(CleanCloseStamp.path(in: folder))
+            // A stamp that is not there may be on the disk: another process, or an earlier life of this one, may have
+            // removed it and not come to the sync.
+            guard wasThere || !hasNoStamp.load(ordering: .relaxed) else { return true }
+            hasNoStamp.store(false, ordering: .relaxed)
+            try FolderSync.run(folder)
+            hasNoStamp.store(true, ordering: .relaxed)
+            return true
+        } catch { return false }
+    }
 
     /// Says that the file will be given up as soon as the last transaction has ended.
     func leave() { registration.leave() }

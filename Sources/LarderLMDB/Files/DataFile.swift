@@ -37,6 +37,14 @@ final class DataFile: Sendable {
 
     var hasNoRoom: Bool { FileSystem.hasNoRoom(descriptor) }
 
+    /// Writes the meta pages once more as they are. Only for the holder of LMDB's own lock.
+    func rewriteMetaPages() throws(LMDBError) {
+        let file = PageFile(descriptor: descriptor, path: path)
+        let pageSize = try MetaPage.newest(in: file).pageSize
+        let bytes = try file.prefix(at: 0, count: 2 * pageSize)
+        try FileSystem.overwrite(descriptor, bytes, at: 0, path: path)
+    }
+
     /// Makes the file at least that long. LMDB leaves it shorter than its last page where the last pages of a commit
     /// were freed before they were ever written. Sparse, so a failure means nothing yet.
     func extend(to size: Int64) {

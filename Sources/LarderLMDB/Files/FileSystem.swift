@@ -18,36 +18,56 @@ package enum FileSystem {
         var isRegularFile: Bool
     }
 
-    /// Makes a folder and those above it, whose names survive power loss then.
-    static func makeFolder(_ path: String) throws(LMDBError) {
-        if try makeOneFolder(path) { return }
-        let failure = errno
-        guard failure == ENOENT, let end = path.lastIndex(of: "/"), end > path.startIndex else {
-            throw .make(failure, doing: "making a folder", path: path)
-        }
-        try makeFolder(String(path[..<end]))
-        guard try makeOneFolder(path) else { throw .make(errno, doing: "making a folder", path: path) }
-    }
-
-    /// False, with the reason in `errno`, where it cannot be made.
-    private static func makeOneFolder(_ path: String) throws(LMDBError) -> Bool {
-        guard mkdir(path, 0o755) == 0 else { return errno == EEXIST }
-        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        do throws(LMDBError) { try synchronize(parent) } catch {
-            // A folder that may be written and not opened, and a file system that knows no sync of folders.
-            guard [EACCES, EPERM, EINVAL].contains(error.status) else { throw error }
-        }
-        return true
-    }
+    /// What a store makes is its user's alone, from the moment when it has a name: no mode is narrowed afterwards.
+    private static let fileMode: mode_t = 0o600
 
     /// Opens a file; the caller closes it.
     static func open(_ path: String, _ flags: Int32) throws(LMDBError) -> Int32 {
         while true {
             // What is no file, a pipe in its place, must not keep the caller waiting.
-            let descriptor = systemOpen(path, flags | O_CLOEXEC | O_NONBLOCK, 0o644)
-            if descriptor >= 0 { return descriptor }
+            let descriptor = systemOpen(path, flags | O_CLOEXEC | O_NONBLOCK, fileMode)
+            if descriptor >= 0 {
+                if flags & O_CREAT != 0 { restoreOwnersRights(descriptor) }
+                return descriptor
+            }
             if errno != EINTR { throw .make(errno, doing: "opening a file", path: path) }
         }
+    }
+
+    /// Makes a new file and opens it for writing; the caller closes it.
+    package static func makeFile(_ path: String) throws(LMDBError) -> Int32 {
+        try open(path, O_WRONLY | O_CREAT | O_EXCL)
+    }
+
+    /// Makes an empty file where there is none.
+    ///
+    /// It is made under another name: closing a file gives up the locks that this process has on it by other
+    /// descriptors (https://www.sqlite.org/howtocorrupt.html, section 2.2), and a file that has its name may be another
+    /// thread's database by then.
+    package static func makeEmptyFile(_ path: String) throws(LMDBError) {
+        let (folder, name) = (parent(of: path), path.split(separator: "/").last ?? "")
+        let temporary = "\(folder)/.\(name).new"
+        // One that is there is what a killed process left, or another process's that makes the file as well.
+        close(try open(temporary, O_RDWR | O_CREAT))
+        defer { unlink(temporary) }
+        guard link(temporary, path) != 0 else { return }
+        switch errno {
+        case EEXIST: return
+        case ENOENT where access(path, F_OK) == 0: return
+        case EPERM, ENOTSUP, EOPNOTSUPP, EMLINK:
+            // No links here.
+            close(try open(path, O_RDWR | O_CREAT))
+        case let failure: throw .make(failure, doing: "making a file", path: path)
+        }
+    }
+
+    /// Gives back what a mask of the process took from the owner of a file that was just made.
+    private static func restoreOwnersRights(_ descriptor: Int32) {
+        var answer = stat()
+        guard fstat(descriptor, &answer) == 0, answer.st_size == 0, answer.st_mode & fileMode != fileMode,
+            answer.st_mode & S_IFMT == S_IFREG, answer.st_uid == geteuid()
+        else { return }
+        fchmod(descriptor, answer.st_mode & 0o777 | fileMode)
     }
 
     static func status(_ descriptor: Int32, path: String) throws(LMDBError) -> Status {
@@ -85,8 +105,24 @@ package enum FileSystem {
         return done
     }
 
+    /// Writes bytes at an offset.
+    static func overwrite(_ descriptor: Int32, _ bytes: [UInt8], at offset: Int64, path: String) throws(LMDBError) {
+        var done = 0
+        while done < bytes.count {
+            let written = bytes.withUnsafeBytes { all in
+                let rest = UnsafeRawBufferPointer(rebasing: all[done...])
+                return pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+            }
+            if written > 0 {
+                done += written
+            } else if written == 0 || errno != EINTR {
+                throw .make(written == 0 ? ENOSPC : errno, doing: "writing a file", path: path)
+            }
+        }
+    }
+
     /// Replaces a small file, whole or not at all, and durably.
-    static func replace(_ path: String, with bytes: [UInt8]) throws(LMDBError) {
+    package static func replace(_ path: String, with bytes: [UInt8]) throws(LMDBError) {
         let temporary = path + ".new"
         let descriptor = try open(temporary, O_WRONLY | O_CREAT | O_TRUNC)
         var failure: Int32 = 0
@@ -101,10 +137,11 @@ package enum FileSystem {
         }
     }
 
-    /// Removes a file for good; true also where there is none. False where it stays, or may come back after power loss.
-    static func remove(_ name: String, from folder: String) -> Bool {
-        guard unlink("\(folder)/\(name)") == 0 else { return errno == ENOENT }
-        return (try? synchronize(folder)) != nil
+    /// Removes a file; false where there was none.
+    static func remove(_ path: String) throws(LMDBError) -> Bool {
+        if unlink(path) == 0 { return true }
+        guard errno == ENOENT else { throw .make(errno, doing: "removing a file", path: path) }
+        return false
     }
 
     /// Writes zeros to the end of a file, which is made if need be, until it has that many bytes.
@@ -126,7 +163,7 @@ package enum FileSystem {
     /// Fails as writing to the file would, which is made if need be.
     static func requireWritable(_ path: String) throws(LMDBError) { close(try open(path, O_RDWR | O_CREAT)) }
 
-    /// Makes a file's contents, or a folder's names, survive power loss.
+    /// Makes a file's contents survive power loss. For the names in a folder there is `FolderSync`.
     package static func synchronize(_ path: String) throws(LMDBError) {
         let descriptor = try open(path, O_RDONLY)
         defer { close(descriptor) }

@@ -29,6 +29,18 @@ package final class LockFile: Sendable {
         }
     }
 
+    /// Opens the file for writing, and makes it with the folder in which it is.
+    package init(making path: String) throws(LMDBError) {
+        self.path = path
+        var opened: Int32?
+        do throws(LMDBError) { opened = try FileSystem.open(path, O_RDWR | O_CREAT) } catch {
+            guard error.status == ENOENT else { throw error }
+            try FileSystem.makeFolder(FileSystem.parent(of: path))
+        }
+        descriptor = if let opened { opened } else { try FileSystem.open(path, O_RDWR | O_CREAT) }
+        isWritable = true
+    }
+
     /// Opens what is there, which may be a folder, for reading only.
     package init(existing path: String) throws(LMDBError) {
         self.path = path

@@ -30,6 +30,7 @@ package struct WriteTransaction: ~Copyable, Transaction {
     ///   failure to do so is thrown, and leaves the changes committed.
     package consuming func commit(synchronizing: Bool = false) throws(LMDBError) {
         let mustSynchronize = synchronizing || !isNested && !environment.revokeStamp()
+        if !isNested { try environment.prepareCommit() }
         // The transaction is gone after this call, whatever it returns: nothing is left for `deinit` to abort.
         isFinished = true
         let status = mdb_txn_commit(handle.pointer)

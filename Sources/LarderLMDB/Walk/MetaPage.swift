@@ -60,9 +60,13 @@ struct MetaPage {
     static func newest(in file: PageFile) throws(LMDBError) -> MetaPage {
         let first = try file.prefix(at: 0, count: byteCount)
         guard first.count >= 20, first.withUnsafeBytes({ hasMagic($0) }) else {
-            // A damaged first page of an LMDB file differs from another program's file by its second page.
-            let second = try file.prefix(at: 4096, count: byteCount)
-            guard second.withUnsafeBytes({ hasMagic($0) }) else {
+            // A damaged first page of an LMDB file differs from another program's file by its second page. LMDB's pages
+            // are as large as the system's, at most 32 KiB; the first page, which says how large, cannot be read.
+            var isLMDB = false
+            for pageSize: Int64 in [4_096, 8_192, 16_384, 32_768] where !isLMDB {
+                isLMDB = try file.prefix(at: pageSize, count: byteCount).withUnsafeBytes { hasMagic($0) }
+            }
+            guard isLMDB else {
                 throw LMDBError(
                     .foreign, "This is not an LMDB file; check the folder, or remove the file.", path: file.path)
             }
@@ -92,7 +96,7 @@ struct MetaPage {
     }
 
     private static func parse(_ bytes: [UInt8], page: UInt64, path: String) throws(LMDBError) -> MetaPage {
-        try bytes.span.bytes.withUnsafeBytes { (bytes) throws(LMDBError) in
+        try bytes.rawSpan.withUnsafeBytes { (bytes) throws(LMDBError) in
             try MetaPage(bytes, page: page, path: path)
         }
     }

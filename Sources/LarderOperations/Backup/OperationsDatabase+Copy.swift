@@ -11,6 +11,7 @@ extension OperationsDatabase {
         try requireOpen()
         do {
             try translated {
+                try FileSystem.makeEmptyFile(target.path)
                 let copy = try DatabaseQueue(path: target.path)
                 do {
                     try pool.backup(to: copy)

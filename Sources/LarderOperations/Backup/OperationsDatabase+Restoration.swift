@@ -60,16 +60,19 @@ extension OperationsDatabase {
     /// Brings back what was staged, in one transaction, while other programs read and write. Where the store has no
     /// database, the staged one becomes it.
     ///
-    /// - Parameter lock: Held by the caller, for this store.
+    /// - Parameters:
+    ///   - lock: Held by the caller, for this store.
+    ///   - nothingSentSince: Whether the caller says that no program has sent mutations since the backup was made.
     /// - Throws: `.foreignBackup`, `.environmentChanged`; nothing was changed then.
     package static func restoreStaged(
-        _ token: String, in folder: URL, holding lock: MigrationLock, options: Options = Options(), now: Date
+        _ token: String, in folder: URL, holding lock: MigrationLock, nothingSentSince: Bool = false,
+        options: Options = Options(), now: Date
     ) throws(OperationsError) -> RestorationReport {
         let staged = stagedFile(in: folder, token)
         defer { removeFiles(of: staged) }
         let file = folder.appending(path: fileName)
-        guard FileManager.default.fileExists(atPath: file.path) else {
-            return try translated { try install(staged, as: file, token) }
+        guard FileManager.default.fileExists(atPath: file.path), try !isLost(in: folder) else {
+            return try translated { try install(staged, as: file, token, nothingSentSince, now) }
         }
         var options = options
         options.schema = .asItIs
@@ -86,7 +89,7 @@ extension OperationsDatabase {
                 }
                 var report = RestorationReport()
                 try db.inTransaction(.immediate) {
-                    var restoration = Restoration(db: db, now: now)
+                    var restoration = Restoration(db: db, nothingSentSince: nothingSentSince, now: now)
                     try restoration.run(token: token)
                     report = restoration.report
                     return .commit
@@ -96,17 +99,23 @@ extension OperationsDatabase {
         }
     }
 
-    /// Makes a staged database the store's, which has none.
-    private static func install(_ staged: URL, as file: URL, _ token: String) throws -> RestorationReport {
+    /// Makes a staged database the store's, which has none. Nothing in the folder tells what the lost one has sent.
+    private static func install(
+        _ staged: URL, as file: URL, _ token: String, _ nothingSentSince: Bool, _ now: Date
+    ) throws -> RestorationReport {
         let queue = try DatabaseQueue(path: staged.path)
         var report = RestorationReport(isWhole: true)
         do {
             try queue.write { db in
                 report.mutations = Int(try db.integer("SELECT count(*) FROM mutation") ?? 0)
                 report.partitions = Int(try db.integer("SELECT count(*) FROM partition") ?? 0)
+                let doubt = RestorationDoubt.expression("m", isProven: nothingSentSince ? "1" : "0")
+                report.setAside = try RestorationDoubt.setAside(
+                    "SELECT m.sequence, \(doubt) AS doubt FROM mutation m", now, db)
                 // The store that was lost went on giving numbers. A later backup of it may be brought back as well.
                 let gap = Int64.random(in: 1 << 20 ... 1 << 40)
                 try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'mutation'", [gap])
+                try ForgottenOutcomes(db: db).noteEverything()
                 try db.run("UPDATE store SET restoration = ?", [token])
             }
             try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
@@ -116,9 +125,21 @@ extension OperationsDatabase {
         }
         try queue.close()
         try FileSystem.synchronize(staged.path)
+        try putAside(remainsOf: file, now)
         // Fails where somebody has made one meanwhile.
         try FileManager.default.linkItem(at: staged, to: file)
         try FolderNames.synchronize(above: file)
         return report
+    }
+
+    /// Renames what is left of a lost database: SQLite would take its log for that of the file that takes its place.
+    private static func putAside(remainsOf file: URL, _ now: Date) throws {
+        let kept = unusedDamagedName(for: file, now)
+        // The log last: as long as it lies there, the database counts as lost.
+        for suffix in ["", "-journal", "-wal"] where FileManager.default.fileExists(atPath: file.path + suffix) {
+            try FileManager.default.moveItem(atPath: file.path + suffix, toPath: kept.path + suffix)
+        }
+        try? FileManager.default.removeItem(atPath: file.path + "-shm")
+        try FolderSync.run(file.deletingLastPathComponent().path)
     }
 }

@@ -13,10 +13,13 @@ internal import GRDB
 struct Restoration {
     let db: Database
     let now: Date
+    /// Whether the caller says that nothing was sent since the backup was made.
+    let nothingSentSince: Bool
     private(set) var report = RestorationReport()
 
-    init(db: Database, now: Date) {
+    init(db: Database, nothingSentSince: Bool, now: Date) {
         self.db = db
+        self.nothingSentSince = nothingSentSince
         self.now = now
     }
 
@@ -27,10 +30,8 @@ struct Restoration {
         try restoreEnvironments()
         try restorePartitions()
         try restoreWatchers()
-        // Before the backup's outcomes are among them.
-        let forgotten = try lastForgotten()
         try restoreOutcomes()
-        try restoreMutations(forgotten)
+        try restoreMutations()
         // Numbers that were given are not given again.
         try db.run("""
             UPDATE main.sqlite_sequence SET seq = max(seq, ifnull(
@@ -115,19 +116,14 @@ struct Restoration {
 
     // MARK: Mutations
 
-    /// The highest number of a mutation whose outcome the store may have had and forgotten. Of one that knows no
-    /// outcome nothing was forgotten: the last is always kept.
-    private func lastForgotten() throws -> Int64 {
-        let highest = try db.integer("SELECT ifnull(max(sequence), 0) FROM main.outcome") ?? 0
-        return highest - Int64(Outcome.kept)
-    }
-
-    /// - Parameter forgotten: Up to this number a mutation of which the store knows nothing may have been settled.
-    private mutating func restoreMutations(_ forgotten: Int64) throws {
+    private mutating func restoreMutations() throws {
+        let isProven = nothingSentSince ? "1" : ForgottenOutcomes.isRemembered("b", of: "p.name")
+        let doubt = RestorationDoubt.expression("b", isProven: isProven)
         try db.run("""
             CREATE TEMP TABLE restored_mutation AS
-            SELECT b.sequence AS sequence, b.state = 1 OR (b.state = 0 AND b.sequence <= \(forgotten)) AS is_open
+            SELECT b.sequence AS sequence, \(doubt) AS doubt
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
+            JOIN backup.partition p ON p.id = b.partition
             WHERE b.id NOT IN (SELECT id FROM main.mutation) AND b.id NOT IN (SELECT id FROM main.outcome)
                 AND NOT EXISTS (SELECT 1 FROM main.mutation m
                     WHERE m.partition = r.new AND m.idempotency_key = b.idempotency_key)
@@ -135,7 +131,6 @@ struct Restoration {
                     WHERE o.partition = r.new AND o.idempotency_key = b.idempotency_key)
             """)
         report.mutations = try count("SELECT count(*) FROM temp.restored_mutation")
-        report.setAside = try count("SELECT count(*) FROM temp.restored_mutation WHERE is_open")
         report.kept = try count("""
             SELECT count(*) FROM backup.mutation b WHERE b.id IN (SELECT id FROM main.mutation)
             """)
@@ -143,7 +138,10 @@ struct Restoration {
         guard report.mutations > 0 else { return }
         try requireFreeNumbers()
         try copyMutations()
+        report.setAside = try RestorationDoubt.setAside("SELECT sequence, doubt FROM temp.restored_mutation", now, db)
         let restored = try db.integers("SELECT sequence FROM temp.restored_mutation ORDER BY sequence")
+        try requireDependencies()
+        try restoreWaits()
         try copyTemporaryIDs(of: restored)
         let queue = QueueTransaction(db: db)
         for sequence in restored { try queue.stall(sequence) }
@@ -161,36 +159,80 @@ struct Restoration {
         }
     }
 
+    /// As they are in the backup, but for their owners: nobody has them in flight any more.
     private func copyMutations() throws {
-        // Nobody knows whether the server has what was in flight: whoever had it is gone. Nor what became of one that
-        // is pending in the backup and so old that its outcome may be forgotten.
         try db.run("""
             INSERT INTO main.mutation (sequence, id, partition, lane, state, stalled, queued, attempts, owner,
-                idempotency_key, created, expires, not_before, not_before_set)
-            SELECT b.sequence, b.id, r.new, b.lane, iif(t.is_open, 3, b.state), 0, b.state = 0 AND NOT t.is_open,
-                b.attempts, NULL, b.idempotency_key, b.created, b.expires, b.not_before, b.not_before_set
+                idempotency_key, created, expires, not_before, not_before_set, doubt)
+            SELECT b.sequence, b.id, r.new, b.lane, iif(b.state = 1, 0, b.state), 0, b.state < 2,
+                b.attempts, NULL, b.idempotency_key, b.created, b.expires, b.not_before, b.not_before_set, b.doubt
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
             JOIN temp.restored_mutation t ON t.sequence = b.sequence ORDER BY b.sequence
             """)
         let isRestored = "sequence IN (SELECT sequence FROM temp.restored_mutation)"
         for table in ["mutation_content", "mutation_answer", "mutation_failure"] { try copy(table, isRestored, []) }
-        try db.run("""
-            INSERT OR REPLACE INTO main.mutation_failure (sequence, class, message, time)
-            SELECT b.sequence, ?1, iif(b.state = 1, ?2, ?3), ?4
-            FROM backup.mutation b JOIN temp.restored_mutation t ON t.sequence = b.sequence WHERE t.is_open
-            """,
-            [
-                MutationFailure.Class.outcomeUnknown.rawValue,
-                "it was in flight when the backup was made; look whether the server has it",
-                "it was pending when the backup was made, so long ago that its outcome may be forgotten; look whether "
-                    + "the server has it",
-                now.milliseconds,
-            ])
         try copy("mutation_dependency", "\(isRestored) AND dependency IN (SELECT sequence FROM main.mutation)", [])
     }
 
+    /// A dependency that the store has settled is waited for no longer where it took effect. Where it was discarded,
+    /// the mutations that depend on it are set aside.
+    private mutating func requireDependencies() throws {
+        let dependents = try db.integers("""
+            SELECT DISTINCT d.sequence FROM backup.mutation_dependency d
+            JOIN temp.restored_mutation t ON t.sequence = d.sequence
+            JOIN backup.mutation b ON b.sequence = d.dependency
+            JOIN temp.restored_partition r ON r.old = b.partition
+            WHERE b.id NOT IN (SELECT id FROM main.mutation)
+                AND NOT EXISTS (SELECT 1 FROM main.outcome o WHERE o.kind = 0 AND o.partition = r.new
+                    AND (o.id = b.id OR o.idempotency_key = b.idempotency_key))
+            ORDER BY d.sequence
+            """)
+        try setAside(dependents, .dependencyDiscarded, "What it depended on was discarded since the backup was made")
+    }
+
+    /// A transfer that the store still has is waited for as before, and one that is done is waited for no longer. A
+    /// backup brings no transfer back: a mutation whose transfer the store does not have would name an object that may
+    /// not exist.
+    private mutating func restoreWaits() throws {
+        let waits = try db.rows("""
+            SELECT w.sequence, t.sequence, ifnull(t.state, \(TransferState.cancelled.rawValue))
+            FROM backup.mutation_transfer w JOIN backup.transfer b ON b.sequence = w.transfer
+            JOIN main.mutation m ON m.sequence = w.sequence
+            JOIN temp.restored_mutation r ON r.sequence = w.sequence
+            LEFT JOIN main.transfer t ON t.id = b.id AND t.partition = m.partition
+            ORDER BY w.sequence
+            """) { row in
+            (mutation: try row.integer(0), transfer: try row.optional(1, row.integer),
+                state: try TransferState(stored: row.integer(2)))
+        }
+        for (mutation, transfer, state) in waits where state != .done {
+            let isGone = state == .cancelling || state == .cancelled
+            if let transfer, !isGone {
+                try db.run(
+                    "INSERT OR IGNORE INTO main.mutation_transfer (sequence, transfer) VALUES (?, ?)",
+                    [mutation, transfer])
+            }
+            guard isGone || state == .failed else { continue }
+            try setAside(
+                [mutation], .transferFailed,
+                "The transfer that it waited for is not in the store, has failed or was cancelled; look whether the "
+                    + "storage has the object, then replay or discard it")
+        }
+    }
+
+    /// Those of them that are pending: what was set aside keeps its reason.
+    private mutating func setAside(_ sequences: [Int64], _ kind: MutationFailure.Class, _ message: String) throws {
+        let queue = QueueTransaction(db: db)
+        for sequence in sequences {
+            let isPending = try db.exists("SELECT 1 FROM main.mutation WHERE sequence = ? AND state = 0", [sequence])
+            guard isPending else { continue }
+            try queue.setAside(sequence: sequence, MutationFailure(kind, message: message, time: now))
+            report.setAside += 1
+        }
+    }
+
     /// Real ids that the store has learnt since take the places of temporary ones, as they did in all its rows.
-    private func copyTemporaryIDs(of restored: [Int64]) throws {
+    private mutating func copyTemporaryIDs(of restored: [Int64]) throws {
         try db.run("""
             INSERT OR IGNORE INTO main.temporary_id (token, partition, sequence, real, resolved)
             SELECT t.token, r.new, (SELECT m.sequence FROM main.mutation m WHERE m.sequence = t.sequence), t.real,
@@ -209,9 +251,9 @@ struct Restoration {
                 case .some(.some(let real)): try queue.rewrite(sequence, sparing: [], [id: real])
                 case .some(.none): try queue.addUse(of: id, by: sequence)
                 case .none:
-                    let message = "it holds \(id.text), for which there is no real id; edit its variables"
-                    try queue.setAside(
-                        sequence: sequence, MutationFailure(.temporaryIDLost, message: message, time: now))
+                    try setAside(
+                        [sequence], .temporaryIDLost,
+                        "It holds \(id.text), for which there is no real id; edit its variables")
                 }
             }
         }

@@ -7,6 +7,8 @@ package struct OperationsCheck: Sendable, Hashable {
             case integrity
             /// A row refers to one that is not there.
             case reference
+            /// A row holds what nothing reads.
+            case row
             /// A rule of ours does not hold.
             case rule
         }

@@ -9,7 +9,7 @@ extension OperationsDatabase {
         do throws(OperationsError) {
             return try read { try check($0) }
         } catch {
-            guard error.code == .damaged else { throw error }
+            guard [.damaged, .damagedRow].contains(error.code) else { throw error }
             return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
         }
     }
@@ -30,7 +30,7 @@ extension OperationsDatabase {
         } catch {
             switch error.code {
             case .missing: return nil
-            case .damaged: return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
+            case .damaged, .damagedRow: return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
             default: throw error
             }
         }
@@ -50,6 +50,10 @@ extension OperationsDatabase {
         guard try migrations.missing(in: migrations.history(db)).isEmpty else {
             return report
         }
+        for reading in RowReading.all {
+            let damaged = try reading.damaged(in: db, limit: Self.limit)
+            report.problems += damaged.map { .init(kind: .row, what: $0.description) }
+        }
         for rule in Rule.all {
             let broken = try String.fetchAll(db, sql: "SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(Self.limit)")
             report.problems += broken.map { .init(kind: .rule, what: "\(rule.name): \($0)") }
@@ -66,6 +70,9 @@ extension OperationsDatabase {
 struct Rule: Sendable {
     let name: String
     let exceptions: String
+
+    /// The condition of rows whose number is none that was ever given.
+    static let isOutOfOrder = "sequence NOT BETWEEN 1 AND \(Columns.greatest)"
 
     static let all = [
         Rule(name: "a mutation has content", exceptions: """
@@ -124,12 +131,19 @@ struct Rule: Sendable {
             SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
             JOIN transfer t ON t.sequence = w.transfer WHERE t.state = 5 OR t.partition <> m.partition
             """),
+        Rule(name: "nobody is pending whose transfer has failed, or was given up", exceptions: """
+            SELECT m.id FROM mutation m WHERE \(QueueTransaction.isHopelessSQL)
+            """),
         Rule(name: "a transfer that has failed has a reason", exceptions: """
             SELECT id FROM transfer WHERE state = 3 AND failure_code IS NULL
             """),
         Rule(name: "a transfer that has ended has no parts", exceptions: """
             SELECT t.id FROM transfer t
             WHERE t.state >= 5 AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
+            """),
+        Rule(name: "a sequence is from 1 to \(Columns.greatest)", exceptions: """
+            SELECT id FROM mutation WHERE \(isOutOfOrder) UNION ALL SELECT id FROM transfer WHERE \(isOutOfOrder)
+            UNION ALL SELECT id FROM outcome WHERE \(isOutOfOrder)
             """),
         Rule(name: "a sequence is used once", exceptions: """
             SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence

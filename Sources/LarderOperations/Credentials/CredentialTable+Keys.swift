@@ -80,13 +80,8 @@ extension CredentialTable {
     }
 
     private static func keys(_ db: Database) throws -> [StoredPartitionKey] {
-        try db.rows("""
-            SELECT p.name, k.sealed_with, k.sealed, k.created FROM partition_key k JOIN partition p ON p.id = k.partition
-            ORDER BY p.id
-            """) { row in
-            StoredPartitionKey(
-                partition: try row.text(0), sealedWith: try row.text(1), sealed: try row.bytes(2),
-                created: try row.date(3))
+        try db.rows("SELECT \(StoredPartitionKey.columns) FROM \(StoredPartitionKey.tables) ORDER BY p.id") {
+            try StoredPartitionKey($0)
         }
     }
 }

@@ -98,14 +98,11 @@ extension CredentialTable {
     }
 
     private static func quarantined(in partition: String?, _ db: Database) throws -> [QuarantinedCredential] {
-        try db.rows("""
-            SELECT q.id, p.name, q.kind, q.identity, q.reason, q.quarantined
-            FROM quarantined_credential q JOIN partition p ON p.id = q.partition
+        try db.rows(
+            """
+            SELECT \(QuarantinedCredential.columns) FROM \(QuarantinedCredential.tables)
             WHERE ?1 IS NULL OR p.name = ?1 ORDER BY q.id
-            """, [partition]) { row in
-            QuarantinedCredential(
-                id: try row.integer(0), partition: try row.text(1), kind: try row.text(2), identity: try row.text(3),
-                reason: try row.text(4), quarantined: try row.date(5))
-        }
+            """, [partition]
+        ) { try QuarantinedCredential($0) }
     }
 }

@@ -123,26 +123,20 @@ package struct CredentialTable: Sendable {
     }
 
     static func key(of owner: Int64, named partition: String, _ db: Database) throws -> StoredPartitionKey? {
-        try db.row("SELECT sealed_with, sealed, created FROM partition_key WHERE partition = ?", [owner]) { row in
-            StoredPartitionKey(
-                partition: partition, sealedWith: try row.text(0), sealed: try row.bytes(1), created: try row.date(2))
-        }
+        try db.row(
+            "SELECT \(StoredPartitionKey.columns) FROM \(StoredPartitionKey.tables) WHERE k.partition = ?", [owner]
+        ) { try StoredPartitionKey($0) }
     }
 
     static func credentials(of owner: Int64, _ db: Database) throws -> [SealedCredential] {
         try db.rows(
-            "SELECT kind, identity, sealed, created, updated FROM credential WHERE partition = ? ORDER BY kind", [owner]
-        ) { row in
-            SealedCredential(
-                kind: try row.text(0), identity: try row.text(1), sealed: try row.bytes(2), created: try row.date(3),
-                updated: try row.date(4))
-        }
+            "SELECT \(SealedCredential.columns) FROM credential c WHERE c.partition = ? ORDER BY c.kind", [owner]
+        ) { try SealedCredential($0) }
     }
 
     static func session(of owner: Int64, _ db: Database) throws -> StoredSession? {
-        try db.row("SELECT state, reason, changed FROM session WHERE partition = ?", [owner]) { row in
-            StoredSession(
-                state: try row.text(0), reason: try row.optional(1, row.text), changed: try row.date(2))
+        try db.row("SELECT \(StoredSession.columns) FROM session s WHERE s.partition = ?", [owner]) {
+            try StoredSession($0)
         }
     }
 }

@@ -29,7 +29,10 @@ extension OperationsDatabase {
                         // SQLite would wait here with the connection that everybody writes through.
                         try db.execute(sql: "PRAGMA busy_timeout = 0")
                         defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
-                        do { _ = try db.checkpoint(.truncate) } catch let error as DatabaseError {
+                        do {
+                            try self.log.require(db)
+                            _ = try db.checkpoint(.truncate)
+                        } catch let error as DatabaseError {
                             guard error.resultCode == .SQLITE_BUSY else { throw error }
                             return false
                         }

@@ -44,15 +44,23 @@ extension Int: Bindable {
 extension String: Bindable {
     func bind(to statement: SQLiteStatement, at index: Int32) -> Int32 {
         var text = self
+        return text.withUTF8 { Self.bind($0, to: statement, at: index) }
+    }
+
+    /// A text by its bytes, which need not be UTF-8: what a file holds is copied as it is.
+    static func bind(utf8 bytes: [UInt8], to statement: SQLiteStatement, at index: Int32) -> Int32 {
+        bytes.withUnsafeBufferPointer { bind($0, to: statement, at: index) }
+    }
+
+    private static func bind(
+        _ bytes: UnsafeBufferPointer<UInt8>, to statement: SQLiteStatement, at index: Int32
+    ) -> Int32 {
         // Safe: the bytes are copied within the call, and are as many as it is told.
-        return text.withUTF8 { utf8 in
-            utf8.withMemoryRebound(to: CChar.self) { characters in
-                guard let start = characters.baseAddress else {
-                    return sqlite3_bind_text(statement, index, "", 0, copied)
-                }
-                return sqlite3_bind_text64(
-                    statement, index, start, UInt64(characters.count), copied, UInt8(SQLITE_UTF8))
+        bytes.withMemoryRebound(to: CChar.self) { characters in
+            guard let start = characters.baseAddress else {
+                return sqlite3_bind_text(statement, index, "", 0, copied)
             }
+            return sqlite3_bind_text64(statement, index, start, UInt64(characters.count), copied, UInt8(SQLITE_UTF8))
         }
     }
 }

@@ -1,5 +1,14 @@
-internal import Foundation
+package import Foundation
 internal import GRDB
+internal import LarderLMDB
+
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 extension OperationsDatabase {
     /// "Lrdr", so that a database is known to be ours.
@@ -9,25 +18,28 @@ extension OperationsDatabase {
 
     static func open(
         _ file: URL, _ options: Options, _ migrations: MigrationSet
-    ) throws(OperationsError) -> (DatabasePool, dataVersion: Int64) {
+    ) throws(OperationsError) -> (DatabasePool, SyncedLog, dataVersion: Int64) {
         try prepareFolder(of: file, options)
         return try translated {
             let pool = try openPool(file, options)
+            let log = SyncedLog(of: file)
             do {
                 try pool.writeWithoutTransaction { db in
                     if options.verifiesAlways { try quickCheck(db) }
                     if !options.isReadOnly {
+                        // Reads the file first: a disk that fails would look like a SQLite that can keep no log.
+                        let isNew = try isNew(db)
                         try makeDurable(db)
-                        if try isNew(db) { try FolderNames.synchronize(above: file) }
+                        if isNew { try FolderNames.synchronize(above: file) }
                     }
                     switch options.schema {
                     case .asItIs: break
                     case .migrated where options.isReadOnly: try migrations.requireComplete(db)
-                    case .migrated: try apply(migrations, db, file, options)
+                    case .migrated: try apply(migrations, db, log, file, options)
                     }
                 }
                 let version = try pool.writeWithoutTransaction { try dataVersion($0) }
-                return (pool, version)
+                return (pool, log, version)
             } catch {
                 try? pool.close()
                 throw error
@@ -36,25 +48,38 @@ extension OperationsDatabase {
     }
 
     /// Applies what is missing under the lock of migrations, which nobody takes where nothing is missing.
-    private static func apply(_ migrations: MigrationSet, _ db: Database, _ file: URL, _ options: Options) throws {
+    private static func apply(
+        _ migrations: MigrationSet, _ db: Database, _ log: SyncedLog, _ file: URL, _ options: Options
+    ) throws {
         guard try !migrations.missing(in: migrations.history(db)).isEmpty else { return }
         let lock = try MigrationLock.take(
             in: file.deletingLastPathComponent(), for: "opening a store", within: options.busyTimeout)
         defer { lock.release() }
+        try log.require(db)
         try migrations.apply(db)
     }
 
-    private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
+    /// Whether a folder had a database of which nothing is left but its log.
+    package static func isLost(in folder: URL) throws(OperationsError) -> Bool {
+        try isLost(folder.appending(path: fileName))
+    }
+
+    /// SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing to it
+    /// as well.
+    private static func isLost(_ file: URL) throws(OperationsError) -> Bool {
         // In this order: the log is made when the file has its first page already.
-        let hadLog = size(of: file.path + "-wal") > 0
-        var isFolder: ObjCBool = false
-        let exists = FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder)
-        if isFolder.boolValue {
+        guard try look(at: file.path + "-wal").size > 0 else { return false }
+        return try look(at: file.path).size <= 1
+    }
+
+    private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
+        let isLost = try isLost(file)
+        let kind = try look(at: file.path)
+        let exists = kind != .missing
+        guard kind != .folder else {
             throw OperationsError(.foreign, "\(file.path) is a folder; move it away")
         }
-        // SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing
-        // to it as well.
-        if hadLog, !isFolder.boolValue, size(of: file.path) <= 1 {
+        if isLost {
             throw OperationsError.damaged(
                 "the file is \(exists ? "empty" : "not there"), and its log, \(file.path)-wal, is what there is of it")
         }
@@ -64,12 +89,15 @@ extension OperationsDatabase {
             }
             return
         }
-        try translated {
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        guard exists else {
+            // SQLite would make it for everybody to read. It gives its log and its shared memory the file's own mode.
+            return try translated {
+                try FileSystem.makeFolder(file.deletingLastPathComponent().path)
+                try FileSystem.makeEmptyFile(file.path)
+            }
         }
         // SQLite would open it for reading, and fail at the first write.
-        if exists, !FileManager.default.isWritableFile(atPath: file.path) {
+        if !FileManager.default.isWritableFile(atPath: file.path) {
             throw OperationsError(
                 .notWritable, "\(file.path) cannot be written; make the file and its folder writable for this user")
         }
@@ -87,6 +115,7 @@ extension OperationsDatabase {
         configuration.prepareDatabase { db in
             // GRDB gives readers a time of its own.
             try db.execute(sql: "PRAGMA busy_timeout = \(Int(seconds * 1000))")
+            SyncedLog.prepare(db)
             try requireOurs(db)
             try requireForeignKeys(db)
             #if canImport(Darwin)
@@ -107,10 +136,27 @@ extension OperationsDatabase {
         }
     }
 
-    /// In bytes; 0 where there is no such file.
-    private static func size(of path: String) -> Int {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-        return (attributes?[.size] as? NSNumber)?.intValue ?? 0
+    private enum Kind: Equatable {
+        case missing, folder
+        case file(bytes: Int)
+
+        var size: Int { if case .file(let bytes) = self { bytes } else { 0 } }
+    }
+
+    /// What is there. A file that cannot be looked at, on a disk that fails, is none that is missing.
+    private static func look(at path: String) throws(OperationsError) -> Kind {
+        var status = stat()
+        guard stat(path, &status) != 0 else {
+            return status.st_mode & S_IFMT == S_IFDIR ? .folder : .file(bytes: Int(clamping: status.st_size))
+        }
+        switch errno {
+        case ENOENT, ENOTDIR: return .missing
+        case EACCES, EPERM:
+            throw OperationsError(.notWritable, "\(path) cannot be looked at; give this user access to its folder.")
+        case let failure:
+            throw OperationsError(
+                .storage, "\(path) cannot be looked at (\(String(cString: strerror(failure)))); look after the volume.")
+        }
     }
 
     /// SQLite does not wait, whatever its timeout, where two connections turn the journal of a new file into a log.

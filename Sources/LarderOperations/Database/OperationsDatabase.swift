@@ -19,6 +19,7 @@ package final class OperationsDatabase: Sendable {
     let pool: DatabasePool
     let migrations: MigrationSet
     let writer: Writer
+    let log: SyncedLog
     private let isClosed = Mutex(false)
     private let seenVersion: Mutex<Int64>
 
@@ -42,9 +43,10 @@ package final class OperationsDatabase: Sendable {
         self.file = file
         self.options = options
         self.migrations = migrations
-        let (pool, version) = try Self.open(file, options, migrations)
+        let (pool, log, version) = try Self.open(file, options, migrations)
         self.pool = pool
-        writer = Writer(pool: pool, isReadOnly: options.isReadOnly)
+        self.log = log
+        writer = Writer(pool: pool, log: log, isReadOnly: options.isReadOnly)
         seenVersion = Mutex(version)
     }
 
@@ -71,7 +73,13 @@ package final class OperationsDatabase: Sendable {
         writer.close()
         // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
         // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for nobody.
-        if !options.isReadOnly { try? pool.writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
+        if !options.isReadOnly, log.isWritten {
+            try? pool.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA busy_timeout = 0")
+                try log.require(db)
+                _ = try db.checkpoint(.passive)
+            }
+        }
         try translated { try pool.close() }
     }
 
@@ -122,15 +130,45 @@ package final class OperationsDatabase: Sendable {
         guard !options.isReadOnly else { throw OperationsError.readOnly }
         return try translated {
             try pool.writeWithoutTransaction { db in
-                var value: Value?
-                try db.inTransaction(.immediate) {
-                    value = try body(db)
-                    return end
+                try log.begin(db)
+                do {
+                    let value = try body(db)
+                    switch end {
+                    case .commit: try log.commit(db)
+                    case .rollback: try db.rollback()
+                    }
+                    return value
+                } catch {
+                    // SQLite has ended the transaction by itself after some failures.
+                    if db.isInsideTransaction { try? db.rollback() }
+                    throw error
                 }
-                guard let value else { throw OperationsError(.storage, "a transaction ended without its value") }
-                return value
             }
         }
+    }
+
+    /// Runs `body`, which makes transactions of its own, once what the log holds is durable.
+    func writeWithoutTransaction<Value>(_ body: (Database) throws -> Value) throws(OperationsError) -> Value {
+        try requireOpen()
+        return try translated {
+            try pool.writeWithoutTransaction { db in
+                try log.require(db)
+                do { return try body(db) } catch {
+                    log.doubt(db)
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Decides for good whether what a commit wrote that failed with `.commitUnknown` is there. Does nothing where
+    /// no commit has.
+    ///
+    /// Opening the store decides it too: what is there then stays.
+    package func settleCommits() throws(OperationsError) {
+        guard log.isDoubtful else { return }
+        try requireOpen()
+        try translated { try pool.writeWithoutTransaction { try log.require($0) } }
     }
 
     /// Makes a write, alone in its savepoint, and returns when it is on disk.

@@ -67,6 +67,15 @@ extension Database {
         }
     }
 
+    /// As `rows`, without those that are damaged: one must not keep the others from being seen. A check names them.
+    func readableRows<Value>(
+        _ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Value
+    ) throws -> [Value] {
+        try rows(sql, bindings) { row in
+            do { return try body(row) } catch let error as OperationsError where error.code == .damagedRow { return nil }
+        }.compactMap { (value: Value?) in value }
+    }
+
     /// Looks at rows for as long as the body says.
     func scan(_ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Bool) throws {
         try stepping(sql, bindings) { statement in

@@ -58,6 +58,7 @@ final class Writer: Sendable {
     private static let looklessCount = 16
 
     private let pool: DatabasePool
+    private let log: SyncedLog
     private let isReadOnly: Bool
     private let state = Mutex(State())
     private let alarm = DispatchSemaphore(value: 0)
@@ -66,8 +67,9 @@ final class Writer: Sendable {
     /// Those who make commits on their own threads.
     private let callers = DispatchGroup()
 
-    init(pool: DatabasePool, isReadOnly: Bool) {
+    init(pool: DatabasePool, log: SyncedLog, isReadOnly: Bool) {
         self.pool = pool
+        self.log = log
         self.isReadOnly = isReadOnly
     }
 
@@ -277,13 +279,13 @@ final class Writer: Sendable {
     private func transaction<Outcome>(
         _ db: Database, _ body: () throws -> (outcome: Outcome, isKept: Bool)
     ) throws -> Outcome {
-        try db.run("BEGIN IMMEDIATE TRANSACTION")
+        try log.begin(db)
         reserveLogSpace(db)
         do {
             let (outcome, isKept) = try body()
             if isKept {
                 let start = ContinuousClock.now
-                try db.run("COMMIT TRANSACTION")
+                try log.commit(db)
                 let time = ContinuousClock.now - start
                 state.withLock { state in
                     state.commitCount += 1

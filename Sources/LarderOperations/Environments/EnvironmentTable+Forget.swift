@@ -1,61 +1,62 @@
 internal import GRDB
 
-extension EnvironmentTable {
-    /// Removes all that is kept of partitions in this database, in one transaction. Their caches are not here; and
-    /// whoever forgets for good destroys their keys before, by `CredentialTable.destroyKey`.
-    ///
-    /// - Parameters:
-    ///   - environment: Removed with them; nil where it stays.
-    ///   - losingUnsent: Whether mutations and uploads may be lost that the server may not have.
-    /// - Returns: What the storage has of the uploads, and nobody knows the names of any more.
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where one is the current one; `.unsentWork`, `.uploadsLeft`;
-    ///   for the environment as `remove`.
-    @discardableResult
-    package func forget(
-        partitions names: [String], of environment: String? = nil, losingUnsent: Bool
-    ) async throws(OperationsError) -> [LeftUpload] {
-        try await database.write { db in
-            let transaction = EnvironmentTransaction(db: db)
-            var uploads: [LeftUpload] = []
-            for name in names {
-                try transaction.requireForgettable(name, losingUnsent)
-                uploads += try transaction.leftUploads(of: name)
-                try transaction.forget(name)
-            }
-            if let environment { try transaction.remove(environment) }
-            return uploads
-        }
-    }
+/// What forgetting has removed, and what it leads to outside of this database.
+package struct ForgottenWork: Sendable, Hashable {
+    /// The names of the partitions.
+    package var partitions: [String] = []
+    package var mutations = 0
+    /// What the storage has of the uploads. Nothing else names it any more.
+    package var uploads: [LeftUpload] = []
+    /// The downloads, whose partial files nothing else names any more.
+    package var downloads: [StoredTransfer] = []
 }
 
 extension EnvironmentTable {
-    /// Whose data would go with an environment: the names of its partitions. Whoever destroys several looks first, so
-    /// that none goes where another may not.
+    /// Decides whether partitions may be forgotten, and removes all that is kept of them in this database, the keys of
+    /// their credentials too: in one transaction, so that no switch comes between the decision and the destruction.
+    /// Their caches are not here, and the log may still hold their keys until it is emptied.
     ///
-    /// - Throws: `.unknownEnvironment`; `.environmentInUse` where one of them is the current one; `.unsentWork`,
-    ///   `.uploadsLeft`.
-    package func forgettable(_ name: String, losingUnsent: Bool) throws(OperationsError) -> [String] {
-        try database.read { db in
+    /// - Parameter losingUnsent: Whether mutations and uploads may be lost that the server may not have.
+    /// - Throws: `.unknownPartition`; `.environmentInUse` where one is the current one; `.unsentWork`, `.uploadsLeft`.
+    ///   Then nothing was removed.
+    @discardableResult
+    package func forget(partitions names: [String], losingUnsent: Bool) async throws(OperationsError) -> ForgottenWork {
+        try await database.write { try EnvironmentTransaction(db: $0).forget(names, losingUnsent) }
+    }
+
+    /// The same for an environment and all its partitions.
+    ///
+    /// - Throws: `.unknownEnvironment`; otherwise as for partitions.
+    @discardableResult
+    package func forget(environment name: String, losingUnsent: Bool) async throws(OperationsError) -> ForgottenWork {
+        try await database.write { db in
             let transaction = EnvironmentTransaction(db: db)
             guard try transaction.environment(name) != nil else { throw OperationsError.unknownEnvironment(name) }
             let partitions = try transaction.partitions().filter { $0.environment == name }.map(\.name)
-            for partition in partitions { try transaction.requireForgettable(partition, losingUnsent) }
-            return partitions
+            let forgotten = try transaction.forget(partitions, losingUnsent)
+            try transaction.remove(name)
+            return forgotten
         }
-    }
-}
-
-extension EnvironmentTable {
-    /// Looks whether `forget` of a partition would be refused.
-    ///
-    /// - Throws: `.unknownPartition`; `.environmentInUse` where it is the current one; `.unsentWork`, `.uploadsLeft`.
-    package func requireForgettable(partition name: String, losingUnsent: Bool) throws(OperationsError) {
-        try database.read { try EnvironmentTransaction(db: $0).requireForgettable(name, losingUnsent) }
     }
 }
 
 extension EnvironmentTransaction {
-    fileprivate func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
+    /// All of them, or none.
+    fileprivate func forget(_ names: [String], _ losingUnsent: Bool) throws -> ForgottenWork {
+        for name in names { try requireForgettable(name, losingUnsent) }
+        var forgotten = ForgottenWork(partitions: names)
+        for name in names {
+            guard let owner = try db.partition(name) else { continue }
+            forgotten.mutations += Int(
+                try db.integer("SELECT count(*) FROM mutation WHERE partition = ?", [owner]) ?? 0)
+            forgotten.uploads += try leftUploads(of: name)
+            forgotten.downloads += try TransferTransaction(db: db).list(name, nil).filter { $0.kind == .download }
+            try remove(owner)
+        }
+        return forgotten
+    }
+
+    private func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
         guard let partition = try partition(name) else {
             throw OperationsError(.unknownPartition, "there is no partition \(name)")
         }
@@ -84,7 +85,7 @@ extension EnvironmentTransaction {
     }
 
     /// What the storage has begun and neither completed nor aborted, as far as it is known.
-    fileprivate func leftUploads(of name: String) throws -> [LeftUpload] {
+    private func leftUploads(of name: String) throws -> [LeftUpload] {
         try db.rows(
             """
             SELECT bucket, key, region, upload FROM transfer
@@ -99,8 +100,8 @@ extension EnvironmentTransaction {
         }
     }
 
-    fileprivate func forget(_ name: String) throws {
-        guard let owner = try db.partition(name) else { return }
+    private func remove(_ owner: Int64) throws {
+        try ForgottenOutcomes(db: db).noteAll(of: owner)
         // What refers to others goes before them.
         for table in [
             "mutation", "transfer", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential",

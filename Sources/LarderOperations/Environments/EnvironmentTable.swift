@@ -4,6 +4,18 @@ internal import GRDB
 /// The environments that a store knows, their partitions, and which of these is the current one.
 package struct EnvironmentTable: Sendable {
     let database: OperationsDatabase
+    /// The partition of a program that named no environment, where it has a cache. It has no row before something was
+    /// queued there, and an environment that succeeds it takes it over all the same.
+    private var unnamed: String?
+
+    init(database: OperationsDatabase) { self.database = database }
+
+    /// The same table, for a store that has such a cache.
+    package func knowing(unnamed name: String?) -> EnvironmentTable {
+        var table = self
+        table.unnamed = name
+        return table
+    }
 
     /// In the order of their names.
     package func list() throws(OperationsError) -> [StoredEnvironment] { try read { try $0.environments() } }
@@ -82,7 +94,9 @@ package struct EnvironmentTable: Sendable {
     package func enterNow(
         _ destination: Destination, leaving work: PendingWork?, now: Date
     ) throws(OperationsError) -> SwitchReport {
-        try database.writeNow { try EnvironmentTransaction(db: $0).enter(destination, leaving: work, now: now) }
+        try database.writeNow { db in
+            try EnvironmentTransaction(db: db, unnamed: unnamed).enter(destination, leaving: work, now: now)
+        }
     }
 
     /// What `enter` would do, or `leave` with nil, worked out by doing it and taking it back: nothing is written.
@@ -90,7 +104,7 @@ package struct EnvironmentTable: Sendable {
         _ destination: Destination?, leaving work: PendingWork, now: Date
     ) throws(OperationsError) -> SwitchReport {
         try database.rehearse { db in
-            let transaction = EnvironmentTransaction(db: db)
+            let transaction = EnvironmentTransaction(db: db, unnamed: unnamed)
             guard let destination else { return try transaction.leave(work, now: now) }
             return try transaction.enter(destination, leaving: work, now: now)
         }
@@ -103,12 +117,13 @@ package struct EnvironmentTable: Sendable {
     }
 
     private func read<Value>(_ body: (EnvironmentTransaction) throws -> Value) throws(OperationsError) -> Value {
-        try database.read { try body(EnvironmentTransaction(db: $0)) }
+        try database.read { try body(EnvironmentTransaction(db: $0, unnamed: unnamed)) }
     }
 
     private func write<Value: Sendable>(
         _ body: @escaping @Sendable (EnvironmentTransaction) throws -> Value
     ) async throws(OperationsError) -> Value {
-        try await database.write { try body(EnvironmentTransaction(db: $0)) }
+        let unnamed = unnamed
+        return try await database.write { try body(EnvironmentTransaction(db: $0, unnamed: unnamed)) }
     }
 }

@@ -109,16 +109,17 @@ extension EnvironmentTransaction {
 
     // MARK: Pending work
 
-    /// Moves the pending mutations of one partition to another, but for those that wait, through however many others,
-    /// for one that stays, or for a transfer that does; and the transfers that were never begun, but for those that one
-    /// waits for which stays.
+    /// Moves the mutations of one partition that are provably unsent to another, but for those that wait, through
+    /// however many others, for one that stays, or for a transfer that does, and for those that come after one that stays
+    /// and has its place in their lane; and the transfers that were never begun, but for those that one waits for which
+    /// stays.
     private func carry(from old: String, to new: String, _ report: inout SwitchReport) throws {
         guard let source = try db.partition(old), let target = try db.partition(new) else { return }
         let isFresh = "t.state IN (0, 2) AND t.attempts = 0"
         // What has not left stays where another took effect, or is to, under its idempotency key.
         let staying = """
             WITH RECURSIVE staying (sequence) AS (
-                SELECT sequence FROM mutation WHERE partition = ?1 AND state <> 0
+                SELECT m.sequence FROM mutation m WHERE m.partition = ?1 AND NOT \(ProvablyUnsent.condition("m"))
                 UNION
                 SELECT m.sequence FROM mutation m WHERE m.partition = ?1 AND m.idempotency_key IS NOT NULL AND (
                     EXISTS (SELECT 1 FROM mutation o
@@ -133,6 +134,12 @@ extension EnvironmentTransaction {
                 UNION
                 SELECT other.sequence FROM mutation_transfer other JOIN mutation_transfer w ON w.transfer = other.transfer
                 JOIN staying s ON s.sequence = w.sequence
+                UNION
+                SELECT later.sequence FROM staying s JOIN mutation m ON m.sequence = s.sequence
+                JOIN mutation later ON later.sequence = (
+                    SELECT min(sequence) FROM mutation INDEXED BY mutation_lane
+                    WHERE partition = m.partition AND lane = m.lane AND queued = 1 AND sequence > m.sequence)
+                WHERE m.queued = 1
             )
             """
         let moving = try db.integers(

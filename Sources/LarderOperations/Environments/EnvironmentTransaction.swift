@@ -5,20 +5,20 @@ internal import GRDB
 /// the caller rolls back.
 struct EnvironmentTransaction {
     let db: Database
-
-    private static let columns = "e.name, e.definition, e.identity, e.data, e.storage, e.protected, e.created, e.updated"
+    /// See `EnvironmentTable.knowing`.
+    var unnamed: String?
 
     func environments() throws -> [StoredEnvironment] {
-        try db.rows("SELECT \(Self.columns) FROM environment e ORDER BY e.name") { try StoredEnvironment($0) }
+        try db.rows("SELECT \(StoredEnvironment.columns) FROM environment e ORDER BY e.name") { try StoredEnvironment($0) }
     }
 
     func environment(_ name: String) throws -> StoredEnvironment? {
-        try db.row("SELECT \(Self.columns) FROM environment e WHERE e.name = ?", [name]) { try StoredEnvironment($0) }
+        try db.row("SELECT \(StoredEnvironment.columns) FROM environment e WHERE e.name = ?", [name]) {
+            try StoredEnvironment($0)
+        }
     }
 
-    private static let partitionColumns = """
-        p.name, e.name, p.user, p.created, p.used FROM partition p LEFT JOIN environment e ON e.id = p.environment
-        """
+    private static let partitionColumns = "\(StoredPartition.columns) FROM \(StoredPartition.tables)"
 
     /// In the order in which they were made.
     func partitions() throws -> [StoredPartition] {
@@ -76,9 +76,12 @@ struct EnvironmentTransaction {
         case .environment(let name):
             try !db.exists(
                 "SELECT 1 FROM partition p JOIN environment e ON e.id = p.environment WHERE e.name = ?", [name])
-        case .unnamed: try !db.exists("SELECT 1 FROM partition WHERE environment IS NULL")
+        case .unnamed: try !db.exists("SELECT 1 FROM partition WHERE environment IS NULL") && rowlessUnnamed() == nil
         }
     }
+
+    /// The partition of a program that named no environment, where it has a cache and no row.
+    private func rowlessUnnamed() throws -> String? { try unnamed.flatMap { try partition($0) == nil ? $0 : nil } }
 
     /// Stores an environment, and makes it what its predecessor was.
     ///
@@ -138,6 +141,9 @@ struct EnvironmentTransaction {
             guard predecessor != name else { return }
             old = try environment(predecessor)
         }
+        if predecessor == .unnamed, let name = try rowlessUnnamed() {
+            try db.run("INSERT INTO partition (name) VALUES (?)", [name])
+        }
         let adopted = try partitions().filter { partition in
             switch predecessor {
             case .environment(let name): partition.environment == name
@@ -184,7 +190,10 @@ extension OperationsError {
 }
 
 extension StoredEnvironment {
-    fileprivate init(_ row: Columns) throws {
+    static let columns = "e.name, e.definition, e.identity, e.data, e.storage, e.protected, e.created, e.updated"
+
+    /// From `columns`.
+    init(_ row: Columns) throws(OperationsError) {
         name = try row.text(0)
         definition = try row.bytes(1)
         fingerprints = Fingerprints(identity: try row.text(2), data: try row.text(3), storage: try row.text(4))
@@ -195,7 +204,11 @@ extension StoredEnvironment {
 }
 
 extension StoredPartition {
-    fileprivate init(_ row: Columns) throws {
+    static let columns = "p.name, e.name, p.user, p.created, p.used"
+    static let tables = "partition p LEFT JOIN environment e ON e.id = p.environment"
+
+    /// From `columns`.
+    init(_ row: Columns) throws(OperationsError) {
         name = try row.text(0)
         environment = try row.optional(1, row.text)
         user = try row.optional(2, row.text)

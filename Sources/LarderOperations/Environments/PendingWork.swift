@@ -5,7 +5,7 @@
 package enum PendingWork: String, Sendable, Hashable, CaseIterable {
     /// They stay, and go on when the partition is the current one again.
     case park
-    /// The pending ones go along. Dead letters stay.
+    /// The pending ones that are provably unsent go along. See `ProvablyUnsent`.
     case carry
     /// They are given up, dead letters too.
     case discard

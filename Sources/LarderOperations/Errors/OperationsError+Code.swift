@@ -11,6 +11,8 @@ extension OperationsError {
 
         /// The file is damaged.
         package static let damaged = Code(rawValue: "operations.damaged")
+        /// A row of the file is damaged; the others can be read. A runner sets it aside and goes on.
+        package static let damagedRow = Code(rawValue: "operations.damagedRow")
         /// The file is no database, or another program's.
         package static let foreign = Code(rawValue: "operations.foreign")
         /// A newer version of the library wrote the file, or migrated it.
@@ -32,6 +34,9 @@ extension OperationsError {
         package static let foreignBackup = Code(rawValue: "operations.foreignBackup")
         /// The backup is damaged, or is none.
         package static let damagedBackup = Code(rawValue: "operations.damagedBackup")
+        /// A crash cut off a write, and the database was opened for reading only: opening it for writing takes back what
+        /// the write left.
+        package static let unfinished = Code(rawValue: "operations.unfinished")
         /// Nothing is there to be opened.
         package static let missing = Code(rawValue: "operations.missing")
         /// The file or its folder cannot be written, or the database was opened for reading only.
@@ -44,6 +49,9 @@ extension OperationsError {
         package static let closed = Code(rawValue: "operations.closed")
         /// The file system or SQLite cannot keep what is promised, such as a commit that survives power loss.
         package static let unsupported = Code(rawValue: "operations.unsupported")
+        /// The disk failed during a commit, which may be there or not. Asking for it by its id decides that, and trying
+        /// again with the same id is safe.
+        package static let commitUnknown = Code(rawValue: "operations.commitUnknown")
         /// SQLite or the file system failed otherwise; see the cause.
         package static let storage = Code(rawValue: "operations.storage")
 

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import LarderLMDB
 
 /// Runs `body` and turns whatever it throws into this layer's error.
 func translated<Result>(_ body: () throws -> Result) throws(OperationsError) -> Result {
@@ -13,6 +14,7 @@ extension OperationsError {
         case let error as OperationsError: error
         case let error as DatabaseError: translated(error)
         case let error as CocoaError: translated(error)
+        case let error as LMDBError: translated(error)
         default: OperationsError(.storage, "the store of intent failed", cause: error)
         }
     }
@@ -27,16 +29,30 @@ extension OperationsError {
 
     /// https://www.sqlite.org/rescode.html
     private static func meaning(of error: DatabaseError) -> (Code, String) {
-        switch error.resultCode {
+        switch error.extendedResultCode {
+        // The extended codes first: they tell what the primary ones do not.
+        case .SQLITE_READONLY_ROLLBACK, .SQLITE_READONLY_RECOVERY:
+            return (
+                .unfinished, "A write to larder.sqlite was cut off, and reading cannot take back what it left; open the "
+                    + "store for writing once, as larder-migrate up does.")
+        // A shared-memory file that cannot grow: on a full disk, above all.
+        case .SQLITE_IOERR_SHMSIZE:
+            return (.full, "the disk is full; free space and try again, nothing was changed")
+        default: break
+        }
+        return switch error.resultCode {
         case .SQLITE_CORRUPT:
             (.damaged, "larder.sqlite is damaged; restore a backup, or repair it into a new file")
+        // What is bound is of its column's type; what was stored, or is worked out from that, is not.
+        case .SQLITE_CONSTRAINT where error.extendedResultCode == .SQLITE_CONSTRAINT_DATATYPE:
+            (.damagedRow, "A row of larder.sqlite is damaged: a value is not of its column's type; larder check names "
+                + "it, larder-migrate repair mends what can be saved")
         case .SQLITE_NOTADB:
             (.foreign, "larder.sqlite is no SQLite database; move the file away, or name another folder")
         case .SQLITE_FULL:
             (.full, "the disk is full; free space and try again, nothing was changed")
-        // A shared-memory file that cannot grow: on a full disk, above all.
-        case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
-            (.full, "the disk is full; free space and try again, nothing was changed")
+        case .SQLITE_IOERR:
+            (.storage, "The disk failed under larder.sqlite, as the cause says; look after the volume.")
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
             (.busy, "another program kept larder.sqlite locked past the deadline; end it, or wait longer")
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
@@ -48,6 +64,16 @@ extension OperationsError {
         case .SQLITE_MISUSE where error.message == "Connection is closed":
             (.closed, "the store of intent was closed; open it again")
         default: (.storage, "SQLite failed; the cause says how")
+        }
+    }
+
+    /// The calls of the file system that the layers share.
+    static func translated(_ error: LMDBError) -> OperationsError {
+        switch error.code {
+        case .diskFull: OperationsError(.full, "The disk is full; free space and try again.", cause: error)
+        case .permissionDenied, .readOnly:
+            OperationsError(.notWritable, "Give this user access to the store's folder.", cause: error)
+        default: OperationsError(.storage, "The store's folder cannot be used; the cause says why.", cause: error)
         }
     }
 

@@ -30,6 +30,8 @@ extension OperationsDatabase {
                 var entries: [SchemaStatus.Entry] = []
                 try queue.writeWithoutTransaction { db in
                     try db.execute(sql: "PRAGMA synchronous = FULL")
+                    SyncedLog.prepare(db)
+                    try SyncedLog(of: file).require(db)
                     try db.inTransaction(.immediate) {
                         entries = try migrations.recordHistory(db)
                         return entries.isEmpty ? .rollback : .commit

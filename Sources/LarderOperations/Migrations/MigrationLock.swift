@@ -30,10 +30,8 @@ package final class MigrationLock: Sendable {
     package static func take(
         in store: URL, for work: String, within time: Duration
     ) throws(OperationsError) -> MigrationLock {
-        let folder = store.appending(path: "locks")
-        try translated { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
         do {
-            let file = try LockFile(path: folder.appending(path: fileName).path, mustWrite: true)
+            let file = try LockFile(making: store.appending(path: "locks/\(fileName)").path)
             guard try file.lock(.exclusive, until: .now + max(.zero, time)) else {
                 throw OperationsError.migrationLocked(by: file.note(), file.path)
             }
@@ -76,11 +74,7 @@ extension OperationsError {
             self = error
             return
         }
-        let code: Code = switch (error as? LMDBError)?.code {
-        case .permissionDenied, .readOnly: .notWritable
-        case .diskFull: .full
-        default: .storage
-        }
+        let code = (error as? LMDBError).map { OperationsError.translated($0).code } ?? .storage
         self.init(code, "\(message); the cause says why", cause: error)
     }
 }

@@ -79,11 +79,7 @@ struct MigrationSet: Sendable {
         let exists = try Bool.fetchOne(
             db, sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'")
         guard exists == true else { return [] }
-        return try db.rows("SELECT number, name, checksum, applied FROM migration ORDER BY number") { row in
-            Applied(
-                number: Int(try row.integer(0)), name: try row.text(1), checksum: try row.text(2),
-                time: try row.date(3))
-        }
+        return try db.rows("SELECT \(Applied.columns) FROM migration m ORDER BY m.number") { try Applied($0) }
     }
 
     /// - Throws: Where the history is not a beginning of what is known here.
@@ -119,6 +115,14 @@ struct MigrationSet: Sendable {
 }
 
 extension MigrationSet.Applied {
+    static let columns = "m.number, m.name, m.checksum, m.applied"
+
+    /// From `columns`.
+    init(_ row: Columns) throws(OperationsError) {
+        self.init(
+            number: try row.count(0), name: try row.text(1), checksum: try row.text(2), time: try row.date(3))
+    }
+
     var label: String { "\(number) \(name)" }
 }
 

@@ -23,8 +23,7 @@ extension OperationsDatabase {
     ///
     /// - Parameter lock: Held by the caller, for this store.
     package func migrate(holding lock: MigrationLock) throws(OperationsError) {
-        try requireOpen()
-        try translated { try pool.writeWithoutTransaction { try migrations.apply($0) } }
+        try writeWithoutTransaction { try migrations.apply($0) }
     }
 
     /// The store's identity, in hexadecimal; nil where the table is not there yet.

@@ -1,17 +1,24 @@
+internal import LarderGraphQL
+
 /// Looks whether bytes are JSON (RFC 8259), and keeps nothing of it. One pass.
 struct JSONSyntax {
-    /// Of values within values: more than any server takes, and few enough for a thread's stack.
-    static let maximumDepth = 512
+    /// Of values within values: what is queued must be read again, by a reader that takes no more.
+    static let maximumDepth = Value.greatestDepth
 
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
     /// Whether the bytes are one object in UTF-8.
-    static func isObject(_ json: [UInt8]) -> Bool {
+    static func isObject(_ json: [UInt8]) -> Bool { isValue(json) { $0 == UInt8(ascii: "{") } }
+
+    /// Whether the bytes are one value in UTF-8.
+    ///
+    /// - Parameter isBeginning: Whether the value may begin with a byte.
+    static func isValue(_ json: [UInt8], _ isBeginning: (UInt8) -> Bool = { _ in true }) -> Bool {
         json.withUnsafeBufferPointer { bytes in
             var syntax = JSONSyntax(bytes: bytes)
             syntax.skipSpace()
-            guard syntax.next == UInt8(ascii: "{"), syntax.skipValue(depth: 0) else { return false }
+            guard let first = syntax.next, isBeginning(first), syntax.skipValue(depth: 0) else { return false }
             syntax.skipSpace()
             return syntax.next == nil
         } && (json.allSatisfy { $0 < 0x80 } || String(validating: json, as: UTF8.self) != nil)

@@ -21,11 +21,15 @@ package struct MutationFailure: Sendable, Hashable {
         package static let dependencyDiscarded = Class(rawValue: "dependencyDiscarded")
         /// A transfer that it waits for has failed, or was cancelled.
         package static let transferFailed = Class(rawValue: "transferFailed")
+        /// Its row was damaged: what could not be read of it is lost. It is not sent again.
+        package static let damaged = Class(rawValue: "damaged")
         /// It holds a temporary id for which there will be no real one.
         package static let temporaryIDLost = Class(rawValue: "temporaryIDLost")
+        /// A backup brought it back, and the store cannot prove that it was not sent since the backup was made.
+        package static let restored = Class(rawValue: "restored")
 
         /// Whether the attempt may have taken effect. Where a later one had none for sure, that is still so.
-        var leavesDoubt: Bool { self == .outcomeUnknown || self == .serverFault }
+        var leavesDoubt: Bool { self == .outcomeUnknown || self == .serverFault || self == .restored }
         /// Whether the attempt had no effect, which says nothing of those before it.
         var isOfOneAttempt: Bool { self == .offline || self == .throttled || self == .notSignedIn }
     }

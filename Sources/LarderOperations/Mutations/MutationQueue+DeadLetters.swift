@@ -15,10 +15,11 @@ extension MutationQueue {
     ///
     /// Attempts are counted on, and the last failure stays until there is another.
     ///
-    /// - Parameter expires: Its new expiry; the old one may be why it is here.
-    /// - Throws: `.notFound`, `.wrongState`; `.unknownTemporaryID` if what it holds must be edited first.
-    package func replay(_ id: UUID, expires: Date? = nil) async throws(OperationsError) {
-        try await write { try $0.replay(id, expires: expires) }
+    /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over: it may be why it is here.
+    /// - Throws: `.notFound`; `.wrongState`, also where a transfer that it waits for has failed or was given up, and
+    ///   where its row was damaged; `.unknownTemporaryID` if what it holds must be edited first.
+    package func replay(_ id: UUID, expires: Date? = nil, now: Date) async throws(OperationsError) {
+        try await write { try $0.replay(id, expires: expires, now: now) }
     }
 
     /// Gives up a dead letter. Its outcome says so.
@@ -58,6 +59,7 @@ extension MutationQueue {
     package func forgetOutcomes(in partition: String) async throws(OperationsError) {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
+            try ForgottenOutcomes(db: transaction.db).note(outcomes: "o.partition = ?", [number])
             try transaction.db.run("DELETE FROM outcome WHERE partition = ?", [number])
             try transaction.db.run(
                 "DELETE FROM temporary_id WHERE partition = ? AND sequence IS NULL", [number])

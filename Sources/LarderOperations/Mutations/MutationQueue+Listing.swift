@@ -17,23 +17,25 @@ package struct MutationFilter: Sendable, Hashable {
 extension MutationQueue {
     /// What is known of a mutation: the row, or the outcome of one that is settled, at one moment.
     package func find(_ id: UUID) throws(OperationsError) -> Standing {
-        try read { transaction in
+        try database.settleCommits()
+        return try read { transaction in
             if let mutation = try transaction.mutation(id) { return .present(mutation) }
             return try transaction.outcome(id).map(Standing.settled) ?? .unknown
         }
     }
 
-    /// Mutations in their sequence.
+    /// Mutations in their sequence. Those whose rows are damaged are left out; a check names them.
     ///
     /// Quick where states other than pending are asked for; otherwise O(rows of the file) at worst.
     ///
     /// - Parameters:
     ///   - after: The sequence of the last one that is known; 0 for the beginning.
     ///   - limit: How many at most.
+    ///   - isStrict: Whether a damaged row is an error, and not left out.
     package func list(
-        _ filter: MutationFilter = MutationFilter(), after: Int64 = 0, limit: Int = .max
+        _ filter: MutationFilter = MutationFilter(), after: Int64 = 0, limit: Int = .max, isStrict: Bool = false
     ) throws(OperationsError) -> [Mutation] {
-        try read { try $0.list(filter, after: after, limit: limit) }
+        try read { try $0.list(filter, after: after, limit: limit, isStrict: isStrict) }
     }
 
     /// What the unsettled mutations of a partition are expected to do, in their sequence; those that say nothing of it
@@ -59,7 +61,7 @@ extension MutationQueue {
     /// How many of each partition are in each state. O(rows of the file).
     package func counts() throws(OperationsError) -> [String: [MutationState: Int]] {
         try read { transaction in
-            let rows = try transaction.db.rows("""
+            let rows = try transaction.db.readableRows("""
                 SELECT p.name, m.state, count(*) FROM mutation m JOIN partition p ON p.id = m.partition
                 GROUP BY m.partition, m.state
                 """) { (try $0.text(0), try MutationState(stored: $0.integer(1)), Int(try $0.integer(2))) }
@@ -89,7 +91,7 @@ extension MutationQueue {
     package func recover(
         in partition: String, isAlive: (String) -> Bool
     ) throws(OperationsError) -> [Mutation] {
-        let inFlight = try list(MutationFilter(partition: partition, states: [.inFlight]))
+        let inFlight = try list(MutationFilter(partition: partition, states: [.inFlight]), isStrict: true)
         let dead = Set(inFlight.compactMap(\.owner)).filter { !isAlive($0) }
         return inFlight.filter { $0.owner.map(dead.contains) ?? true }
     }
@@ -103,6 +105,7 @@ extension MutationQueue {
         try await write { transaction in
             try transaction.db.run(
                 "DELETE FROM temporary_id WHERE resolved < ? AND sequence IS NULL", [time.milliseconds])
+            try ForgottenOutcomes(db: transaction.db).note(outcomes: "o.settled < ?", [time.milliseconds])
             try transaction.db.run("DELETE FROM outcome WHERE settled < ?", [time.milliseconds])
             return transaction.db.changesCount
         }
@@ -116,11 +119,11 @@ extension MutationQueue {
     package func prune(keeping count: Int, in partition: String) async throws(OperationsError) -> Int {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return 0 }
-            try transaction.db.run(
+            let isOld = """
+                o.partition = ?1 AND o.sequence <= (SELECT max(sequence) FROM outcome WHERE partition = ?1) - ?2
                 """
-                DELETE FROM outcome WHERE partition = ?1
-                    AND sequence <= (SELECT max(sequence) FROM outcome WHERE partition = ?1) - ?2
-                """, [number, count])
+            try ForgottenOutcomes(db: transaction.db).note(outcomes: isOld, [number, count])
+            try transaction.db.run("DELETE FROM outcome AS o WHERE \(isOld)", [number, count])
             return transaction.db.changesCount
         }
     }

@@ -49,14 +49,13 @@ extension MutationQueue {
             guard let number = try transaction.db.partition(partition) else { return [] }
             let expired = try transaction.db.rows(
                 """
-                SELECT m.sequence, m.id, coalesce(f.class, '') FROM mutation m INDEXED BY mutation_expiry
-                LEFT JOIN mutation_failure f ON f.sequence = m.sequence
+                SELECT m.sequence, m.id, m.doubt IS NOT NULL FROM mutation m INDEXED BY mutation_expiry
                 WHERE m.partition = ? AND m.state = 0 AND m.expires IS NOT NULL AND m.expires <= ?
                 ORDER BY m.sequence
                 """, [number, now.milliseconds]
-            ) { (try $0.integer(0), try $0.uuid(1), MutationFailure.Class(rawValue: try $0.text(2))) }
-            for (sequence, _, last) in expired {
-                let failure = last.leavesDoubt
+            ) { (try $0.integer(0), try $0.uuid(1), try $0.integer(2) == 1) }
+            for (sequence, _, isInDoubt) in expired {
+                let failure = isInDoubt
                     ? MutationFailure(
                         .outcomeUnknown, message: "its time was over, and an attempt before may have taken effect",
                         time: now)

@@ -34,13 +34,16 @@ package struct MutationQueue: Sendable {
     /// those that reserved them. O(log n), and a share of a commit.
     ///
     /// - Returns: The mutation as it is stored.
-    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database.
+    /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database;
+    ///   `.commitUnknown` where it may be queued or not, which `find` decides.
     package func enqueue(_ draft: MutationDraft) async throws(OperationsError) -> Mutation {
         try Self.check(draft)
         let mayHoldIDs = draft.mayHoldTemporaryIDs
-        return try await write { transaction in
-            let partition = try transaction.db.usablePartition(making: draft.partition)
-            return try transaction.enqueue(draft, in: partition, mayHoldIDs: mayHoldIDs)
+        return try await naming(draft.id) { () async throws(OperationsError) in
+            try await write { transaction in
+                let partition = try transaction.db.usablePartition(making: draft.partition)
+                return try transaction.enqueue(draft, in: partition, mayHoldIDs: mayHoldIDs)
+            }
         }
     }
 
@@ -51,9 +54,23 @@ package struct MutationQueue: Sendable {
     /// - Throws: As for one, with the first mutation that cannot be queued.
     package func enqueue(_ drafts: [MutationDraft]) async throws(OperationsError) -> [Mutation] {
         for draft in drafts { try Self.check(draft) }
-        guard !drafts.isEmpty else { return [] }
+        guard let first = drafts.first else { return [] }
         let mayHoldIDs = drafts.map(\.mayHoldTemporaryIDs)
-        return try await write { try $0.enqueue(drafts, mayHoldIDs: mayHoldIDs) }
+        return try await naming(first.id) { () async throws(OperationsError) in
+            try await write { try $0.enqueue(drafts, mayHoldIDs: mayHoldIDs) }
+        }
+    }
+
+    /// Says by which mutation the caller can ask whether a commit is there that failed.
+    private func naming<Value>(
+        _ id: UUID, _ body: () async throws(OperationsError) -> Value
+    ) async throws(OperationsError) -> Value {
+        do throws(OperationsError) { return try await body() } catch {
+            guard error.code == .commitUnknown else { throw error }
+            var error = error
+            error.mutation = id
+            throw error
+        }
     }
 
     private static func check(_ draft: MutationDraft) throws(OperationsError) {
@@ -77,17 +94,20 @@ package struct MutationQueue: Sendable {
     }
 
     /// Pending to in flight. See `Transition`, as for the five that follow.
-    package func begin(_ id: UUID, owner: String, now: Date) async throws(OperationsError) -> Mutation {
-        guard let mutation = try await apply([.begin(id, owner: owner)], now: now).first else {
+    package func begin(
+        _ id: UUID, owner: String, telling: KeyTelling = .none, now: Date
+    ) async throws(OperationsError) -> Mutation {
+        guard let mutation = try await apply([.begin(id, owner: owner, telling: telling)], now: now).first else {
             throw OperationsError(.storage, "a mutation was begun and not returned", mutation: id)
         }
         return mutation
     }
 
     package func retryLater(
-        _ attempt: Attempt, at: Date?, _ failure: MutationFailure, revision: Revision? = nil, now: Date
+        _ attempt: Attempt, at: Date?, _ failure: MutationFailure, revision: Revision? = nil,
+        leaving doubt: RemainingDoubt? = nil, now: Date
     ) async throws(OperationsError) {
-        try await apply([.retryLater(attempt, at: at, failure, revision: revision)], now: now)
+        try await apply([.retryLater(attempt, at: at, failure, revision: revision, leaving: doubt)], now: now)
     }
 
     package func answer(
@@ -103,10 +123,11 @@ package struct MutationQueue: Sendable {
     /// - Returns: The next, where there is one that can be sent now.
     package func answer(
         _ attempt: Attempt, _ answer: [UInt8], temporaryIDs: [TemporaryID: String], beginningNextAs owner: String,
-        now: Date, expecting: @escaping @Sendable (Mutation) -> Void = { _ in }
+        telling: KeyTelling = .none, now: Date, expecting: @escaping @Sendable (Mutation) -> Void = { _ in }
     ) async throws(OperationsError) -> Mutation? {
         try await write { transaction in
-            let next = try transaction.acknowledge(attempt, answer, temporaryIDs, beginningNextAs: owner, now: now)
+            let next = try transaction.acknowledge(
+                attempt, answer, temporaryIDs, beginningNextAs: owner, telling: telling, now: now)
             if let next { expecting(next) }
             return next
         }
@@ -118,11 +139,15 @@ package struct MutationQueue: Sendable {
 
     /// Acknowledged to settled: several in one transaction and few statements, all of them or none.
     ///
+    /// - Parameter errors: Of those that took effect in part, what the server said had failed, as a JSON list.
     /// - Throws: `.notFound`, `.wrongState` for the first that is not acknowledged.
     package func settle(
-        _ settled: [(mutation: UUID, result: [UInt8]?)], now: Date
+        _ settled: [(mutation: UUID, result: [UInt8]?)], errors: [UUID: [UInt8]] = [:], now: Date
     ) async throws(OperationsError) {
-        try await write { try $0.settle(settled, now: now) }
+        try await write { transaction in
+            try transaction.settle(settled, now: now)
+            try transaction.note(errors)
+        }
     }
 
     package func setAside(

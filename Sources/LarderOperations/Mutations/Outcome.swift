@@ -20,6 +20,8 @@ package struct Outcome: Sendable, Hashable {
     package var settled: Date
     /// What whoever settled it wanted to be kept.
     package var result: [UInt8]?
+    /// What the server said had failed of one that took effect in part, as a JSON list.
+    package var errors: [UInt8]?
     /// Why it had been set aside, where it was discarded; without details.
     package var failure: MutationFailure?
 }

@@ -44,21 +44,77 @@ extension QueueTransaction {
         try db.run("UPDATE mutation SET touched = NULL WHERE sequence = ?", [sequence])
     }
 
-    /// Dead letter to pending, at its old place.
-    func replay(_ id: UUID, expires: Date?) throws {
+    /// Dead letter to pending, at its old place. Whoever replays one answers for what its attempts may have done.
+    ///
+    /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over.
+    func replay(_ id: UUID, expires: Date?, now: Date) throws {
         let entry = try entry(id, in: .deadLetter)
         guard let mutation = try mutation(id) else { return }
+        let old = mutation.expires.flatMap { now < $0 ? $0 : nil }
+        try makePending(mutation, entry, expires: expires ?? old)
+    }
+
+    /// Makes pending again what was set aside because of a transfer that is retried, as far as that can be: what waits
+    /// for another that has failed goes on when that is retried as well. An expiry is kept, and what is over expires.
+    func replayWaiting(for transfer: Int64) throws {
+        let waiting = try db.rows(
+            """
+            SELECT m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
+            JOIN mutation_failure f ON f.sequence = m.sequence
+            WHERE t.transfer = ? AND m.state = 3 AND f.class = ? ORDER BY m.sequence
+            """, [transfer, MutationFailure.Class.transferFailed.rawValue]
+        ) { try $0.uuid(0) }
+        for id in waiting {
+            guard let mutation = try mutation(id) else { continue }
+            do { try makePending(mutation, entry(id), expires: mutation.expires) } catch let error as OperationsError
+                where [.wrongState, .unknownTemporaryID].contains(error.code) {
+                // It stays where it is, with the reason that it has.
+            }
+        }
+    }
+
+    /// The one way back from a dead letter: only where what it holds and waits for may still come.
+    private func makePending(_ mutation: Mutation, _ entry: Entry, expires: Date?) throws {
+        guard mutation.failure?.class != .damaged else {
+            throw OperationsError(
+                .wrongState, "The mutation's row was damaged, and parts of it are lost; discard it, and queue it anew",
+                mutation: mutation.id)
+        }
+        if let (transfer, state) = try hopelessTransfer(of: entry.sequence) {
+            throw OperationsError(
+                .wrongState, "The mutation waits for transfer \(transfer.canonicalText), which is \(state); "
+                    + (state == .failed ? "retry that" : "discard the mutation, and queue it anew"),
+                mutation: mutation.id)
+        }
         // What it holds may have been lost while it lay here.
         _ = try resolve(
             mutation.content, lane: entry.lane, partition: entry.partition, own: Set(mutation.temporaryIDs))
         try db.run(
             """
-            UPDATE mutation SET state = 0, queued = NOT stalled, not_before = NULL, not_before_set = NULL, expires = ?
+            UPDATE mutation SET state = 0, queued = NOT stalled, not_before = NULL, not_before_set = NULL, expires = ?,
+                telling = NULL, doubt = NULL
             WHERE sequence = ?
             """, [expires?.milliseconds, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
         try stallDependents(of: entry.sequence)
     }
+
+    /// The first of the transfers that a mutation waits for of which nothing will come; nil where each can still be done.
+    private func hopelessTransfer(of sequence: Int64) throws -> (id: UUID, state: TransferState)? {
+        try db.row(
+            """
+            SELECT t.id, t.state FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
+            WHERE w.sequence = ? AND t.state IN \(TransferState.hopelessSQL) ORDER BY w.transfer LIMIT 1
+            """, [sequence]
+        ) { (try $0.uuid(0), try TransferState(stored: $0.integer(1))) }
+    }
+
+    /// The condition of those, as `m`, that must not be pending and are.
+    static let isHopelessSQL = """
+        m.state = 0 AND EXISTS (
+            SELECT 1 FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
+            WHERE w.sequence = m.sequence AND t.state IN \(TransferState.hopelessSQL))
+        """
 
     /// - Throws: `.unsentWork` where an attempt is under way, which may take effect.
     func requireNoneInFlight(in partition: Int64) throws {
@@ -91,7 +147,7 @@ extension QueueTransaction {
             let found = try db.row("SELECT id, state FROM mutation WHERE sequence = ?", [sequence]) { row in
                 (sequence, try row.uuid(0), try MutationState(stored: row.integer(1)))
             }
-            guard let found else { throw OperationsError.damaged("a dependency names a mutation that is not there") }
+            guard let found else { throw OperationsError.damagedRow("a dependency names a mutation that is not there") }
             return found
         }
         let tokens = try db.texts(

@@ -98,7 +98,7 @@ extension QueueTransaction {
     private func wait(_ draft: MutationDraft, _ sequence: Int64, _ partition: Int64) throws -> [UUID] {
         let transfers = TransferTransaction(db: db)
         return try draft.transfers.filter { id in
-            let entry = try transfers.entry(id, in: [.pending, .running, .paused, .done])
+            let entry = try transfers.entry(id, in: TransferState.hopeful)
             guard entry.partition == partition else {
                 throw OperationsError(
                     .invalid, "a mutation can wait for transfers of its own partition alone", mutation: draft.id)

@@ -13,7 +13,7 @@ extension QueueTransaction {
             (SELECT group_concat(t.token) FROM temporary_id t WHERE t.sequence = m.sequence),
             (SELECT group_concat(hex(x.id)) FROM mutation_transfer w JOIN transfer x ON x.sequence = w.transfer
                 WHERE w.sequence = m.sequence),
-            m.touched
+            m.touched, m.telling, m.doubt
         """
     static let tables = """
         mutation m
@@ -31,7 +31,7 @@ extension QueueTransaction {
 
     /// How many of a partition are in each state.
     func counts(in partition: String) throws -> [MutationState: Int] {
-        let counts = try db.rows(
+        let counts = try db.readableRows(
             """
             SELECT state, count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
             GROUP BY state
@@ -41,15 +41,10 @@ extension QueueTransaction {
     }
 
     func outcome(_ id: UUID) throws -> Outcome? {
-        try db.row(
-            """
-            SELECT o.id, p.name, o.sequence, o.kind, o.settled, o.result, o.class, o.code, o.message
-            FROM outcome o JOIN partition p ON p.id = o.partition WHERE o.id = ?
-            """, [id]
-        ) { try Outcome($0) }
+        try db.row("SELECT \(Outcome.columns) FROM \(Outcome.tables) WHERE o.id = ?", [id]) { try Outcome($0) }
     }
 
-    func list(_ filter: MutationFilter, after: Int64, limit: Int) throws -> [Mutation] {
+    func list(_ filter: MutationFilter, after: Int64, limit: Int, isStrict: Bool) throws -> [Mutation] {
         var conditions = ["m.sequence > ?"]
         var bindings: Bindings = [after]
         if let name = filter.partition {
@@ -69,12 +64,13 @@ extension QueueTransaction {
         }
         bindings += [Int64(max(0, limit))]
         let sql = Self.selection + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY m.sequence LIMIT ?"
-        return try db.rows(sql, bindings) { try Mutation($0) }
+        return try isStrict
+            ? db.rows(sql, bindings) { try Mutation($0) } : db.readableRows(sql, bindings) { try Mutation($0) }
     }
 
     /// In their sequence. What they show is read where it is not known what that touches.
     func expectations(in partition: Int64) throws -> [Expectation] {
-        let known = try db.rows(
+        let known = try db.readableRows(
             """
             SELECT sequence, id, idempotency_key, touched FROM mutation
             WHERE partition = ? AND state < 3 AND touched <> x'' ORDER BY sequence
@@ -100,7 +96,8 @@ extension QueueTransaction {
         let numbers = Set(sequences)
         guard let first = numbers.min(), let last = numbers.max() else { return [] }
         // Where they are many, a look at all that lie between is quicker than at each by itself.
-        if last - first < Int64(numbers.count) * 8 {
+        let (distance, overflows) = last.subtractingReportingOverflow(first)
+        if !overflows, distance < Int64(numbers.count) * 8 {
             return try expectations("m.state < 3 AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence", [first, last])
                 .filter { numbers.contains($0.sequence) }
         }
@@ -110,7 +107,7 @@ extension QueueTransaction {
     private func expectations(_ condition: String, _ bindings: Bindings) throws -> [Expectation] {
         // Most share their documents.
         var documents: [String: String] = [:]
-        return try db.rows(
+        return try db.readableRows(
             """
             SELECT m.sequence, m.id, m.idempotency_key, c.document, c.operation_name, c.variables,
                 c.optimistic_response, c.list_edits, c.updater, m.touched
@@ -156,8 +153,8 @@ extension QueueTransaction {
 
 extension Mutation {
     /// From `QueueTransaction.columns`.
-    init(_ row: Columns) throws {
-        guard !row.isNull(12) else { throw OperationsError.damaged("a mutation has no content") }
+    init(_ row: Columns) throws(OperationsError) {
+        guard !row.isNull(12) else { throw .damagedRow("a mutation has no content") }
         id = try row.uuid(1)
         sequence = try row.integer(0)
         partition = try row.text(2)
@@ -168,10 +165,10 @@ extension Mutation {
         created = try row.date(7)
         expires = try row.optional(8, row.date)
         notBefore = try row.optional(9, row.date)
-        attempts = Int(try row.integer(10))
+        attempts = try row.count(10)
         owner = try row.optional(11, row.text)
         content = MutationContent(
-            document: try row.text(12), operationName: try row.optional(13, row.text), variables: try row.bytes(14),
+            document: try row.text(12), operationName: try row.optional(13, row.text), variables: try row.json(14),
             optimisticResponse: try row.optional(15, row.bytes), listEdits: try row.optional(16, row.bytes),
             updater: try row.optional(17, row.text), resolver: try row.optional(18, row.text),
             checkQuery: try row.optional(19, row.text))
@@ -179,24 +176,30 @@ extension Mutation {
         failure = try row.isNull(21) ? nil : MutationFailure(
             .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
             details: row.optional(24, row.bytes), time: row.date(25))
-        dependencies = try row.optional(26, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
-        transfers = try row.optional(28, row.text)?.split(separator: ",").map { try UUID(hexadecimal: $0) } ?? []
+        dependencies = try row.optional(26, row.ids) ?? []
+        transfers = try row.optional(28, row.ids) ?? []
         let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
         temporaryIDs = tokens.compactMap { TemporaryID(String($0)) }
         temporaryIDs.sort { $0.text < $1.text }
         touched = try row.optional(29, row.bytes)
+        telling = try row.optional(30, row.text).map(KeyTelling.init)
+        doubt = try row.optional(31, row.text).map(KeyTelling.init)
     }
 }
 
 extension Outcome {
-    init(_ row: Columns) throws {
+    static let columns = "o.id, p.name, o.sequence, o.kind, o.settled, o.result, o.class, o.code, o.message, o.errors"
+    static let tables = "outcome o JOIN partition p ON p.id = o.partition"
+
+    /// From `Outcome.columns`.
+    init(_ row: Columns) throws(OperationsError) {
         guard let kind = Kind(rawValue: Int(try row.integer(3))) else {
-            throw OperationsError.damaged("an outcome is of no known kind")
+            throw .damagedRow("an outcome is of no known kind")
         }
         let settled = try row.date(4)
         self.init(
             mutation: try row.uuid(0), partition: try row.text(1), sequence: try row.integer(2), kind: kind,
-            settled: settled, result: try row.optional(5, row.bytes))
+            settled: settled, result: try row.optional(5, row.json), errors: try row.optional(9, row.json))
         failure = try row.isNull(6) ? nil : MutationFailure(
             .init(rawValue: row.text(6)), code: row.optional(7, row.text), message: row.text(8), time: settled)
     }
@@ -228,7 +231,16 @@ extension UUID {
         let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
             UInt8(String(decoding: digits[$0...$0 + 1], as: UTF8.self), radix: 16)
         }
-        guard let uuid = UUID(bytes: bytes) else { throw .damaged("a mutation's id is not one") }
+        guard let uuid = UUID(bytes: bytes) else { throw .damagedRow("an id is none") }
         self = uuid
+    }
+}
+
+extension Columns {
+    /// What `group_concat(hex(id))` gives.
+    fileprivate func ids(_ index: Int32) throws(OperationsError) -> [UUID] {
+        var ids: [UUID] = []
+        for digits in try text(index).split(separator: ",") { ids.append(try UUID(hexadecimal: digits)) }
+        return ids
     }
 }

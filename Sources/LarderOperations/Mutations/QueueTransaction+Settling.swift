@@ -37,6 +37,11 @@ extension QueueTransaction {
         try db.run(statements.deletion) { row in for (mutation, _) in settled { row.bind(mutation) } }
     }
 
+    /// Notes with outcomes what had failed of mutations that took effect in part.
+    func note(_ errors: [UUID: [UInt8]]) throws {
+        for (mutation, list) in errors { try db.run("UPDATE outcome SET errors = ? WHERE id = ?", [list, mutation]) }
+    }
+
     private struct Statements {
         let insertion: String
         let deletion: String

@@ -5,9 +5,9 @@ extension QueueTransaction {
     /// - Returns: The mutation as it was begun, where one was.
     func apply(_ transition: Transition, now: Date) throws -> Mutation? {
         switch transition {
-        case .begin(let id, let owner): return try begin(id, owner: owner, now: now)
-        case .retryLater(let attempt, let at, let failure, let revision):
-            try retryLater(attempt, at: at, failure, revision, now: now)
+        case .begin(let id, let owner, let telling): return try begin(id, owner: owner, telling, now: now)
+        case .retryLater(let attempt, let at, let failure, let revision, let doubt):
+            try retryLater(attempt, at: at, failure, revision, leaving: doubt, now: now)
         case .answer(let attempt, let answer, let real):
             try acknowledge(attempt, answer, real, now: now)
         case .settle(let id, let result): try settle([(id, result)], now: now)
@@ -18,14 +18,14 @@ extension QueueTransaction {
         return nil
     }
 
-    private func begin(_ id: UUID, owner: String, now: Date) throws -> Mutation {
+    private func begin(_ id: UUID, owner: String, _ telling: KeyTelling, now: Date) throws -> Mutation {
         guard let turn = try db.row(Self.turnSQL, [id], Turn.init) else {
             throw OperationsError(.notFound, "there is no such mutation, or it is settled", mutation: id)
         }
-        return try begin(turn, owner: owner, now: now)
+        return try begin(turn, owner: owner, telling, now: now)
     }
 
-    private func begin(_ turn: Turn, owner: String, now: Date) throws -> Mutation {
+    private func begin(_ turn: Turn, owner: String, _ telling: KeyTelling, now: Date) throws -> Mutation {
         var mutation = turn.mutation
         let id = mutation.id
         guard mutation.state == .pending else { throw Self.wrongState(id, .pending, mutation.state) }
@@ -46,12 +46,15 @@ extension QueueTransaction {
         guard !turn.isLaneTaken else {
             throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id)
         }
+        mutation.telling = mutation.doubt.map { $0.allowsRepeat(telling) } ?? true ? telling : nil
         try db.run(
             """
-            UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL
+            UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL,
+                telling = ?
             WHERE sequence = ?
             """) { row in
                 row.bind(owner)
+                row.bind(mutation.telling?.rawValue)
                 row.bind(mutation.sequence)
             }
         mutation.state = .inFlight
@@ -63,12 +66,13 @@ extension QueueTransaction {
 
     /// In flight to acknowledged, and the next of its lane to in flight, if there is one and it can be sent now.
     func acknowledge(
-        _ attempt: Attempt, _ answer: [UInt8], _ real: [TemporaryID: String], beginningNextAs owner: String, now: Date
+        _ attempt: Attempt, _ answer: [UInt8], _ real: [TemporaryID: String], beginningNextAs owner: String,
+        telling: KeyTelling, now: Date
     ) throws -> Mutation? {
         let lane = try acknowledge(attempt, answer, real, now: now)
         let next = try db.row(Self.nextSQL, [lane.partition, lane.name], Turn.init)
         do {
-            return try next.map { try begin($0, owner: owner, now: now) }
+            return try next.map { try begin($0, owner: owner, telling, now: now) }
         } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState, .parked].contains(error.code)
         {
             // Its own lane may be another's by now: that of the object which the answer has created.
@@ -89,9 +93,9 @@ extension QueueTransaction {
         /// From the columns of `turnSQL`.
         init(_ row: Columns) throws {
             mutation = try Mutation(row)
-            notBeforeSet = try row.optional(30, row.integer)
-            isLaneTaken = try row.integer(31) == 1
-            isParked = try row.integer(32) == 1
+            notBeforeSet = try row.optional(32, row.integer)
+            isLaneTaken = try row.integer(33) == 1
+            isParked = try row.integer(34) == 1
         }
     }
 
@@ -119,12 +123,21 @@ extension QueueTransaction {
     }
 
     private func retryLater(
-        _ attempt: Attempt, at: Date?, _ failure: MutationFailure, _ revision: Revision?, now: Date
+        _ attempt: Attempt, at: Date?, _ failure: MutationFailure, _ revision: Revision?,
+        leaving doubt: RemainingDoubt?, now: Date
     ) throws {
         let entry = try entry(attempt)
+        let doubtful = switch doubt ?? (failure.class.leavesDoubt ? .attempt : .asBefore) {
+        case .asBefore: "doubt"
+        case .attempt: "coalesce(telling, doubt, '')"
+        case .none: "NULL"
+        }
         try db.run(
-            "UPDATE mutation SET state = 0, owner = NULL, not_before = ?, not_before_set = ? WHERE sequence = ?",
-            [at?.milliseconds, at.map { _ in now.milliseconds }, entry.sequence])
+            """
+            UPDATE mutation SET state = 0, owner = NULL, not_before = ?, not_before_set = ?, telling = NULL,
+                doubt = \(doubtful)
+            WHERE sequence = ?
+            """, [at?.milliseconds, at.map { _ in now.milliseconds }, entry.sequence])
         try note(failure, of: entry.sequence)
         if let revision { try revise(attempt.mutation, entry, revision) }
     }

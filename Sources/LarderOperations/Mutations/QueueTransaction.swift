@@ -24,7 +24,7 @@ struct QueueTransaction {
             Entry(
                 sequence: try row.integer(0), partition: try row.integer(1), lane: try row.text(2),
                 state: try MutationState(stored: row.integer(3)), isStalled: try row.integer(4) == 1,
-                attempts: Int(try row.integer(5)), owner: try row.optional(6, row.text))
+                attempts: try row.count(5), owner: try row.optional(6, row.text))
         }
         guard let entry else {
             throw OperationsError(.notFound, "there is no such mutation, or it is settled", mutation: id)
@@ -77,7 +77,7 @@ struct QueueTransaction {
 extension MutationState {
     init(stored: Int64) throws(OperationsError) {
         guard let state = Int(exactly: stored).flatMap(MutationState.init) else {
-            throw .damaged("a mutation has the state \(stored)")
+            throw .damagedRow("a mutation has the state \(stored)")
         }
         self = state
     }

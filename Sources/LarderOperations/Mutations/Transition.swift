@@ -2,11 +2,14 @@ package import Foundation
 
 /// A step of a mutation, to be made together with others in one transaction.
 package enum Transition: Sendable {
-    /// Pending to in flight: it is about to be sent. It must be runnable.
-    case begin(UUID, owner: String)
+    /// Pending to in flight: it is about to be sent, telling the server the key so. It must be runnable. Where an
+    /// earlier attempt is in doubt that the server would not know this one for a repeat of, nothing must be sent, and
+    /// the mutation's `telling` is nil.
+    case begin(UUID, owner: String, telling: KeyTelling = .none)
     /// In flight to pending: the attempt is known to have had no effect, or the server tells a repeat. Not tried again
-    /// before `at`, unless the clock is set back meanwhile; at once if nil.
-    case retryLater(Attempt, at: Date?, MutationFailure, revision: Revision? = nil)
+    /// before `at`, unless the clock is set back meanwhile; at once if nil. `leaving` says what is in doubt then; where
+    /// nil, the failure's class does.
+    case retryLater(Attempt, at: Date?, MutationFailure, revision: Revision? = nil, leaving: RemainingDoubt? = nil)
     /// In flight to acknowledged: the server has carried it out, and this is its answer.
     case answer(Attempt, [UInt8], temporaryIDs: [TemporaryID: String] = [:])
     /// Acknowledged to settled: the cache has the answer. `result` is kept with the outcome.

@@ -20,7 +20,8 @@ extension OperationsDatabase {
     ///
     /// - Parameter lock: Held by the caller, for this store.
     /// - Throws: `.busy` where another process has it open, with its number; `.damaged` where nothing can be read;
-    ///   `.full`, `.missing`. The database is as it was then.
+    ///   `.full`, `.missing`. The database is as it was then, unless the folder could not be synced after the new file
+    ///   had taken its place: the error says so, and a power cut may undo it.
     package static func repair(
         folder: URL, holding lock: MigrationLock, now: Date = Date(), reached: (RepairStep) throws -> Void = { _ in }
     ) throws -> RepairReport {
@@ -35,7 +36,7 @@ extension OperationsDatabase {
             // Before the work, too, so that it is not done in vain.
             let before = try ExclusiveUse.of(file) { try state(of: file) }
             let source = try interrupted(file) ?? file
-            try FileManager.default.createDirectory(at: draft, withIntermediateDirectories: true)
+            try FileSystem.makeFolder(draft.path)
             // SQLite writes to what it reads: it is given a copy.
             let copy = draft.appending(path: "damaged.sqlite")
             for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source.path + suffix) {
@@ -58,7 +59,9 @@ extension OperationsDatabase {
         try ["", "-wal"].map { suffix in
             guard FileManager.default.fileExists(atPath: file.path + suffix) else { return "" }
             let attributes = try FileManager.default.attributesOfItem(atPath: file.path + suffix)
-            return "\(attributes[.size] ?? 0) \(attributes[.modificationDate] ?? 0) "
+            // A date's description has whole seconds alone.
+            let changed = (attributes[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
+            return "\(attributes[.size] ?? 0) \(changed) "
                 + "\(attributes[.systemFileNumber] ?? 0)"
         }
     }
@@ -120,6 +123,21 @@ extension OperationsDatabase {
         }
     }
 
+    /// A name of the moment under which a damaged or lost database is kept, and none is yet.
+    static func unusedDamagedName(for file: URL, _ now: Date) -> URL {
+        let style = Date.ISO8601FormatStyle(
+            dateSeparator: .dash, dateTimeSeparator: .standard, timeSeparator: .omitted, timeZoneSeparator: .omitted)
+        var number = 1
+        while true {
+            let suffix = number == 1 ? "" : "-\(number)"
+            let name = file.path + ".damaged-\(now.formatted(style))\(suffix)"
+            if !["", "-wal"].contains(where: { FileManager.default.fileExists(atPath: name + $0) }) {
+                return URL(filePath: name)
+            }
+            number += 1
+        }
+    }
+
     /// Puts a file in the place of the damaged one. Where that has a log, this takes two steps: the log would be taken
     /// for the new file's. `interrupted` finds what a kill between them leaves.
     private static func swap(
@@ -128,28 +146,21 @@ extension OperationsDatabase {
         let folder = file.deletingLastPathComponent()
         var kept = source
         if source == file {
-            let style = Date.ISO8601FormatStyle(
-                dateSeparator: .dash, dateTimeSeparator: .standard, timeSeparator: .omitted, timeZoneSeparator: .omitted)
-            var number = 1
-            repeat {
-                let suffix = number == 1 ? "" : "-\(number)"
-                kept = folder.appending(path: "\(fileName).damaged-\(now.formatted(style))\(suffix)")
-                number += 1
-            } while FileManager.default.fileExists(atPath: kept.path)
+            kept = unusedDamagedName(for: file, now)
             // The log first: the file under its name says that both are kept.
             if FileManager.default.fileExists(atPath: file.path + "-wal") {
                 try FileManager.default.linkItem(atPath: file.path + "-wal", toPath: kept.path + "-wal")
             }
             try FileManager.default.linkItem(at: file, to: kept)
-            try FileSystem.synchronize(folder.path)
+            try FolderSync.run(folder.path)
         }
         try reached(.kept)
         for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
-        try FileSystem.synchronize(folder.path)
+        try FolderSync.run(folder.path)
         guard rename(new.path, file.path) == 0 else {
             throw OperationsError(.storage, "\(file.path) could not be replaced (errno \(errno))")
         }
-        try FileSystem.synchronize(folder.path)
+        try FolderSync.run(folder.path)
         try reached(.swapped)
         return kept.lastPathComponent
     }

@@ -7,6 +7,13 @@ package struct RepairReport: Sendable, Hashable {
         package var saved: Int
         /// Whether some of its pages could not be read.
         package var isDamaged: Bool
+        /// How many rows could be read and held what nothing reads: something of each is lost, or all.
+        package var damaged = 0
+    }
+
+    mutating func noteDamage(in table: String) {
+        guard let index = rows.firstIndex(where: { $0.table == table }) else { return }
+        rows[index].damaged += 1
     }
 
     /// Mutations whose content was lost, or that hold a reference to what was lost: set aside, or gone.

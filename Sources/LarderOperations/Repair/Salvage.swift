@@ -10,6 +10,13 @@ struct Salvage {
     let damaged: Database
     let now: Date
     private(set) var report = RepairReport()
+    /// Rows of the table at hand of which something was lost, or all.
+    private var refused: Set<DamagedRow> = []
+    /// What such rows belong to.
+    private var damagedTransfers: Set<Int64> = []
+    private var damagedMutations: Set<Int64> = []
+    /// The tables that the damaged one has, as far as its definitions can be read.
+    private var there: Set<String> = []
 
     init(db: Database, damaged: Database, now: Date) {
         self.db = db
@@ -23,7 +30,7 @@ struct Salvage {
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'migration' ORDER BY name
             """)
-        let there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged, as: "damaged").isEmpty })
+        there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged, as: "damaged").isEmpty })
         guard !there.isEmpty else {
             throw OperationsError(
                 .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
@@ -37,16 +44,28 @@ struct Salvage {
             // Its one row was made with the new database.
             let isStore = table == "store"
             if isStore { try db.run("DELETE FROM store") }
+            refused = []
             let (saved, isDamaged) = try copy(table)
             if isStore, saved == 0 {
                 report.isNewStore = true
                 try db.run("INSERT INTO store (only, identity) VALUES (1, randomblob(16))")
             }
-            report.rows.append(.init(table: table, saved: saved, isDamaged: isDamaged))
+            report.rows.append(
+                .init(table: table, saved: saved, isDamaged: isDamaged, damaged: refused.count))
         }
         if !there.contains("store") { report.isNewStore = isDefinitionLost }
+        // Nothing could be counted on from there.
+        for table in ["mutation", "transfer", "outcome"] {
+            try db.run("DELETE FROM \(table) WHERE \(Rule.isOutOfOrder)")
+            if table == "mutation" { report.lost += db.changesCount }
+        }
         try restoreNumbers()
         try mend()
+        // An outcome may be among the rows that are lost, or a mutation, or the note of what was forgotten.
+        let isRemembered = ["outcome", "mutation", "forgotten_outcome"].allSatisfy { table in
+            there.contains(table) && report.rows.allSatisfy { $0.table != table || !$0.isDamaged && $0.damaged == 0 }
+        }
+        if !isRemembered { try ForgottenOutcomes(db: db).noteEverything() }
     }
 
     // MARK: Rows
@@ -64,7 +83,7 @@ struct Salvage {
 
     /// From the beginning to the first row that cannot be read, from there on where the numbers of rows allow to look
     /// behind it, and from the end back.
-    private func copy(_ table: String) throws -> (saved: Int, isDamaged: Bool) {
+    private mutating func copy(_ table: String) throws -> (saved: Int, isDamaged: Bool) {
         let known = try Self.columns(of: table, in: db)
         let there = Set(try Self.columns(of: table, in: damaged, as: "damaged"))
         let names = known.filter(there.contains)
@@ -84,7 +103,7 @@ struct Salvage {
     }
 
     /// - Returns: Whether all could be read.
-    private func copy(
+    private mutating func copy(
         _ table: String, _ columns: [String], order keys: [String], descending: Bool = false, from number: Int64?
     ) throws -> Bool {
         let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
@@ -94,14 +113,17 @@ struct Salvage {
         if let number { sql += " WHERE rowid >= \(number)" }
         if !order.isEmpty { sql += " ORDER BY \(order)" }
         do {
-            let rows = try Row.fetchCursor(damaged, sql: sql)
-            while let row = try rows.next() { try insert(Array(row.databaseValues), columns, into: table) }
+            let rows = SalvagedRows(db: db, table: table, columns: try TableColumn.all(of: table, in: db), names: columns)
+            try damaged.scan(sql) { row in
+                if let damage = try rows.insert(row.values) { note(damage) }
+                return true
+            }
             return true
         } catch let error as DatabaseError where Self.isDamage(error) { return false }
     }
 
     /// Goes on behind pages that cannot be read, in steps that grow.
-    private func copyBehindGaps(_ table: String, _ columns: [String]) throws {
+    private mutating func copyBehindGaps(_ table: String, _ columns: [String]) throws {
         guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM damaged.\(table)") else { return }
         var (next, step) = (try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? 1, Int64(1))
         while next <= greatest {
@@ -111,15 +133,14 @@ struct Salvage {
         }
     }
 
-    private func insert(_ values: [DatabaseValue], _ columns: [String], into table: String) throws {
-        let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
-        let marks = Array(repeating: "?", count: columns.count).joined(separator: ", ")
-        do {
-            try db.execute(
-                sql: "INSERT OR IGNORE INTO \(table) (\(list)) VALUES (\(marks))",
-                arguments: StatementArguments(values))
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            // What does not fit the table is damage that SQLite has not seen.
+    private mutating func note(_ damage: SalvagedRows.Damage) {
+        refused.insert(damage.row)
+        // Of what it waits for, or waits for no more, nothing is known.
+        guard let sequence = damage.sequence else { return }
+        if damage.row.table.hasPrefix("transfer") {
+            damagedTransfers.insert(sequence)
+        } else if damage.row.table != "outcome" {
+            damagedMutations.insert(sequence)
         }
     }
 
@@ -157,7 +178,10 @@ struct Salvage {
         try db.run("DELETE FROM mutation WHERE sequence NOT IN (SELECT sequence FROM mutation_content)")
         try db.run("DELETE FROM mutation WHERE id IN (SELECT id FROM outcome)")
         try db.run("DELETE FROM mutation WHERE sequence IN (SELECT sequence FROM outcome)")
-        report.lost = before - (try count("mutation"))
+        report.lost += before - (try count("mutation"))
+        try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
+        try mendRows()
+        try restoreUses()
         // Nobody would see that it is damaged.
         try db.run("UPDATE mutation SET touched = NULL")
         try db.run("""
@@ -166,10 +190,22 @@ struct Salvage {
         try db.run("""
             DELETE FROM mutation_answer WHERE sequence IN (SELECT sequence FROM mutation WHERE state < 2)
             """)
+        // A file of an older version tells of doubt by the last failure alone.
+        if try !Self.columns(of: "mutation", in: damaged, as: "damaged").contains("doubt") {
+            try db.run("""
+                UPDATE mutation SET doubt = '*' WHERE state = 0 AND attempts > 0 AND sequence NOT IN (
+                    SELECT sequence FROM mutation_failure WHERE class NOT IN ('outcomeUnknown', 'serverFault'))
+                """)
+        }
+        try setAsideIncomplete(queue)
         // Of one in flight nobody knows what became of it; of an answer that is lost, what it was.
         try setAside(
             "state = 1 OR state = 2 AND sequence NOT IN (SELECT sequence FROM mutation_answer)", .outcomeUnknown,
             "what the server said of it was lost with a damaged file; look whether it has it", queue)
+        try setAside(
+            "state = 0 AND NOT \(ProvablyUnsent.condition("mutation"))", .outcomeUnknown,
+            "An earlier attempt may have taken effect; look whether the server has it, then replay or discard it",
+            queue)
         try setAside(
             """
             state = 0 AND sequence IN (SELECT sequence FROM mutation_dependency
@@ -189,17 +225,112 @@ struct Salvage {
             state = 0 AND sequence IN (SELECT sequence FROM mutation_transfer
                 WHERE transfer NOT IN (SELECT sequence FROM transfer))
             """, .transferFailed, "the transfer it waits for was lost with a damaged file", queue)
-        try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
+        try setAside(
+            "sequence IN (SELECT m.sequence FROM mutation m WHERE \(QueueTransaction.isHopelessSQL))", .transferFailed,
+            "the transfer it waits for has failed, or was given up", queue)
         try removeOrphans()
         try db.run("""
             DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL
             """)
         try removeOrphans()
+        // What a temporary id says of what its holder waits for is left where the dependency is lost.
+        try db.run("""
+            INSERT OR IGNORE INTO mutation_dependency (sequence, dependency)
+            SELECT u.sequence, t.sequence FROM temporary_id_use u JOIN temporary_id t ON t.token = u.token
+            WHERE t.real IS NULL AND t.sequence < u.sequence
+            """)
         try db.run("""
             DELETE FROM mutation_dependency WHERE sequence IN (SELECT sequence FROM mutation WHERE state = 2)
             """)
         for sequence in try db.integers("SELECT sequence FROM mutation ORDER BY sequence") {
             try queue.stall(sequence)
+        }
+    }
+
+    /// Makes every row one that can be read: mutations and transfers are set aside for that, what others belong to keeps
+    /// what can be read of it, and the rest is gone.
+    private mutating func mendRows() throws {
+        for reading in RowReading.all where !Self.works.contains(reading.table) {
+            for row in try reading.damaged(in: db) {
+                let place = RowMending.Place(table: row.table, condition: row.key)
+                let isKept = Self.owners.contains(row.table)
+                    ? try RowMending(db: db).mend([place]) { try reading.isReadable(row, in: db) }.isReadable
+                    : false
+                if !isKept { try db.run("DELETE FROM \(row.table) WHERE \(row.key)") }
+                report.noteDamage(in: row.table)
+            }
+        }
+        let damaged = DamagedRows(db: db, now: now)
+        for transfer in damagedTransfers.sorted()
+        where try db.exists("SELECT 1 FROM transfer WHERE sequence = ?", [transfer]) {
+            try damaged.setAside(transfer: transfer, "a value was not of its column's type")
+        }
+        for mutation in damagedMutations.sorted()
+        where try db.exists("SELECT 1 FROM mutation WHERE sequence = ?", [mutation]) {
+            try damaged.setAside(mutation: mutation, "a value was not of its column's type")
+            report.setAside += 1
+        }
+        for row in try damaged.setAside("1") {
+            report.noteDamage(in: row.table)
+            if row.table == "mutation" { report.setAside += 1 }
+        }
+    }
+
+    /// What is set aside, and what rows of other tables belong to.
+    private static let works: Set = ["mutation", "transfer", "transfer_part"]
+    private static let owners: Set = ["partition", "environment", "current_partition", "store"]
+
+    /// What a mutation waited for may be among the rows that are lost, and then nothing else tells of it. A mutation
+    /// that has no row in `mutation_link` waited for nothing.
+    private mutating func setAsideIncomplete(_ queue: QueueTransaction) throws {
+        let areLinksWhole = there.contains("mutation_link") && !isDamaged("mutation_link")
+        let mayHaveWaited = areLinksWhole ? "sequence IN (SELECT sequence FROM mutation_link)" : "1"
+        let kinds: [(table: String, reason: MutationFailure.Class, what: String)] = [
+            ("mutation_dependency", .dependencyDiscarded, "mutations"),
+            ("mutation_transfer", .transferFailed, "transfers"),
+            ("temporary_id_use", .temporaryIDLost, "temporary ids"),
+        ]
+        for (table, reason, what) in kinds where isDamaged(table) {
+            try setAside(
+                "state = 0 AND \(mayHaveWaited)", reason,
+                "Which \(what) it waited for may have been lost with a damaged file; look whether they are done, then "
+                    + "replay or discard it",
+                queue)
+        }
+    }
+
+    private func isDamaged(_ table: String) -> Bool {
+        report.rows.contains { $0.table == table && ($0.isDamaged || $0.damaged > 0) }
+    }
+
+    /// Where temporary ids stand whose real ones are not known: what the mutations say, whatever the table says. One that
+    /// is not found would be sent as it stands.
+    private func restoreUses() throws {
+        try db.run("DELETE FROM temporary_id_use")
+        let contents = try db.rows("""
+            SELECT m.sequence, m.lane, c.variables, c.optimistic_response, c.list_edits
+            FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
+            """) { row in
+            (sequence: try row.integer(0), lane: try row.text(1), json: [
+                try row.bytes(2), try row.optional(3, row.bytes), try row.optional(4, row.bytes),
+            ].compactMap(\.self))
+        }
+        for content in contents {
+            var held: Set<TemporaryID> = []
+            func note(_ id: TemporaryID) -> String? {
+                held.insert(id)
+                return nil
+            }
+            _ = TemporaryIDText.replace(inText: content.lane, note)
+            for json in content.json { _ = TemporaryIDText.replace(inJSON: json, note) }
+            // Its own stay in what was sent, also where their real ones are known.
+            for id in held where try !db.exists(
+                """
+                SELECT 1 FROM temporary_id WHERE token = ?1 AND (real IS NOT NULL OR sequence > ?2)
+                """, [id.text, content.sequence])
+            {
+                try QueueTransaction(db: db).addUse(of: id, by: content.sequence)
+            }
         }
     }
 

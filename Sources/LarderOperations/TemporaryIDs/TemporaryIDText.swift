@@ -13,7 +13,7 @@ enum TemporaryIDText {
     private static let maximumDepth = 4
 
     /// The JSON with other texts for the ids for which `replacement` has any.
-    static func replace(inJSON json: [UInt8], depth: Int = 0, _ replacement: Replacement) throws -> [UInt8] {
+    static func replace(inJSON json: [UInt8], depth: Int = 0, _ replacement: Replacement) rethrows -> [UInt8] {
         guard mayHold(json[...]) else { return json }
         var result: [UInt8] = []
         var (copied, position) = (0, 0)
@@ -31,7 +31,7 @@ enum TemporaryIDText {
     }
 
     /// The same for a text by itself, such as a lane's name.
-    static func replace(inText text: String, depth: Int = 0, _ replacement: Replacement) throws -> String {
+    static func replace(inText text: String, depth: Int = 0, _ replacement: Replacement) rethrows -> String {
         if let id = TemporaryID(text) { return try replacement(id) ?? text }
         guard depth < maximumDepth, let end = text.utf8.firstIndex(where: { !isNameByte($0) }), end != text.startIndex
         else { return text }
@@ -92,6 +92,23 @@ enum TemporaryIDText {
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
         default: false
         }
+    }
+}
+
+extension TemporaryID {
+    /// Whether one may stand in a document; never false where one does.
+    package static func mayStand(inDocument document: String) -> Bool {
+        TemporaryIDText.mayHold(Array(document.utf8)[...])
+    }
+
+    /// The one that a string of a document is, or holds where a key of the cache has an id; nil for any other text.
+    package static func found(in text: String) -> TemporaryID? {
+        var found: TemporaryID?
+        _ = TemporaryIDText.replace(inText: text) { id in
+            found = found ?? id
+            return nil
+        }
+        return found
     }
 }
 

@@ -69,6 +69,9 @@ package struct TransferFailure: Sendable, Hashable {
     package var message: String
     package var time: Date
 
+    /// The code of one whose row was damaged: what could not be read of it is lost.
+    static let damagedRow = OperationsError.Code.damagedRow.rawValue
+
     package init(code: String, message: String, time: Date) {
         self.code = code
         self.message = message

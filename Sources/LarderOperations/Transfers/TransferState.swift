@@ -21,6 +21,13 @@ package enum TransferState: Int, Sendable, Hashable, CaseIterable {
 
     /// Whether nothing will happen to it any more unless somebody asks for it.
     package var isEnded: Bool { self == .failed || self == .done || self == .cancelled }
+
+    /// Those of which nothing will come on its own: what waits for one cannot go on. A cancelled one stays so, a failed
+    /// one until it is retried.
+    static let hopeless: Set<TransferState> = [.failed, .cancelling, .cancelled]
+    static let hopeful = Set(allCases).subtracting(hopeless)
+    /// For SQL: what follows `IN`.
+    static let hopelessSQL = "(" + hopeless.map { String($0.rawValue) }.sorted().joined(separator: ", ") + ")"
 }
 
 extension TransferState: CustomStringConvertible {
@@ -41,7 +48,7 @@ extension TransferState: CustomStringConvertible {
 extension TransferState {
     init(stored: Int64) throws(OperationsError) {
         guard let state = Int(exactly: stored).flatMap(TransferState.init) else {
-            throw .damaged("a transfer has the state \(stored)")
+            throw .damagedRow("a transfer has the state \(stored)")
         }
         self = state
     }

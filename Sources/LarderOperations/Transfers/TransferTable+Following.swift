@@ -54,7 +54,7 @@ extension TransferTransaction {
             (Self.underWaySQL, [partition]),
         ]
         for (sql, bindings) in queries {
-            for transfer in try db.rows(sql, bindings, { try StoredTransfer($0) }) {
+            for transfer in try db.readableRows(sql, bindings, { try StoredTransfer($0) }) {
                 found[transfer.sequence] = transfer
             }
         }

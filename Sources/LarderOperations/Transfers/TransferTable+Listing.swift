@@ -2,12 +2,18 @@ package import Foundation
 internal import GRDB
 
 extension TransferTable {
+    /// Whether nothing is to be begun of an object now.
+    package typealias IsHeld = (
+        _ kind: TransferDraft.Kind, _ bucket: String, _ key: String, _ region: String?
+    ) -> Bool
+
     /// Nil where there is none of this id, or it was forgotten.
     package func find(_ id: UUID) throws(OperationsError) -> StoredTransfer? {
         try read { try $0.transfer(id) }
     }
 
-    /// Transfers in the order in which they were queued, of one partition or of all, in any state or in some.
+    /// Transfers in the order in which they were queued, of one partition or of all, in any state or in some. Those
+    /// whose rows are damaged are left out; a check names them.
     package func list(
         in partition: String? = nil, states: Set<TransferState>? = nil
     ) throws(OperationsError) -> [StoredTransfer] {
@@ -20,7 +26,7 @@ extension TransferTable {
     /// - Parameter named: Failed ones that are among them in any case.
     package func remains(named: Set<UUID>) throws(OperationsError) -> [StoredTransfer] {
         try read { transaction in
-            let noted = try transaction.db.rows(TransferTransaction.allRemainsSQL) { try StoredTransfer($0) }
+            let noted = try transaction.db.readableRows(TransferTransaction.allRemainsSQL) { try StoredTransfer($0) }
             let others = try named.subtracting(noted.map(\.id)).compactMap { try transaction.transfer($0) }
             return (noted + others.filter { $0.state == .failed }).sorted { $0.sequence < $1.sequence }
         }
@@ -30,15 +36,9 @@ extension TransferTable {
     package func parts(of id: UUID) throws(OperationsError) -> [StoredPart] {
         try read { transaction in
             try transaction.db.rows(
-                """
-                SELECT p.number, p.size, p.etag, p.crc32c FROM transfer_part p JOIN transfer t USING (sequence)
-                WHERE t.id = ? ORDER BY p.number
-                """, [id]
-            ) { row in
-                StoredPart(
-                    number: Int(try row.integer(0)), size: try row.integer(1), etag: try row.optional(2, row.text),
-                    crc32c: try row.optional(3, row.checksum))
-            }
+                "SELECT \(TransferTransaction.partColumns) FROM \(TransferTransaction.partTables) WHERE t.id = ? "
+                    + "ORDER BY p.number", [id]
+            ) { try StoredPart($0) }
         }
     }
 
@@ -47,8 +47,7 @@ extension TransferTable {
     /// - Parameter isHeld: Whether nothing is to be begun of this object now. Where that is so of very many, those
     ///   behind them are not looked at.
     package func runnable(
-        in partition: String, now: Date, limit: Int,
-        except isHeld: (_ bucket: String, _ key: String, _ region: String?) -> Bool = { _, _, _ in false }
+        in partition: String, now: Date, limit: Int, except isHeld: IsHeld = { _, _, _, _ in false }
     ) throws(OperationsError) -> RunnableTransfers {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return RunnableTransfers() }
@@ -81,14 +80,19 @@ package struct RunnableTransfers: Sendable, Hashable {
 }
 
 extension TransferTransaction {
-    static let selection = """
-        SELECT t.sequence, t.id, p.name, t.kind, t.state, t.priority, t.bucket, t.key, t.region, t.path, t.replaces,
+    static let selection = "SELECT \(columns) FROM \(tables)"
+
+    static let columns = """
+        t.sequence, t.id, p.name, t.kind, t.state, t.priority, t.bucket, t.key, t.region, t.path, t.replaces,
             t.content_type, t.metadata, t.attempts, t.owner, t.created, t.expires, t.not_before, t.size, t.device,
             t.inode, t.modified, t.sha256, t.part_size, t.upload, t.uploads_before, t.etag, t.version, t.crc32c,
             t.ended, t.failure_code, t.failure_message, t.failure_time,
-            (SELECT ifnull(sum(x.size), 0) FROM transfer_part x WHERE x.sequence = t.sequence)
-        FROM transfer t JOIN partition p ON p.id = t.partition
+            (SELECT CAST(total(x.size) AS INTEGER) FROM transfer_part x WHERE x.sequence = t.sequence)
         """
+    static let tables = "transfer t JOIN partition p ON p.id = t.partition"
+
+    static let partColumns = "p.number, p.size, p.etag, p.crc32c, t.size AS whole, t.part_size"
+    static let partTables = "transfer_part p JOIN transfer t ON t.sequence = p.sequence"
 
     func transfer(_ id: UUID) throws -> StoredTransfer? {
         try db.row(Self.selection + " WHERE t.id = ?", [id]) { try StoredTransfer($0) }
@@ -100,14 +104,14 @@ extension TransferTransaction {
         if let states {
             conditions.append("t.state IN (\(states.map { String($0.rawValue) }.sorted().joined(separator: ", ")))")
         }
-        return try db.rows(
+        return try db.readableRows(
             Self.selection + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY t.sequence",
             partition.map { [$0] } ?? []
         ) { try StoredTransfer($0) }
     }
 
     func counts(in partition: String) throws -> [TransferState: Int] {
-        let counts = try db.rows(
+        let counts = try db.readableRows(
             """
             SELECT state, count(*) FROM transfer WHERE partition = (SELECT id FROM partition WHERE name = ?)
             GROUP BY state
@@ -117,13 +121,18 @@ extension TransferTransaction {
     }
 
     /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
-    /// What has no place was queued before what has one.
+    /// What has no place was queued before what has one. The sixth: until when the object of an earlier one may appear,
+    /// as far as that can be said by a clock that may have been set back.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires,
             kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
-                OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))), bucket, key, region
+                OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))),
+            (SELECT max(e.doubt) FROM transfer e INDEXED BY transfer_doubt
+             WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND e.sequence < t.sequence
+                AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key),
+            kind, bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
-        WHERE partition = ? AND state = 0 ORDER BY priority DESC, sequence
+        WHERE partition = ?1 AND state = 0 ORDER BY priority DESC, sequence
         """
 
     private static func isPreceded(_ index: String, _ place: String) -> String {
@@ -155,13 +164,13 @@ extension TransferTransaction {
     private static let mostHeld = 1_000
 
     func runnable(
-        in partition: Int64, now: Date, limit: Int, except isHeld: (String, String, String?) -> Bool
+        in partition: Int64, now: Date, limit: Int, except isHeld: TransferTable.IsHeld
     ) throws -> RunnableTransfers {
         var runnable = RunnableTransfers()
         var held = 0
         let time = now.milliseconds
         var earliest: Int64?
-        try db.scan(Self.turnSQL, [partition]) { row in
+        try db.scan(Self.turnSQL, [partition, time]) { row in
             runnable.isEmpty = false
             let wait = try row.optional(1, row.integer)
             if let end = try row.optional(3, row.integer), end <= time { return true }
@@ -170,8 +179,13 @@ extension TransferTransaction {
                 return true
             }
             if try row.integer(4) != 0 { return true }
+            if let doubt = try row.optional(5, row.integer) {
+                earliest = min(earliest ?? doubt, doubt)
+                return true
+            }
             guard runnable.ids.count < limit else { return false }
-            if isHeld(try row.text(5), try row.text(6), try row.optional(7, row.text)) {
+            let kind: TransferDraft.Kind = try row.integer(6) == 0 ? .upload : .download
+            if isHeld(kind, try row.text(7), try row.text(8), try row.optional(9, row.text)) {
                 held += 1
                 return held < Self.mostHeld
             }
@@ -190,11 +204,11 @@ extension TransferTransaction {
 
 extension StoredTransfer {
     /// From the columns of `TransferTransaction.selection`.
-    init(_ row: Columns) throws {
+    init(_ row: Columns) throws(OperationsError) {
         guard let kind = TransferDraft.Kind(rawValue: Int(try row.integer(3))) else {
-            throw OperationsError.damaged("a transfer is of no known kind")
+            throw .damagedRow("a transfer is of no known kind")
         }
-        let size = try row.optional(18, row.integer)
+        let size = try row.optional(18, row.size)
         let file = try row.isNull(19) || row.isNull(20) ? nil : FileIdentity(
             device: row.integer(19), inode: row.integer(20), size: size ?? 0,
             modified: row.optional(21, row.integer) ?? 0)
@@ -205,29 +219,69 @@ extension StoredTransfer {
             state: try TransferState(stored: row.integer(4)), priority: Int(try row.integer(5)),
             bucket: try row.text(6), key: try row.text(7), region: try row.optional(8, row.text),
             path: try row.text(9), replaces: try row.integer(10) == 1, contentType: try row.optional(11, row.text),
-            metadata: try row.optional(12, row.bytes), attempts: Int(try row.integer(13)),
+            metadata: try row.optional(12, row.metadata), attempts: try row.count(13),
             owner: try row.optional(14, row.text), created: try row.date(15), expires: try row.optional(16, row.date),
             notBefore: try row.optional(17, row.date), size: size, file: file,
-            sha256: try row.optional(22, row.bytes), partSize: try row.optional(23, row.integer),
+            sha256: try row.optional(22, row.sha256), partSize: try row.optional(23, row.size),
             upload: try row.optional(24, row.text),
             uploadsBefore: try row.optional(25, row.names), etag: try row.optional(26, row.text),
             version: try row.optional(27, row.text), crc32c: try row.optional(28, row.checksum),
-            ended: try row.optional(29, row.date), failure: failure, arrived: try row.integer(33))
+            ended: try row.optional(29, row.date), failure: failure, arrived: try row.size(33))
+        try requirePlan()
+    }
+
+    /// What has arrived is of parts into which the size is cut.
+    private func requirePlan() throws(OperationsError) {
+        if let partSize {
+            guard partSize > 0, size.map({ PartPlan(size: $0, partSize: partSize) != nil }) ?? true else {
+                throw .damagedRow("\(size ?? 0) bytes cannot be cut into parts of \(partSize)")
+            }
+        }
+        guard arrived <= size ?? 0 else { throw .damagedRow("\(arrived) bytes of \(size ?? 0) have arrived") }
+    }
+}
+
+extension StoredPart {
+    /// From the columns of `TransferTransaction.partColumns`: a part, and the plan that its transfer has.
+    init(_ row: Columns) throws(OperationsError) {
+        self.init(
+            number: Int(try row.integer(0)), size: try row.integer(1), etag: try row.optional(2, row.text),
+            crc32c: try row.optional(3, row.checksum))
+        guard let whole = try row.optional(4, row.size), let partSize = try row.optional(5, row.size),
+            let plan = PartPlan(size: whole, partSize: partSize), plan.has(self)
+        else { throw .damagedRow("part \(number) of \(size) bytes is none of its transfer's") }
     }
 }
 
 extension Columns {
     /// A JSON array of texts.
-    func names(_ index: Int32) throws(OperationsError) -> [String] {
-        let json = Data(try bytes(index))
-        do { return try JSONDecoder().decode([String].self, from: json) } catch {
-            throw .damaged("column \(index) of a row is no list of names")
+    func names(_ index: Int32) throws(OperationsError) -> [String] { try decoded([String].self, index) }
+
+    /// A JSON object of texts.
+    func metadata(_ index: Int32) throws(OperationsError) -> [UInt8] {
+        _ = try decoded([String: String].self, index)
+        return try bytes(index)
+    }
+
+    private func decoded<Value: Decodable>(
+        _ type: Value.Type, _ index: Int32
+    ) throws(OperationsError) -> Value {
+        // Foundation takes more for JSON than JSON, such as texts that are no UTF-8.
+        let json = Data(try json(index))
+        do { return try JSONDecoder().decode(type, from: json) } catch {
+            throw .damagedRow("\(name(index)) is not the JSON that it was")
         }
+    }
+
+    func sha256(_ index: Int32) throws(OperationsError) -> [UInt8] {
+        let digest = try bytes(index)
+        guard digest.count == 32 else { throw .damagedRow("\(name(index)) is no SHA-256") }
+        return digest
     }
 
     func checksum(_ index: Int32) throws(OperationsError) -> UInt32 {
         guard let value = UInt32(exactly: try integer(index)) else {
-            throw .damaged("column \(index) of a row is no checksum")
+            throw .damagedRow("\(name(index)) is no checksum")
         }
         return value
     }

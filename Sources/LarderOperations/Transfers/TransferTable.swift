@@ -75,14 +75,27 @@ package struct TransferTable: Sendable {
     }
 
     /// Makes pending again what a runner left that has died. Whoever calls this holds the runner's lock.
-    package func recover(in partition: String) async throws(OperationsError) {
+    ///
+    /// - Parameters:
+    ///   - putting: For how many seconds the storage may still keep an object that the runner had sent in one piece.
+    ///   - completing: For how many seconds it may still put one together whose parts have all arrived.
+    package func recover(
+        in partition: String, now: Date, puttingLasts putting: Double, completingLasts completing: Double
+    ) async throws(OperationsError) {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
+            try transaction.recover(
+                number, now: now, now.addingTimeInterval(putting), now.addingTimeInterval(completing))
+        }
+    }
+
+    /// Notes until when the object of an upload may still appear, since an attempt has sent it and had no answer, in
+    /// whatever state the upload is by now. Later uploads of the key are not begun before.
+    package func noteDoubt(of id: UUID, until: Date, now: Date) async throws(OperationsError) {
+        try await write { transaction in
             try transaction.db.run(
-                """
-                UPDATE transfer INDEXED BY transfer_work SET state = 0, owner = NULL
-                WHERE partition = ? AND state IN (1, 4) AND state = 1
-                """, [number])
+                "UPDATE transfer SET doubt = ?, doubt_set = ? WHERE id = ? AND kind = 0",
+                [until.milliseconds, now.milliseconds, id])
         }
     }
 
@@ -137,11 +150,13 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Failed to pending. The mutations that were set aside because of it wait for it again.
+    /// Failed to pending. The mutations that were set aside because of it wait for it again, but for those that wait for
+    /// another that has failed or was given up.
     ///
     /// - Parameters:
     ///   - source: Of an upload: the file as it is now, which is sent from its beginning if it is another.
     ///   - expires: Its new expiry.
+    /// - Throws: `.wrongState` where it has not failed, or has because its row was damaged; `.notFound`.
     package func retry(_ id: UUID, source: FileIdentity?, expires: Date? = nil) async throws(OperationsError) {
         try await write { try $0.retry(id, source, expires) }
     }

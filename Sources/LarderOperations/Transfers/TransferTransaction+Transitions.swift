@@ -18,6 +18,21 @@ extension TransferTransaction {
         return transfer
     }
 
+    /// See `TransferTable.recover`.
+    func recover(_ partition: Int64, now: Date, _ putting: Date, _ completing: Date) throws {
+        try db.run(
+            """
+            UPDATE transfer INDEXED BY transfer_work SET doubt_set = ?2, doubt = iif(part_size IS NULL, ?3, ?4)
+            WHERE partition = ?1 AND state IN (1, 4) AND state = 1 AND kind = 0 AND (part_size IS NULL
+                OR (SELECT total(x.size) FROM transfer_part x WHERE x.sequence = transfer.sequence) >= size)
+            """, [partition, now.milliseconds, putting.milliseconds, completing.milliseconds])
+        try db.run(
+            """
+            UPDATE transfer INDEXED BY transfer_work SET state = 0, owner = NULL
+            WHERE partition = ? AND state IN (1, 4) AND state = 1
+            """, [partition])
+    }
+
     func note(_ note: TransferNote, of sequence: Int64) throws {
         switch note {
         case .object(let etag, let size, let crc32c):
@@ -75,12 +90,16 @@ extension TransferTransaction {
         try db.run("DELETE FROM mutation_transfer WHERE transfer = ?", [sequence])
     }
 
-    /// To done or cancelled: its parts are of no use any more.
+    /// To done or cancelled: its parts are of no use any more. An upload in parts makes no second object, and none once
+    /// it is aborted; what was sent in one piece and was not answered may still become one.
     func end(_ sequence: Int64, _ state: TransferState, now: Date) throws {
         try set(state, of: sequence)
         try db.run(
-            "UPDATE transfer SET ended = ?, upload = NULL, uploads_before = NULL WHERE sequence = ?",
-            [now.milliseconds, sequence])
+            """
+            UPDATE transfer SET ended = ?, doubt = iif(part_size IS NULL, doubt, NULL), upload = NULL,
+                uploads_before = NULL
+            WHERE sequence = ?
+            """, [now.milliseconds, sequence])
         try db.run("DELETE FROM transfer_part WHERE sequence = ?", [sequence])
     }
 
@@ -104,6 +123,10 @@ extension TransferTransaction {
     func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {
         let entry = try entry(id, in: [.failed])
         guard let transfer = try transfer(id) else { return }
+        guard transfer.failure?.code != TransferFailure.damagedRow else {
+            throw OperationsError(
+                .wrongState, "The transfer's row was damaged, and parts of it are lost; cancel it, and queue it anew")
+        }
         // Nothing that was sent of another file is of use. An upload that the storage still has keeps its name: its parts
         // are compared with the file before they are sent anew.
         if transfer.kind == .upload, let source, transfer.file?.isSame(as: source) != true {
@@ -118,15 +141,7 @@ extension TransferTransaction {
         try set(.pending, of: entry.sequence)
         try db.run(
             "UPDATE transfer SET ended = NULL, expires = ? WHERE sequence = ?", [expires?.milliseconds, entry.sequence])
-        let waiting = try db.rows(
-            """
-            SELECT m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
-            JOIN mutation_failure f ON f.sequence = m.sequence
-            WHERE t.transfer = ? AND m.state = 3 AND f.class = ? ORDER BY m.sequence
-            """, [entry.sequence, MutationFailure.Class.transferFailed.rawValue]
-        ) { try $0.uuid(0) }
-        let queue = QueueTransaction(db: db)
-        for mutation in waiting { try queue.replay(mutation, expires: nil) }
+        try QueueTransaction(db: db).replayWaiting(for: entry.sequence)
     }
 
     /// - Returns: The mutations that were set aside because of that.

@@ -17,7 +17,7 @@ struct TransferTransaction {
         let entry = try db.row("SELECT sequence, partition, state, attempts FROM transfer WHERE id = ?", [id]) { row in
             Entry(
                 sequence: try row.integer(0), partition: try row.integer(1),
-                state: try TransferState(stored: row.integer(2)), attempts: Int(try row.integer(3)))
+                state: try TransferState(stored: row.integer(2)), attempts: try row.count(3))
         }
         guard let entry else { throw OperationsError.noTransfer(id) }
         guard states.contains(entry.state) else {

@@ -40,10 +40,10 @@ package struct WatcherTable: Sendable {
         try database.read { try Self.watcher(name, in: partition, $0) }
     }
 
-    /// All of a partition, or of all, by name.
+    /// All of a partition, or of all, by name. Those whose rows are damaged are left out; a check names them.
     package func list(in partition: String? = nil) throws(OperationsError) -> [StoredWatcher] {
         try database.read { db in
-            try db.rows(
+            try db.readableRows(
                 Self.selection + " WHERE ?1 IS NULL OR p.name = ?1 ORDER BY p.name, w.name", [partition], Self.watcher)
         }
     }
@@ -89,20 +89,20 @@ package struct WatcherTable: Sendable {
         }
     }
 
-    private static let selection = """
-        SELECT p.name AS partition, w.name, w.document, w.operation_name, w.variables, w.epoch, w.number, w.created,
-            w.updated
-        FROM watcher w JOIN partition p ON p.id = w.partition
+    static let columns = """
+        p.name AS partition, w.name, w.document, w.operation_name, w.variables, w.epoch, w.number, w.created, w.updated
         """
+    static let tables = "watcher w JOIN partition p ON p.id = w.partition"
+    private static let selection = "SELECT \(columns) FROM \(tables)"
 
     private static func watcher(_ name: String, in partition: String, _ db: Database) throws -> StoredWatcher? {
         try db.row(selection + " WHERE p.name = ? AND w.name = ?", [partition, name], watcher)
     }
 
-    private static func watcher(_ row: Columns) throws(OperationsError) -> StoredWatcher {
+    static func watcher(_ row: Columns) throws(OperationsError) -> StoredWatcher {
         var watcher = StoredWatcher(
             partition: try row.text(0), name: try row.text(1), document: try row.text(2),
-            operationName: try row.optional(3, row.text), variables: try row.bytes(4), created: try row.date(7),
+            operationName: try row.optional(3, row.text), variables: try row.json(4), created: try row.date(7),
             updated: try row.date(8))
         if !row.isNull(5) {
             watcher.position = .init(

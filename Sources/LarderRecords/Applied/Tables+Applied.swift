@@ -60,7 +60,7 @@ extension RecordChanges {
             }
         }
         for key in forgotten where !key.isEmpty {
-            try transaction.delete(StoredKey.bytes(Array(key.utf8)).span.bytes, in: table)
+            try transaction.delete(StoredKey.bytes(Array(key.utf8)).rawSpan, in: table)
         }
     }
 }

@@ -32,9 +32,12 @@ extension RecordCache {
         _ answers: [MutationAnswer], deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         guard !answers.isEmpty else { return [] }
-        return try await write(deadline: deadline, synchronizing: true, answers.map { answer in
+        // The server has done what they tell of: behind a compaction of this process they wait for longer.
+        let turnDeadline = ContinuousClock.now + max(options.lockDeadline, .seconds(60))
+        let works: [(work: WriteWork, then: [WriteWork])] = answers.map { answer in
             (storing(answer.parsed, of: answer.operation, to: .query, applying: answer.key), Self.steps(answer.edits))
-        })
+        }
+        return try await write(deadline: deadline, turnDeadline: turnDeadline, synchronizing: true, works)
     }
 
     private func storing(
@@ -70,8 +73,8 @@ extension RecordCache {
     ) async throws(RecordError) -> Commit {
         try await write(deadline: deadline) { (generation, transaction, changes) throws in
             let answer = try generation.answer(operation, from: root, transaction)
-            guard let parsed = try self.programCode.run({ try body(answer) }) else { return changes }
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
+            guard let parsed = try body(answer) else { return changes }
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
             return try writer.run(.init(root, operation), transaction)
         }
     }
@@ -146,7 +149,7 @@ extension Generation {
         let prefix = Array("\(type):".utf8)
         var found: [RecordID] = []
         var cursor = try transaction.cursor(in: tables.keys)
-        var entry = try cursor.seek(atLeast: prefix.span.bytes)
+        var entry = try cursor.seek(atLeast: prefix.rawSpan)
         while let current = entry {
             let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
             guard isOfType else { break }

@@ -11,7 +11,7 @@ package final class RecordCache: Sendable {
     let folder: GenerationFolder
     private let current: Mutex<Generation>
     let writer: RecordWriterQueue
-    let programCode = ProgramCode()
+    private let deadlines = TurnDeadlines()
     let layers: LayerStack
     private let isClosed = Atomic<Bool>(false)
 
@@ -162,11 +162,14 @@ package final class RecordCache: Sendable {
 
     /// The same for several writes. One whose content fails does so alone; where one cannot be made for another reason,
     /// those after it are not made either.
+    ///
+    /// - Parameter turnDeadline: Until which to wait for this process's writer, where that is not `deadline`.
     func write(
-        deadline: ContinuousClock.Instant?, synchronizing: Bool, _ works: [(work: WriteWork, then: [WriteWork])]
+        deadline: ContinuousClock.Instant?, turnDeadline: ContinuousClock.Instant? = nil, synchronizing: Bool,
+        _ works: [(work: WriteWork, then: [WriteWork])]
     ) async throws(RecordError) -> [Result<Commit, RecordError>] {
         let deadline = deadline ?? .now + options.lockDeadline
-        return try await takingTurn(until: deadline) { turn in
+        return try await takingTurn(until: turnDeadline ?? deadline) { turn in
             // Each is told by the writer's thread, in order.
             let outcomes = Mutex<[Result<Commit, RecordError>]>([])
             let (count, chain) = (works.count, WriteChain())
@@ -192,19 +195,19 @@ package final class RecordCache: Sendable {
     /// Waits until the writer's thread has answered.
     ///
     /// - Parameters:
-    ///   - deadline: For the wait behind a program's own code; nothing else on that thread waits without a deadline of
-    ///     its own.
+    ///   - deadline: Until which the turn must have begun.
     ///   - enqueue: Hands the turn to the writer's thread.
+    /// - Throws: `.busy` at the deadline.
     func takingTurn<Answer: Sendable>(
         until deadline: ContinuousClock.Instant, _ enqueue: (WriterTurn<Answer>) -> Void
     ) async throws(RecordError) -> Answer {
+        var number: UInt64?
         let result = await withCheckedContinuation { continuation in
             let turn = WriterTurn<Answer>(continuation)
-            if let running = programCode.current {
-                turn.giveUp(at: deadline) { self.programCode.current != running }
-            }
+            number = deadlines.add(deadline) { turn.giveUp() }
             enqueue(turn)
         }
+        if let number { deadlines.remove(number) }
         return try result.get()
     }
 

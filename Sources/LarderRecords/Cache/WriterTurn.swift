@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Synchronization
 
 /// One wait for the writer's thread, which is answered once: by what was done in its turn, or by its deadline before.
@@ -33,24 +32,20 @@ final class WriterTurn<Answer: Sendable>: Sendable {
         if isFirst { continuation.resume(returning: outcome) }
     }
 
-    /// Gives the turn up at the deadline if it has not begun and the writer has not gone on.
-    func giveUp(at deadline: ContinuousClock.Instant, unless hasGoneOn: @escaping @Sendable () -> Bool) {
-        // Long enough for anybody, and short enough for Dispatch.
-        let wait = min(max(ContinuousClock.now.duration(to: deadline), .zero), .seconds(1 << 30))
-        let seconds = Double(wait.components.seconds) + Double(wait.components.attoseconds) * 1e-18
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds) {
-            guard !hasGoneOn() else { return }
-            let isLate = self.stage.withLock { stage in
-                guard stage == .waiting else { return false }
-                stage = .ended
-                return true
-            }
-            if isLate { self.continuation.resume(returning: .failure(Self.late)) }
+    /// Gives the turn up, at its deadline, if it has not begun.
+    func giveUp() {
+        let isLate = stage.withLock { stage in
+            guard stage == .waiting else { return false }
+            stage = .ended
+            return true
         }
+        if isLate { continuation.resume(returning: .failure(Self.late)) }
     }
 
     private static var late: RecordError {
         RecordError(
-            .busy, "the closure of an update has kept the writer past the deadline; it must not wait for another write")
+            .busy,
+            "The writer of the record cache was busy past the deadline, with other writes, a compaction, or the "
+                + "closure of an update, which must not wait for another write; try again, or wait longer")
     }
 }

@@ -1,7 +1,7 @@
 internal import LarderGraphQL
 internal import LarderLMDB
 
-/// Which objects are different from what they were at a position.
+/// Which objects are different from what they were.
 package enum ChangedKeys: Sendable, Equatable {
     /// These, by their cache keys, in ascending order of bytes.
     case keys([String])
@@ -10,33 +10,62 @@ package enum ChangedKeys: Sendable, Equatable {
 }
 
 extension RecordCache {
-    /// Which of the objects that an answer was made of were changed after a position, and the position of the newest
-    /// change that this takes in. An object without identity counts as the one that holds it.
+    /// Which of the objects that an answer was made of are different from what they were at a position, under the layers
+    /// that there were then. An object without identity counts as the one that holds it.
     ///
-    /// - Complexity: O(n) in the changes since, and in the answer.
+    /// May name objects that are the same again.
+    ///
+    /// - Parameter earlier: An answer that was read not before the position; nil where no layers made a difference to
+    ///   what was read then.
+    /// - Complexity: O(n) in the changes since, in what layers touch, and in the answer.
     package func changedKeys(
-        since position: ChangePosition, in answer: CacheAnswer
+        since position: ChangePosition, _ earlier: CacheAnswer? = nil, in answer: CacheAnswer
     ) throws(RecordError) -> ChangedKeys {
         guard case .changes(let changes) = try changes(since: position) else { return .anything }
         let dependencies = answer.dependencies
         let concerned = Set(dependencies.fields.map(\.record))
         var records: Set<RecordID> = []
-        for change in changes {
-            if change.set.isEverything { return .anything }
-            for field in change.set.fields where concerned.contains(field.record) { records.insert(field.record) }
+        for set in changes.map(\.set) + [answer.differenceOfLayers(from: earlier)] {
+            if set.isEverything { return .anything }
+            for field in set.fields where concerned.contains(field.record) {
+                if dependencies.concerns(field) { records.insert(field.record) }
+            }
         }
         return try translated {
-            try withSnapshot { generation, transaction in
+            try takingSnapshot { generation, transaction in
                 // Its numbers may be others' by now.
                 guard generation.identity == dependencies.generation else { return .anything }
+                // What exists in layers alone is looked for in the answer's.
+                let state = try GenerationState.stored(transaction, generation.tables)
+                let overlay = answer.overlay ?? Overlay(generation, Overlay.Basis(state: state))
+                let snapshot = LayeredSnapshot(transaction, under: overlay, nil)
                 var keys: Set<ExactText> = []
                 for record in records {
-                    guard let key = try generation.holder(of: record, transaction) else { return .anything }
+                    guard let key = try generation.holder(of: record, snapshot) else { return .anything }
                     keys.insert(key)
                 }
                 return .keys(keys.ascending)
             }
         }
+    }
+}
+
+extension CacheAnswer {
+    /// What layers make different in this answer from an earlier one, as far as layers do.
+    fileprivate func differenceOfLayers(from earlier: CacheAnswer?) -> ChangeSet {
+        let before = earlier?.overlay
+        if before === overlay { return ChangeSet() }
+        // Of another numbering nobody knows what it showed.
+        if let before, before.generation.identity != plan.generation.identity { return .everything }
+        return Overlay.difference(before, overlay)
+    }
+}
+
+extension Dependencies {
+    /// Whether a change of one of its records, or of one of their fields, may make a difference.
+    fileprivate func concerns(_ change: RecordField) -> Bool {
+        change.field == RecordField.any || fields.contains(change)
+            || fields.contains(RecordField(record: change.record, field: RecordField.any))
     }
 }
 

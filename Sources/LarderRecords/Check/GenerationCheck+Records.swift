@@ -49,7 +49,7 @@ extension GenerationCheck {
             if keyed.contains(id) { report.add(.record(id), "a key leads to it, and it is a part") }
         } else {
             let key = StoredKey.bytes(Array(try record.key))
-            let found = key.isEmpty ? nil : try transaction.get(key.span.bytes, in: tables.keys)
+            let found = key.isEmpty ? nil : try transaction.get(key.rawSpan, in: tables.keys)
             if found?.withUnsafeBytes(StoredNumber.number) != id {
                 report.add(.record(id), "its key \(shown(key)) does not lead to it")
             }

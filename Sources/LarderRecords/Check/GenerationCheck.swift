@@ -76,7 +76,7 @@ struct GenerationCheck {
             }
             let text = SealedText.text(bytes).map(Array.init) ?? []
             let key = StoredKey.bytes(text)
-            let back = key.isEmpty ? nil : try transaction.get(key.span.bytes, in: tables.names)
+            let back = key.isEmpty ? nil : try transaction.get(key.rawSpan, in: tables.names)
             if back?.withUnsafeBytes(StoredNumber.number) != number {
                 report.add(.number(number), "its name \(shown(text)) does not lead back to it")
             }

@@ -2,7 +2,8 @@ internal import LarderLMDB
 
 /// Writes a generation's contents into a draft, in the order of their keys, so that pages are filled.
 ///
-/// Records keep their numbers. Long texts move into the heap; the log of changes stays behind.
+/// Records and names keep their numbers. Long texts move into the heap; the log of changes stays behind, and so do names
+/// that no record uses any more.
 struct GenerationCopy {
     /// A transaction ends after about as many bytes, so that a large cache needs little memory.
     private static let batchSize = 64 << 20
@@ -10,6 +11,7 @@ struct GenerationCopy {
     private let old: Generation
     private let state: GenerationState
     private var encoder = RecordEncoder()
+    private var used = UsedNames()
     private var written = 0
 
     init(of old: Generation, as state: GenerationState) {
@@ -22,8 +24,12 @@ struct GenerationCopy {
     ) throws {
         encoder.heap = TextHeapDraft(earlier: try heapSegments(source))
         let tables = old.tables
+        try used.collect(old, source)
         try draft.fill { target, new in try folder.store(state, &target, new) }
-        try copy(tables.names, from: source, into: draft) { $0.names }
+        // What is no number at all is damage, which stays to be found.
+        try copy(tables.names, from: source, into: draft, where: { [used] value in
+            value.withUnsafeBytes(StoredNumber.number).map(used.contains) ?? true
+        }, { $0.names })
         try copy(tables.keys, from: source, into: draft) { $0.keys }
         try copyApplied(from: source, into: draft)
         try copyNames(from: source, into: draft)
@@ -59,9 +65,11 @@ struct GenerationCopy {
     }
 
     /// Copies a table whose entries stay as they are.
+    ///
+    /// - Parameter isKept: Whether an entry goes along, by its value.
     private mutating func copy(
         _ table: Table, from source: borrowing WriteTransaction, into draft: GenerationDraft,
-        _ chosen: (Tables) -> Table?
+        where isKept: (RawSpan) -> Bool = { _ in true }, _ chosen: (Tables) -> Table?
     ) throws {
         var next: [UInt8]? = [0]
         while let start = next {
@@ -69,15 +77,17 @@ struct GenerationCopy {
             try draft.fill { target, new in
                 written = 0
                 var cursor = try source.cursor(in: table)
-                var entry = try cursor.seek(atLeast: start.span.bytes)
+                var entry = try cursor.seek(atLeast: start.rawSpan)
                 while let found = entry {
                     if written > Self.batchSize {
                         next = found.key.withUnsafeBytes(Array.init)
                         return
                     }
                     guard let table = chosen(new) else { throw RecordError.damagedState }
-                    try target.put(found.key, found.value, in: table, append: true)
-                    written += found.key.byteCount + found.value.byteCount
+                    if isKept(found.value) {
+                        try target.put(found.key, found.value, in: table, append: true)
+                        written += found.key.byteCount + found.value.byteCount
+                    }
                     entry = try cursor.next()
                 }
             }
@@ -97,8 +107,10 @@ struct GenerationCopy {
                         next = found.integerKey
                         return
                     }
-                    try target.put(found.integerKey, found.value, in: new.texts, append: true)
-                    written += found.value.byteCount
+                    if used.contains(found.integerKey) {
+                        try target.put(found.integerKey, found.value, in: new.texts, append: true)
+                        written += found.value.byteCount
+                    }
                     entry = try cursor.next()
                 }
             }
@@ -158,7 +170,7 @@ struct GenerationCopy {
             try draft.fill { target, new in
                 written = 0
                 var cursor = try source.cursor(in: old.tables.fields)
-                var entry = try cursor.seek(atLeast: start.span.bytes)
+                var entry = try cursor.seek(atLeast: start.rawSpan)
                 while let found = entry {
                     if written > Self.batchSize {
                         next = found.key.withUnsafeBytes(Array.init)
@@ -184,7 +196,7 @@ struct GenerationCopy {
     private mutating func storeSegments(_ target: inout WriteTransaction, _ new: Tables) throws {
         for (number, bytes) in encoder.heap?.takeFinished() ?? [] {
             let key = TextHeap.firstSegment + UInt64(number)
-            try target.put(key, bytes.span.bytes, in: new.texts, append: true)
+            try target.put(key, bytes.rawSpan, in: new.texts, append: true)
         }
     }
 }

@@ -27,7 +27,7 @@ struct GenerationDraft {
         options.durability = .none
         do {
             if let start {
-                try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
+                try FileSystem.makeFolder(temporary)
                 try start(temporary)
             }
             environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
@@ -65,7 +65,7 @@ struct GenerationDraft {
     func place() throws -> Bool {
         do {
             try environment.close()
-            try FileSystem.synchronize(temporary)
+            try FolderSync.run(temporary)
             guard rename(temporary, folder.path(of: number)) == 0 else {
                 let status = errno
                 abandon()
@@ -75,7 +75,7 @@ struct GenerationDraft {
                 }
                 return false
             }
-            try FileSystem.synchronize(folder.path)
+            try FolderSync.run(folder.path)
             return true
         } catch {
             abandon()
@@ -102,7 +102,7 @@ struct GenerationDraft {
             } else {
                 try environment.close()
                 // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
-                try FileSystem.synchronize(whole)
+                try FolderSync.run(whole)
             }
             defer { try? FileManager.default.removeItem(atPath: whole) }
             guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
@@ -110,7 +110,7 @@ struct GenerationDraft {
                 throw RecordError(
                     .storage, "a new generation of the record cache could not be put in place (errno \(errno))")
             }
-            try FileSystem.synchronize(folder.path)
+            try FolderSync.run(folder.path)
             return true
         } catch {
             abandon()

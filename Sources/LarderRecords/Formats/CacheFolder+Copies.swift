@@ -66,7 +66,7 @@ extension CacheFolder {
     package func stage(_ token: String, _ fill: (String) throws -> Void) throws {
         let staged = stagedPath(token)
         do {
-            try FileManager.default.createDirectory(atPath: staged, withIntermediateDirectories: true)
+            try FileSystem.makeFolder(staged)
             try fill(staged + "/data.mdb")
             try translated { try prepare(staged) }
         } catch {
@@ -112,8 +112,8 @@ extension CacheFolder {
             }
         }
         try environment.close()
-        try FileSystem.synchronize(staged)
-        try FileSystem.synchronize(path)
+        try FolderSync.run(staged)
+        try FolderSync.run(path)
     }
 
     private func readFormat(_ staged: String, _ options: Environment.Options) throws -> UInt32 {

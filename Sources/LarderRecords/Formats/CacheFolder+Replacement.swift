@@ -109,7 +109,7 @@ extension CacheFolder {
                 try reached(.named)
                 // Nothing can be written into it: it loses its name, and with that the next is the current one.
                 folder.remove(found.generation)
-                try FileSystem.synchronize(path)
+                try FolderSync.run(path)
                 try reached(.superseded)
                 return
             }
@@ -154,7 +154,7 @@ extension CacheFolder {
             throw error
         }
         try reached(.superseded)
-        folder.removeSuperseded(below: number + 1)
+        try folder.removeSuperseded(below: number + 1)
         return true
     }
 

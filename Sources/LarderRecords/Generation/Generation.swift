@@ -117,7 +117,7 @@ package final class Generation: Sendable {
         }
         var cursor = try transaction.cursor(in: tables.fields)
         let first = SplitFieldKey(record: record, field: 0).bytes
-        var entry = try cursor.seek(atLeast: first.span.bytes)
+        var entry = try cursor.seek(atLeast: first.rawSpan)
         while let found = entry {
             guard let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }) else {
                 throw DamagedRecord("the key of a field is damaged")

@@ -19,7 +19,8 @@ struct GenerationFolder: Sendable {
     /// opening or making one then says.
     func numbers() -> [Int] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.compactMap(Int.init).filter { $0 > 0 }.sorted()
+        // The next must have a number as well.
+        return names.compactMap(Int32.init).filter { $0 > 0 && $0 < .max }.map(Int.init).sorted()
     }
 
     /// Opens the current generation; makes the first unless the cache is read-only.
@@ -36,7 +37,7 @@ struct GenerationFolder: Sendable {
                     if number != numbers.last, lacksFile(number) || isSuperseded(number) { continue }
                     let generation = try open(number)
                     guard try generation.isSuperseded() else {
-                        if !options.isReadOnly { removeSuperseded(below: number) }
+                        if !options.isReadOnly { try removeSuperseded(below: number) }
                         return generation
                     }
                     try generation.environment.close()
@@ -137,7 +138,7 @@ struct GenerationFolder: Sendable {
     }
 
     func checkStamp(_ transaction: borrowing ReadTransaction, meta: Table) throws {
-        guard let stored = try transaction.get(Self.stampKey.span.bytes, in: meta),
+        guard let stored = try transaction.get(Self.stampKey.rawSpan, in: meta),
             stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }
         let owner = stored.withUnsafeBytes { bytes in
@@ -167,13 +168,17 @@ struct GenerationFolder: Sendable {
     func store(_ state: GenerationState, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try state.store(&transaction, tables)
         let value = SealedText.encoded(Array(stamp.utf8), seed: 0)
-        try transaction.put(Self.stampKey.span.bytes, value.span.bytes, in: tables.meta)
+        try transaction.put(Self.stampKey.rawSpan, value.rawSpan, in: tables.meta)
     }
 
-    /// Removes the generations below the current one. Other processes may have them open, and keep them until they
-    /// look again.
-    func removeSuperseded(below number: Int) {
-        for old in numbers() where old < number { remove(old) }
+    /// Removes the generations below the current one, durably: the commit that superseded one may have failed to reach
+    /// the disk, and the generation would be the current one again. Other processes may have them open, and keep them
+    /// until they look again.
+    func removeSuperseded(below number: Int) throws {
+        let old = numbers().filter { $0 < number }
+        guard !old.isEmpty else { return }
+        for old in old { remove(old) }
+        try FolderSync.run(path)
     }
 
     /// Takes a generation its name, at once, and then removes it. What cannot be removed now is a leftover, and goes

@@ -72,6 +72,11 @@ struct GenerationState: Equatable {
         lastChange = word(32)
         firstChange = word(40)
         numbering = word(48)
+        // They are counted on, and none is given that is near the end of its range.
+        guard (1..<OverlayNumbers.firstRecord).contains(nextRecord),
+            (1..<UInt64(OverlayNumbers.firstField)).contains(word(24)),
+            lastChange < 1 << 62, (1...lastChange + 1).contains(firstChange)
+        else { throw .damagedState }
     }
 
     var encoded: [UInt8] {
@@ -90,7 +95,7 @@ struct GenerationState: Equatable {
     static func read(
         _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> GenerationState? {
-        guard let stored = try transaction.get(key.span.bytes, in: tables.meta) else { return nil }
+        guard let stored = try transaction.get(key.rawSpan, in: tables.meta) else { return nil }
         return try stored.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
     }
 
@@ -106,7 +111,7 @@ struct GenerationState: Equatable {
 extension GenerationState {
     func store(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
         let bytes = encoded
-        try transaction.put(Self.key.span.bytes, bytes.span.bytes, in: tables.meta)
+        try transaction.put(Self.key.rawSpan, bytes.rawSpan, in: tables.meta)
     }
 }
 

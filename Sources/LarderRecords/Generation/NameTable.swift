@@ -7,12 +7,24 @@ internal import Synchronization
 /// Numbers are given by the writer and never used again, so that what is known here stays true.
 final class NameTable: Sendable {
     private struct Known {
-        var numbers: [ExactText: FieldID] = [:]
-        var names: [FieldID: String] = [:]
+        var numbers = RecentlyUsed<ExactText, FieldID>(limit: NameTable.limit)
+        /// Of the same names.
+        var names: [FieldID: ExactText] = [:]
+
+        mutating func learn(_ name: ExactText, _ number: FieldID) {
+            names[number] = name
+            let size = name.text.utf8.count + NameTable.entrySize
+            let gone = numbers.keep(number, for: name, size: size)
+            guard !gone.isEmpty else { return }
+            let old = Set(gone)
+            names = names.filter { !old.contains($0.value) }
+        }
     }
 
-    /// More names than this are looked up in LMDB each time: arguments make them unbounded.
-    private static let limit = 100_000
+    /// In bytes. Arguments make names unbounded; those that have not been used for longest are looked up in LMDB again.
+    static let limit = 16 << 20
+    /// About what two dictionaries take for one name.
+    private static let entrySize = 128
 
     private let known = Mutex(Known())
 
@@ -22,7 +34,7 @@ final class NameTable: Sendable {
     ) throws -> FieldID? {
         let exact = ExactText(name)
         if let number = transaction.overlay?.field(of: exact) { return number }
-        if let number = known.withLock({ $0.numbers[exact] }) { return number }
+        if let number = known.withLock({ $0.numbers.value(for: exact) }) { return number }
         let number = try lookUp(name, transaction, tables)
         if let number { learn([exact: number]) }
         return number
@@ -35,9 +47,9 @@ final class NameTable: Sendable {
         let exact = ExactText(name)
         // First: the snapshot may be older than what is known, and its layers have a number of their own.
         if let number = transaction.overlay?.field(of: exact) { return number }
-        if let number = known.withLock({ $0.numbers[exact] }) { return number }
+        if let number = known.withLock({ $0.numbers.value(for: exact) }) { return number }
         let key = StoredKey.bytes(Array(name.utf8))
-        guard let stored = try transaction.get(key.span.bytes, in: tables.names) else {
+        guard let stored = try transaction.get(key.rawSpan, in: tables.names) else {
             transaction.overlay?.missed(exact)
             return nil
         }
@@ -52,7 +64,7 @@ final class NameTable: Sendable {
         of number: FieldID, _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> String? {
         if number >= OverlayNumbers.firstField { return transaction.overlay?.name(of: number) }
-        if let name = known.withLock({ $0.names[number] }) { return name }
+        if let name = known.withLock({ $0.names[number] }) { return name.text }
         guard let stored = try transaction.get(UInt64(number), in: tables.texts) else { return nil }
         return stored.withUnsafeBytes { SealedText.text($0).map { String(decoding: $0, as: UTF8.self) } }
     }
@@ -69,11 +81,10 @@ final class NameTable: Sendable {
     func learn(_ numbers: [ExactText: FieldID]) {
         guard !numbers.isEmpty else { return }
         known.withLock { known in
-            guard known.numbers.count + numbers.count <= Self.limit else { return }
-            for (name, number) in numbers {
-                known.numbers[name] = number
-                known.names[number] = name.text
-            }
+            for (name, number) in numbers { known.learn(name, number) }
         }
     }
+
+    /// The names that are known, and what they take, in bytes.
+    var extent: (count: Int, size: Int) { known.withLock { ($0.names.count, $0.numbers.size) } }
 }

@@ -22,7 +22,7 @@ struct InspectionReader {
         let start = prefix.isEmpty ? [0] : StoredKey.prefix(prefix)
         var found: [String] = []
         var cursor = try transaction.cursor(in: generation.tables.keys)
-        var entry = try cursor.seek(atLeast: start.span.bytes)
+        var entry = try cursor.seek(atLeast: start.rawSpan)
         while found.count < limit, let current = entry {
             let isInRange = current.key.withUnsafeBytes { prefix.isEmpty || $0.starts(with: start) }
             guard isInRange else { break }

@@ -39,15 +39,28 @@ extension RecordCache {
             }
         }
 
-        /// The log of changes after a number, the oldest first; all that the log still has where the number is nil.
+        /// The log of changes after a position; all that the log still has where the position is nil.
+        ///
+        /// What the log no longer has, because the cache was cleared or compacted or because too much was committed
+        /// since, is one change of everything before the first that it has.
         ///
         /// - Complexity: O(n) in the changes.
-        package func changes(after number: UInt64? = nil) throws(RecordError) -> [LoggedChange] {
+        package func changes(after position: ChangePosition? = nil) throws(RecordError) -> LoggedChanges {
             try translated {
                 try cache.withSnapshot { generation, transaction in
+                    let state = try GenerationState.stored(transaction, generation.tables)
                     var found: [LoggedChange] = []
+                    var start: UInt64 = 0
+                    if let position {
+                        let isKept = position.epoch == state.epoch && position.number >= state.firstChange &- 1
+                        if isKept {
+                            start = position.number == .max ? .max : position.number + 1
+                        } else {
+                            found.append(LoggedChange(number: state.firstChange &- 1, keys: [], isEverything: true))
+                        }
+                    }
                     var cursor = try transaction.cursor(in: generation.tables.changes)
-                    var entry = try cursor.seek(atLeast: number.map { $0 == .max ? $0 : $0 + 1 } ?? 0)
+                    var entry = try cursor.seek(atLeast: start)
                     while let current = entry {
                         let number = current.integerKey
                         let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
@@ -61,7 +74,7 @@ extension RecordCache {
                             LoggedChange(number: number, keys: keys.ascending, isEverything: set.isEverything))
                         entry = try cursor.next()
                     }
-                    return found
+                    return LoggedChanges(position: state.position, changes: found)
                 }
             }
         }

@@ -27,7 +27,7 @@ extension JSONError: CustomStringConvertible {
         case .invalidEscape: "a string holds an escape that JSON does not know"
         case .controlCharacter: "a string holds a control character that must be escaped"
         case .invalidNumber: "this is not a JSON number"
-        case .nestedTooDeep: "values are nested deeper than \(JSONScanner.maximumDepth) levels"
+        case .nestedTooDeep: "values are nested too deep: \(JSONScanner.maximumDepth) levels are read"
         case .trailingBytes: "something follows the JSON value"
         case .duplicateKey: "an object has the same key twice"
         case .tooLarge: "the JSON text has 2 GiB or more"

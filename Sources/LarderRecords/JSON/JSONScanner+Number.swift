@@ -101,3 +101,12 @@ struct DecimalDigits: Equatable {
         if significand.isEmpty { exponent = 0 }
     }
 }
+
+extension DecimalDigits {
+    /// All digits of a whole number; nil where there is a fraction.
+    var whole: String? {
+        guard exponent >= 0 else { return nil }
+        return (isNegative ? "-" : "") + String(decoding: significand, as: UTF8.self)
+            + String(repeating: "0", count: exponent)
+    }
+}

@@ -1,11 +1,15 @@
+internal import LarderGraphQL
+
 /// Reads JSON text (RFC 8259) from memory, token by token, without copying and without recursion.
 ///
 /// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads nothing
 /// outside `start..<end`, and every rule of JSON and of UTF-8 that it passes over is checked.
 struct JSONScanner {
-    /// How deep objects and lists may be nested, in values whose shape the caller does not know. `Value.fault` holds
-    /// what programs make to the same.
-    static let maximumDepth = 512
+    /// How deep objects and lists may be nested in values that are read whole, by recursion. `Value.fault` holds what
+    /// programs make to the same.
+    static let maximumDepth = Value.greatestDepth
+    /// How deep in values that are passed over and kept as text, without recursion.
+    static let maximumSkippedDepth = 512
 
     let start: UnsafePointer<UInt8>
     let end: UnsafePointer<UInt8>
@@ -15,6 +19,12 @@ struct JSONScanner {
         self.start = start
         self.end = start + count
         self.position = start
+    }
+
+    /// Passes over the byte order mark that some servers and editors put before UTF-8, which a reader may ignore
+    /// (RFC 8259, section 8.1). Only at the start of a text.
+    mutating func skipByteOrderMark() {
+        if end - position >= 3, position[0] == 0xEF, position[1] == 0xBB, position[2] == 0xBF { position += 3 }
     }
 
     var offset: Int { position - start }
@@ -123,7 +133,7 @@ struct JSONScanner {
 
 /// Whether each open level of a JSON value is an object or a list, up to the greatest depth.
 struct NestingStack {
-    // A bit for each level: as many as `JSONScanner.maximumDepth`, which `push` does not exceed.
+    // A bit for each level: as many as `JSONScanner.maximumSkippedDepth`, which `push` does not exceed.
     private var bits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
     private(set) var depth = 0
 
@@ -137,7 +147,7 @@ struct NestingStack {
 
     /// False if the value would be nested too deep.
     mutating func push(isObject: Bool) -> Bool {
-        guard depth < JSONScanner.maximumDepth else { return false }
+        guard depth < JSONScanner.maximumSkippedDepth else { return false }
         let level = depth
         withUnsafeMutableBytes(of: &bits) { bytes in
             let mask: UInt8 = 1 << UInt8(level & 7)

@@ -11,6 +11,7 @@ extension Value {
             guard let start = buffer.baseAddress else { return .failure(JSONError(.unexpectedEnd, at: 0)) }
             do throws(JSONError) {
                 var scanner = JSONScanner(start, count: buffer.count)
+                scanner.skipByteOrderMark()
                 let value = try scanner.value(depth: 0)
                 try scanner.expectEnd()
                 return .success(value)
@@ -110,6 +111,21 @@ extension JSONScanner {
         return String(unsafeUninitializedCapacity: scanned.count) { buffer in
             guard let target = buffer.baseAddress else { return 0 }
             return unescape(scanned, into: target)
+        }
+    }
+}
+
+extension Value {
+    /// The text of an id that came as JSON: of a string, or the digits of a whole number of any size. Nil for what
+    /// identifies nothing, and for a number that has, or may have had, a fraction or an exponent.
+    package var idText: String? {
+        switch self {
+        case .string(let text): text
+        case .int(let number): String(number)
+        case .number(let text): text.utf8.allSatisfy { $0 == UInt8(ascii: "-") || $0 &- 0x30 < 10 } ? text : nil
+        // Digits that a double keeps, and no `Int64`.
+        case .float(let number): abs(number) >= 0x1p63 ? DecimalDigits(number.description).whole : nil
+        case .boolean, .null, .list, .object: nil
         }
     }
 }

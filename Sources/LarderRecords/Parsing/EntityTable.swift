@@ -8,7 +8,7 @@ struct EntityTable {
     private let mask: Int
     private static let seed = UInt64.random(in: .min ... .max)
 
-    /// - Parameter capacity: The most objects that will be in it.
+    /// - Parameter capacity: The most objects with a key that will be in it.
     init(capacity: Int) {
         var size = 16
         while size < capacity * 2 { size *= 2 }
@@ -20,7 +20,7 @@ struct EntityTable {
     ///
     /// - Parameter objects: Of the response; `keys` are theirs, one after the other.
     mutating func first(
-        like object: Int, _ objects: borrowing [ParsedObject], _ keys: UnsafeRawBufferPointer
+        like object: Int, _ objects: UnsafeBufferPointer<ParsedObject>, _ keys: UnsafeRawBufferPointer
     ) -> Int {
         let key = objects[object].key(in: keys)
         var place = Int(checksum(key, seed: Self.seed)) & mask

@@ -7,4 +7,12 @@ extension ParsedResponse {
                 && fields[index].cell.kind != .null && fields[index].cell.kind != .absent
         }
     }
+
+    /// The response keys of the root's fields, but `__typename`.
+    package var rootFields: Set<String> {
+        let plan = layout.plan
+        let cases = Set(plan.selections[plan.root].types.map(\.caseIndex))
+        return Set(cases.flatMap { plan.fields[plan.cases[$0].fields] }
+            .filter { $0.content != .typename }.map(\.responseKey))
+    }
 }

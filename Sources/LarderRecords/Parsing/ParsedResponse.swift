@@ -24,17 +24,20 @@ package final class ParsedResponse: @unchecked Sendable {
     /// Fields, by index, that an error has made null: the cache keeps what it knew of them.
     let unanswered: Set<Int>
 
+    /// - Parameters:
+    ///   - objects: As `GrowingTable.take` returned them, and likewise `fields` and `items`.
     init(
-        layout: PlanLayout, text: UnsafeMutablePointer<UInt8>, keys: [UInt8], objects: [ParsedObject],
-        fields: [ParsedField], items: [ParsedCell], unknownTypes: [String], root: Int?, errors: [GraphQLError],
+        layout: PlanLayout, text: UnsafeMutablePointer<UInt8>, keys: [UInt8],
+        objects: UnsafeBufferPointer<ParsedObject>, fields: UnsafeBufferPointer<ParsedField>,
+        items: UnsafeBufferPointer<ParsedCell>, unknownTypes: [String], root: Int?, errors: [GraphQLError],
         extensions: [String: Value], unanswered: Set<Int>
     ) {
         self.layout = layout
         self.text = text
         self.keys = copied(keys)
-        self.objects = copied(objects)
-        self.fields = copied(fields)
-        self.items = copied(items)
+        self.objects = objects
+        self.fields = fields
+        self.items = items
         self.unknownTypes = unknownTypes
         self.root = root
         self.errors = errors
@@ -45,9 +48,9 @@ package final class ParsedResponse: @unchecked Sendable {
     deinit {
         text.deallocate()
         keys.deallocate()
-        objects.deallocate()
-        fields.deallocate()
-        items.deallocate()
+        GrowingTable.release(objects)
+        GrowingTable.release(fields)
+        GrowingTable.release(items)
     }
 
     package var hasData: Bool { root != nil }

@@ -6,7 +6,8 @@ extension ParsedResponse {
     /// Fields that the plan does not ask for are skipped; a field that is missing, a value of another kind than the
     /// schema says and a null where none may be are errors, and so is everything that is not JSON.
     ///
-    /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice.
+    /// - Complexity: O(n) in the bytes; objects whose `__typename` does not come first are looked through twice, however
+    ///   deep they nest.
     package static func parse(_ body: [UInt8], along layout: PlanLayout) throws(RecordError) -> ParsedResponse {
         try parse(body, along: layout, isData: false)
     }
@@ -40,10 +41,12 @@ struct ResponseParser: ~Copyable {
     private var isTextOwned = true
     var scanner: JSONScanner
     private var keys: [UInt8] = []
-    var objects: [ParsedObject] = []
-    var fields: [ParsedField] = []
-    var items: [ParsedCell] = []
-    private var unknownTypes: [String] = []
+    var objects: GrowingTable<ParsedObject>
+    var fields: GrowingTable<ParsedField>
+    var items = GrowingTable<ParsedCell>()
+    private var unknownTypes = UnknownTypes()
+    /// What was found while looking ahead for the `__typename` of an object.
+    private var typenames = NotedTypenames()
     /// Fields of the objects, and elements of the lists, that are not complete yet.
     private var openFields: [ParsedField] = []
     var openItems: [ParsedCell] = []
@@ -57,10 +60,11 @@ struct ResponseParser: ~Copyable {
         text = .allocate(capacity: source.count + 1)
         if let start = source.baseAddress { text.update(from: start, count: source.count) }
         scanner = JSONScanner(text, count: source.count)
+        scanner.skipByteOrderMark()
         lastSeen = Array(repeating: -1, count: layout.fields.count)
         // Guesses from real responses; they only save growing.
-        objects.reserveCapacity(source.count / 256)
-        fields.reserveCapacity(source.count / 64)
+        objects = GrowingTable(capacity: source.count / 256)
+        fields = GrowingTable(capacity: source.count / 64)
     }
 
     deinit { if isTextOwned { text.deallocate() } }
@@ -113,20 +117,24 @@ struct ResponseParser: ~Copyable {
         _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value]
     ) -> ParsedResponse {
         isTextOwned = false
-        Self.findEntities(&objects, keys)
+        openItems = []
+        findEntities()
+        let unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
         return ParsedResponse(
-            layout: layout, text: text, keys: keys, objects: objects, fields: fields, items: items,
-            unknownTypes: unknownTypes, root: root, errors: errors, extensions: extensions,
-            unanswered: root.map { unansweredFields(errors, from: $0) } ?? [])
+            layout: layout, text: text, keys: keys, objects: objects.take(), fields: fields.take(), items: items.take(),
+            unknownTypes: unknownTypes.names, root: root, errors: errors, extensions: extensions,
+            unanswered: unanswered)
     }
 
     /// Notes for each entity where it comes first in the text.
-    private static func findEntities(_ objects: inout [ParsedObject], _ keys: [UInt8]) {
-        var entities = EntityTable(capacity: objects.count)
-        keys.withUnsafeBytes { keys in
-            for object in objects.indices where objects[object].keyCount > 0 {
-                objects[object].first = Int32(truncatingIfNeeded: entities.first(like: object, objects, keys))
-            }
+    private mutating func findEntities() {
+        let all = objects.elements
+        let count = all.count(where: { $0.keyCount > 0 })
+        guard count > 0 else { return }
+        var entities = EntityTable(capacity: count)
+        for object in all.indices where all[object].keyCount > 0 {
+            let first = keys.withUnsafeBytes { entities.first(like: object, all, $0) }
+            objects[object].first = Int32(truncatingIfNeeded: first)
         }
     }
 
@@ -258,34 +266,39 @@ struct ResponseParser: ~Copyable {
             let type = layout.types[Int(index)]
             if equals(name, type.name) { return (type.number, type.caseIndex) }
         }
-        let unknown = String(decoding: UnsafeBufferPointer(start: name.start, count: name.count), as: UTF8.self)
+        guard let unknown = UnknownTypes.name(name) else {
+            throw ParseFailure.mismatch("__typename is no name of a type")
+        }
         guard selection.unknownTypeCase >= 0 else {
             throw ParseFailure.schemaMismatch(
                 "the schema does not allow the type \(unknown) here, and the operation's fragments depend on it")
         }
-        guard !unknown.isEmpty else { throw ParseFailure.mismatch("__typename is empty") }
-        let known = unknownTypes.firstIndex { $0.utf8.elementsEqual(unknown.utf8) } ?? unknownTypes.count
-        if known == unknownTypes.count { unknownTypes.append(unknown) }
-        return (Int32(layout.typeNames.count + known), selection.unknownTypeCase)
+        return (Int32(layout.typeNames.count + unknownTypes.number(of: unknown)), selection.unknownTypeCase)
     }
 
     /// The name of a type by its number, as `ParsedResponse.typeName` says it.
     private func typeName(_ number: Int32) -> String {
         let known = layout.typeNames.count
-        return Int(number) < known ? layout.typeNames[Int(number)] : unknownTypes[Int(number) - known]
+        return Int(number) < known ? layout.typeNames[Int(number)] : unknownTypes.names[Int(number) - known]
     }
 
     /// Looks ahead for the `__typename` of the object whose brace has been passed.
     private mutating func typename() throws -> ScannedString? {
         let here = scanner.position
+        switch typenames.find(objectAt: scanner.offset) {
+        case .name(let start, let count)?:
+            return ScannedString(start: scanner.start + Int(start), count: Int(count), hasEscapes: false)
+        case .absent?: return nil
+        case .notAString?: throw ParseFailure.mismatch("__typename is not a string")
+        case nil: break
+        }
         defer { scanner.position = here }
         if try scanner.skip(UInt8(ascii: "}")) { return nil }
-        let wanted: StaticString = "__typename"
         repeat {
             guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
             let key = try scanner.string()
             try scanner.expect(UInt8(ascii: ":"))
-            if key.equals(wanted.utf8Start, count: wanted.utf8CodeUnitCount) {
+            if NotedTypenames.isTypename(key) {
                 guard try scanner.peek() == UInt8(ascii: "\"") else {
                     throw ParseFailure.mismatch("__typename is not a string")
                 }
@@ -293,7 +306,7 @@ struct ResponseParser: ~Copyable {
                 // GraphQL names are ASCII: a name with an escape is none that the schema could know.
                 return name.hasEscapes ? nil : name
             }
-            try scanner.skipValue()
+            try scanner.skipValue(noting: &typenames)
         } while try scanner.continues(until: UInt8(ascii: "}"))
         return nil
     }

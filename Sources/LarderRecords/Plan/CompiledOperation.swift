@@ -20,8 +20,13 @@ package final class CompiledOperation: Sendable {
     /// The one operation or fragment and the fragments that it uses: what is added for the cache depends on what else
     /// a document selects, and must be the same in what is sent and in the plans.
     private let document: Document
+    /// How the added fields are named in what is sent.
+    private let added: AddedFields?
     private let conditionVariables: [String]
-    private let layouts = Mutex<[LayoutKey: PlanLayout]>([:])
+    private let documentSize: Int
+    private let layouts = Mutex(RecentlyUsed<LayoutKey, PlanLayout>(limit: CompiledOperation.layoutLimit))
+    /// In bytes. Outcomes of conditions are few in practice; a program that tries thousands does not fill the memory.
+    private static let layoutLimit = 8 << 20
 
     private struct LayoutKey: Hashable {
         /// The values of the condition variables.
@@ -68,13 +73,10 @@ package final class CompiledOperation: Sendable {
         case .operation(let operation):
             // What other operations of the document do wrong is not this one's matter.
             needed = Document(operations: [operation], fragments: document.reachable(from: operation.selections))
-            sentText = needed.forSending(operation, schema).printed()
         case .fragment(let fragment):
             needed = Document(operations: [], fragments: document.reachable(from: fragment.selections) + [fragment])
-            sentText = ""
         }
         self.document = needed
-        sentHash = String(decoding: hexadecimal(SHA256.hash(data: Array(sentText.utf8))), as: UTF8.self)
         conditionVariables = needed.conditionVariables.sorted()
         let problems = validate(needed, against: schema).filter { problem in
             // A fragment that is read for itself has nobody who defines its variables.
@@ -84,10 +86,27 @@ package final class CompiledOperation: Sendable {
             let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
             throw PlanError(.invalid, problem.message + others, location: problem.location)
         }
+        if case .operation(let operation) = subject {
+            let sent = needed.forSending(operation, schema)
+            added = sent.added
+            sentText = sent.document.printed()
+        } else {
+            added = nil
+            sentText = ""
+        }
+        sentHash = String(decoding: hexadecimal(SHA256.hash(data: Array(sentText.utf8))), as: UTF8.self)
+        // About ten letters of text become a field of two hundred bytes, and as much again in each plan.
+        documentSize = needed.printed().utf8.count * 16 + sentText.utf8.count
         // The other outcomes are compiled when they are asked for: what only one of them gets wrong, validation finds.
         let conditions = Dictionary(uniqueKeysWithValues: conditionVariables.map { ($0, true) })
         _ = try layout(for: conditions, exposesAdded: false)
     }
+
+    /// About how much memory it takes, in bytes: the document as it was parsed, and the plans that were made of it.
+    package var size: Int { documentSize + layouts.withLock { $0.size } }
+
+    /// The strings that the program wrote into the operation and its fragments themselves.
+    package var strings: [String] { document.strings }
 
     package var kind: OperationKind {
         if case .operation(let operation) = subject { operation.kind } else { .query }
@@ -123,16 +142,18 @@ package final class CompiledOperation: Sendable {
     private func layout(for conditions: [String: Bool], exposesAdded: Bool) throws(PlanError) -> PlanLayout {
         let key = LayoutKey(
             conditions: conditionVariables.map { conditions[$0] ?? false }, exposesAdded: exposesAdded)
-        if let known = layouts.withLock({ $0[key] }) { return known }
+        if let known = layouts.withLock({ $0.value(for: key) }) { return known }
+        // What is written, and what is read to be changed and written back, has names that a person would write.
+        let added = exposesAdded ? nil : added
         let plan = switch subject {
         case .operation(let operation):
-            try Plan.compile(operation, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
+            try Plan.compile(
+                operation, of: document, schema, conditions: conditions, added: added, exposesAdded: exposesAdded)
         case .fragment(let fragment):
             try Plan.compile(fragment, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
         }
         let layout = PlanLayout(plan)
-        // Outcomes are few in practice; a program that tries thousands does not fill the memory.
-        layouts.withLock { if $0.count < 256 { $0[key] = layout } }
+        layouts.withLock { _ = $0.keep(layout, for: key, size: layout.size) }
         return layout
     }
 }

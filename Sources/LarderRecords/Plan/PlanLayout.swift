@@ -48,6 +48,13 @@ package final class PlanLayout: @unchecked Sendable {
         text.deallocate()
     }
 
+    /// About how much memory it takes, in bytes, its plan included.
+    var size: Int {
+        selections.count * MemoryLayout<SelectionOp>.stride * 4 + types.count * MemoryLayout<TypeOp>.stride * 3
+            + cases.count * 256 + fields.count * (MemoryLayout<FieldOp>.stride + MemoryLayout<FieldPlan>.stride + 64)
+            + text.count * 3 + plan.keys.count * 256 + plan.policies.count * 512
+    }
+
     func path(_ entries: [PathEntry]) -> ResponsePath {
         ResponsePath(entries.map { entry in
             switch entry {
@@ -97,6 +104,8 @@ struct CaseOp {
     var keyCount: Int32
     /// Whether no field is an object or a list of objects.
     var hasOnlyLeaves: Bool
+    /// As `CasePlan.parts`.
+    var parts: PartPolicy?
     /// In `PlanLayout.orderedFields`, or -1: few fields are looked through one by one.
     var orderStart: Int32 = -1
 
@@ -124,6 +133,8 @@ struct FieldOp {
     var selection: Int32
     /// In `Plan.policies`, or -1.
     var policy: Int32
+    /// As `FieldPlan.parts`.
+    var parts: PartPolicy?
 
     /// Whether the value is neither a list nor an object.
     @inline(__always)
@@ -182,7 +193,8 @@ private struct LayoutDraft {
         cases.append(CaseOp(
             fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
             visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count),
-            hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } }))
+            hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } },
+            parts: planned.parts))
         keyFields.append(contentsOf: keys.map(Int32.init))
     }
 
@@ -202,7 +214,7 @@ private struct LayoutDraft {
             responseKey: span(field.responseKey), content: content, leafTags: content.leafTags,
             listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1),
             key: Int32(field.key ?? -1),
-            selection: Int32(selection), policy: Int32(field.policy ?? -1)))
+            selection: Int32(selection), policy: Int32(field.policy ?? -1), parts: field.parts))
     }
 
     mutating func orderFields() {

@@ -14,6 +14,12 @@ package final class BoundOperation: Sendable {
     /// The bytes of the last answer, which is a good guess for the next.
     let expectedSize = Atomic<Int>(0)
 
+    /// About how much memory it takes beside its plan and its variables, in bytes.
+    package var size: Int {
+        binding.fieldKeys.reduce(0) { $0 + $1.utf8.count + 16 }
+            + layout.fields.count * MemoryLayout<FieldRead>.stride * 2 + layout.cases.count * 16
+    }
+
     package init(layout: PlanLayout, binding: OperationBinding) {
         self.layout = layout
         self.binding = binding

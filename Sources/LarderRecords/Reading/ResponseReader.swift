@@ -126,7 +126,7 @@ struct ResponseReader: ~Copyable {
         let planned = layout.cases[caseIndex]
         let block = try builder.appendUnsetCells(Int(planned.visibleCount))
         let reads = plan.cases[caseIndex]
-        var isMissing = false
+        var (isMissing, lacksFields) = (false, false)
         let missingBefore = missing.count
         var position = 0
         for index in Int(reads.start)..<Int(reads.start + reads.count) {
@@ -141,7 +141,9 @@ struct ResponseReader: ~Copyable {
             depth += 1
             let outcome: Outcome
             if record.isSplit {
-                outcome = try splitField(id, read, field, into: place, &cursor, transaction)
+                let value = try splitField(id, read, transaction)
+                if value == nil { try lack(id, &lacksFields) }
+                outcome = try splitField(value, field, into: place, &cursor, transaction)
             } else {
                 while position < record.count, record.field(position) < read.id { position += 1 }
                 if position < record.count, record.field(position) == read.id {
@@ -152,6 +154,7 @@ struct ResponseReader: ~Copyable {
                         try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
                     }
                 } else {
+                    try lack(id, &lacksFields)
                     outcome = try absentField(field, into: place, &cursor, transaction)
                 }
             }
@@ -168,6 +171,13 @@ struct ResponseReader: ~Copyable {
         builder.store(
             ResponseCell(.object, count: UInt32(truncatingIfNeeded: caseIndex), payload: UInt64(block)), at: offset)
         return .read
+    }
+
+    /// A field that a record lacks is waited for by the record as a whole: compacting forgets the number of a name that no
+    /// record uses, and the name has another when it comes.
+    private mutating func lack(_ record: RecordID, _ isNoted: inout Bool) throws {
+        if !isNoted { try builder.appendVisit(record, caseIndex: Visit.anyField) }
+        isNoted = true
     }
 
     /// The root of all queries before anything was stored in it: it lacks every field, and policies may know some.
@@ -275,16 +285,20 @@ struct ResponseReader: ~Copyable {
 
     // MARK: Fields
 
-    /// A field of a record whose fields are entries of their own.
+    /// A field of a record whose fields are entries of their own; nil where there is none.
     private mutating func splitField<Snapshot: RecordSnapshot & ~Copyable>(
-        _ id: RecordID, _ read: FieldRead, _ field: FieldOp, into place: Int,
-        _ cursor: inout Cursor, _ transaction: borrowing Snapshot
-    ) throws -> Outcome {
+        _ id: RecordID, _ read: FieldRead, _ transaction: borrowing Snapshot
+    ) throws -> PayloadView? {
         let key = SplitFieldKey(record: id, field: read.id)
         if transaction.overlay?.splitField(key) != nil { isOptimistic = true }
-        guard read.id != 0, let payload = try plan.generation.splitField(key, transaction) else {
-            return try absentField(field, into: place, &cursor, transaction)
-        }
+        return read.id == 0 ? nil : try plan.generation.splitField(key, transaction)
+    }
+
+    private mutating func splitField<Snapshot: RecordSnapshot & ~Copyable>(
+        _ payload: PayloadView?, _ field: FieldOp, into place: Int, _ cursor: inout Cursor,
+        _ transaction: borrowing Snapshot
+    ) throws -> Outcome {
+        guard let payload else { return try absentField(field, into: place, &cursor, transaction) }
         guard payload.bytes.count >= SplitFieldKey.header else {
             throw DamagedRecord("one of its fields is too short")
         }

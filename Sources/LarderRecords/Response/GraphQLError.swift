@@ -52,21 +52,13 @@ extension GraphQLError: CustomStringConvertible {
 extension GraphQLError {
     /// Reads an entry of a response's `errors` as leniently as may be: what an error says must not be lost over
     /// how it says it.
-    init(_ value: Value) {
+    package init(_ value: Value) {
         guard case .object(let members) = value else {
             self.init(message: "the server reported an error without a message")
             return
         }
         self.init(message: members["message"]?.text ?? "the server reported an error without a message")
-        if case .list(let steps)? = members["path"] {
-            path = ResponsePath(steps.compactMap { step in
-                switch step {
-                case .string(let name): .field(name)
-                case .int(let index): .index(Int(clamping: index))
-                default: nil
-                }
-            })
-        }
+        path = ResponsePath(ofError: members["path"] ?? .null)
         if case .list(let places)? = members["locations"] {
             locations = places.compactMap { place in
                 guard case .object(let members) = place, case .int(let line)? = members["line"],
@@ -77,6 +69,25 @@ extension GraphQLError {
         }
         if case .object(let members)? = members["extensions"] { extensions = members }
         errorType = members["errorType"]?.text ?? extensions["errorType"]?.text ?? extensions["code"]?.text
+    }
+}
+
+extension ResponsePath {
+    /// Nil for null. A path that is not as the specification has it is a path all the same: the error is about a field.
+    fileprivate init?(ofError value: Value) {
+        switch value {
+        case .null: return nil
+        case .list(let steps):
+            self.init(steps.map { step in
+                switch step {
+                case .string(let name): .field(name)
+                case .int(let index): .index(Int(clamping: index))
+                default: .field("\(step)")
+                }
+            })
+        case .string(let name): self.init([.field(name)])
+        default: self.init([.field("\(value)")])
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 extension Response {
     /// Makes a response whose data is what a JSON text says, without errors and complete.
     ///
-    /// Objects with the same key twice are refused, and so is what is nested deeper than 512 levels.
+    /// Objects with the same key twice are refused, and so is what is nested deeper than 128 levels.
     ///
     /// - Complexity: O(n) in the bytes.
     public init(json: [UInt8]) throws(JSONError) {
@@ -56,6 +56,7 @@ private struct JSONResponseBuilder: ~Copyable {
     }
 
     mutating func run() throws(JSONError) {
+        scanner.skipByteOrderMark()
         let root = try value(depth: 0)
         builder.store(root, at: 0)
         try scanner.expectEnd()

@@ -60,6 +60,18 @@ struct ParsedValues {
         }
     }
 
+    /// Whether two values that hold neither objects nor lists are the same.
+    func equals(_ cell: ParsedCell, _ other: ParsedCell) -> Bool {
+        guard cell.kind == other.kind else { return false }
+        return switch cell.kind {
+        case .absent, .null, .no, .yes: true
+        case .int, .float: cell.payload == other.payload
+        case .number, .string: hasSameBytes(text(cell), text(other))
+        case .json: isSameJSON(text(cell), text(other))
+        case .list, .object: false
+        }
+    }
+
     /// What a custom scalar holds is the same in whatever order its members stand, and whatever space is between them.
     private func isSameJSON(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
         if hasSameBytes(left, right) { return true }

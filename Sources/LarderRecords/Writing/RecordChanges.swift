@@ -105,7 +105,7 @@ struct RecordChanges {
                 try StoredNumber.with(UInt64(number), under: key) { try transaction.put(key, $0, in: tables.names) }
             }
             let sealed = SealedText.encoded(text, seed: UInt64(number))
-            try transaction.put(UInt64(number), sealed.span.bytes, in: tables.texts)
+            try transaction.put(UInt64(number), sealed.rawSpan, in: tables.texts)
         }
         for (index, id) in newKeys {
             try changes.createdKeys.withKey(index) { key throws in
@@ -156,7 +156,7 @@ struct RecordChanges {
         changes.normalize()
         state.lastChange += 1
         let encoded = SealedText.encoded(changes.encoded, seed: state.lastChange)
-        try transaction.put(state.lastChange, encoded.span.bytes, in: tables.changes)
+        try transaction.put(state.lastChange, encoded.rawSpan, in: tables.changes)
         while state.firstChange + Self.logLength <= state.lastChange {
             try transaction.delete(state.firstChange, in: tables.changes)
             state.firstChange += 1

@@ -23,8 +23,8 @@ extension ResponseWriter {
             guard field.content == .object else { continue }
             let stored = try storedValue(of: id, in: staged[record], transaction)
             try originate(
-                parsed.fields[index].cell, Holder(record: record, field: id), stored: stored, earlier: nil,
-                inList: false)
+                parsed.fields[index].cell, Holder(record: record, field: id, parts: field.parts), stored: stored,
+                earlier: nil, inList: false, transaction)
         }
         staged[record].isWhole = true
     }
@@ -44,8 +44,8 @@ extension ResponseWriter {
             if isObject {
                 let stored = try storedValue(of: id, in: staged[record], transaction)
                 try originate(
-                    cell, Holder(record: record, field: id), stored: stored,
-                    earlier: earlier.map { fields[$0].cell }, inList: false)
+                    cell, Holder(record: record, field: id, parts: field.parts), stored: stored,
+                    earlier: earlier.map { fields[$0].cell }, inList: false, transaction)
             }
             if let earlier {
                 if isObject { abandonParts(of: fields[earlier].cell, unlessIn: cell) }
@@ -66,7 +66,7 @@ extension ResponseWriter {
 
     /// Whether a field of the response, by its index, is one that the cache keeps.
     @inline(__always)
-    private func isStored(_ index: Int) -> Bool {
+    func isStored(_ index: Int) -> Bool {
         layout.fields[Int(parsed.fields[index].field)].key >= 0
             && (parsed.unanswered.isEmpty || !parsed.unanswered.contains(index))
     }
@@ -95,7 +95,7 @@ extension ResponseWriter {
     /// The number of a field by its key in the plan, and the first key that is the same field: arguments can make the
     /// same of two.
     @inline(__always)
-    private mutating func fieldID(
+    mutating func fieldID(
         _ key: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> (id: FieldID, first: Int32) {
         if keyIDs[key].id == 0 {

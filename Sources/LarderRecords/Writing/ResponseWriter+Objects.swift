@@ -36,8 +36,12 @@ extension ResponseWriter {
             return places[first] >= 0 ? Int(places[first]) : nil
         case .new(let owner):
             return append(StagedRecord(id: changes.newRecordID(), object: object, owner: owner))
-        case .existing(let id, let owner, let isReplaced):
-            return try append(id, object, owner: owner, isReplaced: isReplaced, &cursor, transaction)
+        case .existing(let part):
+            let record = try append(part.id, object, owner: part.owner, &cursor, transaction)
+            if part.isReplaced { staged[record].isReplaced = true }
+            staged[record].holder = part.holder
+            staged[record].isCompared = part.isCompared
+            return record
         }
     }
 
@@ -45,20 +49,33 @@ extension ResponseWriter {
         _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
-        guard mayHaveKeys, let id = try generation.tables.record(of: key, transaction) else {
+        guard mayHaveKeys, let id = try storedRecord(of: object, key: key, transaction) else {
             return append(StagedRecord(id: changes.created(key), object: object))
         }
-        let record = try append(id, object, owner: nil, isReplaced: false, &cursor, transaction)
+        let record = try append(id, object, owner: nil, &cursor, transaction)
         if staged[record].existing == nil { changes.cameBack(key, as: id) }
         return record
     }
 
+    /// The number that the key of an object has in the store; nil where it has none.
+    mutating func storedRecord(
+        of object: Int, key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> RecordID? {
+        let first = Int(parsed.objects[object].first)
+        if storedRecords[first] == 0 {
+            storedRecords[first] = try generation.tables.record(of: key, transaction) ?? Self.noRecord
+        }
+        return storedRecords[first] == Self.noRecord ? nil : storedRecords[first]
+    }
+
+    private static var noRecord: RecordID { .max }
+
     /// Stages a record whose number is known; one of another type is replaced.
     private mutating func append(
-        _ id: RecordID, _ object: Int, owner: RecordField?, isReplaced: Bool, _ cursor: inout Cursor,
+        _ id: RecordID, _ object: Int, owner: RecordField?, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
-        var record = StagedRecord(id: id, object: object, isReplaced: isReplaced, owner: owner)
+        var record = StagedRecord(id: id, object: object, owner: owner)
         // Nothing is written before all is worked out, so the bytes stay where they are.
         let stored = if let laid = transaction.overlay?.record(id) { laid.bytes } else {
             unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }

@@ -1,3 +1,4 @@
+internal import LarderGraphQL
 internal import LarderLMDB
 
 /// Objects without identity: where the record of each comes from, and which go.
@@ -6,32 +7,30 @@ extension ResponseWriter {
         /// In `staged`.
         var record: Int
         var field: FieldID
+        /// What the schema says of the field's part.
+        var parts: PartPolicy?
     }
 
     /// Notes for each part in a field's value where its record comes from.
     ///
-    /// A single part that is of the same type stays and takes in the new fields. A part in a list keeps its record for
+    /// A single part stays and takes in the new fields while nothing contradicts. A part in a list keeps its record for
     /// the place alone, and nothing of what stood there: the list may have moved. The recursion is as deep as the
     /// field's type has lists.
     mutating func originate(
         _ cell: ParsedCell, _ holder: Holder, stored: (word: ValueWord, payload: PayloadView)?, earlier: ParsedCell?,
-        inList: Bool
+        inList: Bool, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         switch cell.kind {
         case .object:
             let object = cell.offset
             guard parsed.objects[object].keyCount == 0 else { return }
-            let owner = RecordField(record: staged[holder.record].id, field: holder.field)
+            let origin = try origin(of: object, holder, stored, inList: inList, transaction)
             if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
-                parsed.objects[earlier.offset].type == parsed.objects[object].type
+                try isSame(object, earlier.offset, holder, transaction)
             {
-                join(object, earlier.offset)
-            } else if let stored, stored.word.tag == .part || stored.word.tag == .widePart {
-                origins[object] = .existing(
-                    try stored.payload.record(stored.word), owner: owner,
-                    isReplaced: inList || staged[holder.record].isReplaced)
+                join(object, origin, earlier.offset)
             } else {
-                origins[object] = .new(owner: owner)
+                origins[object] = origin
             }
         case .list:
             let list = try stored.flatMap { stored in
@@ -44,13 +43,63 @@ extension ResponseWriter {
                 let twin = earlier.flatMap { earlier in
                     earlier.kind == .list && earlier.count == cell.count ? parsed.items[earlier.offset + index] : nil
                 }
-                try originate(parsed.items[cell.offset + index], holder, stored: before, earlier: twin, inList: true)
+                try originate(
+                    parsed.items[cell.offset + index], holder, stored: before, earlier: twin, inList: true, transaction)
             }
         default: return
         }
     }
 
+    private mutating func origin(
+        of object: Int, _ holder: Holder, _ stored: (word: ValueWord, payload: PayloadView)?, inList: Bool,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> PartOrigin {
+        let record = staged[holder.record]
+        let owner = RecordField(record: record.id, field: holder.field)
+        guard let stored, stored.word.tag == .part || stored.word.tag == .widePart else { return .new(owner: owner) }
+        let id = try stored.payload.record(stored.word)
+        let policy = policy(of: object, holder)
+        let isReplaced = if inList || record.isReplaced {
+            true
+        } else if let policy {
+            policy == .replace
+        } else {
+            // What was compared with the part that holds it need not be once more.
+            try !record.isCompared && contradicts(object, stored: id, transaction)
+        }
+        return .existing(StoredPart(
+            id: id, owner: owner, holder: holder.record, isReplaced: isReplaced,
+            isCompared: policy == nil && !inList))
+    }
+
+    private func policy(of object: Int, _ holder: Holder) -> PartPolicy? {
+        holder.parts ?? layout.cases[Int(parsed.objects[object].caseIndex)].parts ?? (isEdited ? .merge : nil)
+    }
+
+    /// Replaces the stored parts of every part that is replaced: a later object of the same part may have been the one
+    /// that contradicted.
+    mutating func replacePartsOfReplaced() {
+        // A part is staged after the record that holds it.
+        for index in staged.indices where staged[index].holder >= 0 && staged[staged[index].holder].isReplaced {
+            staged[index].isReplaced = true
+        }
+    }
+
     // MARK: Parts that come twice
+
+    /// Whether an object stands for the same part as one that the response has for the same field: nothing in it
+    /// contradicts that one, or what was joined with it before.
+    private mutating func isSame(
+        _ object: Int, _ other: Int, _ holder: Holder, _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> Bool {
+        guard parsed.objects[object].type == parsed.objects[other].type else { return false }
+        if policy(of: object, holder) == .merge { return true }
+        let first = firstOccurrence(of: other)
+        for known in [first] + (twins[first] ?? []) {
+            if try contradicts(object, twin: known, transaction) { return false }
+        }
+        return true
+    }
 
     /// The first object in the text that stands for the same part.
     func firstOccurrence(of object: Int) -> Int {
@@ -61,15 +110,39 @@ extension ResponseWriter {
 
     /// Makes one part of an object whose origin is not known yet and one whose origin is. Either may come first in
     /// the text: an entity can be met again before its own parts. The first gives the record.
-    private mutating func join(_ object: Int, _ known: Int) {
+    ///
+    /// - Parameter origin: What the object's would be by itself. Where it contradicts what is stored, both do.
+    private mutating func join(_ object: Int, _ origin: PartOrigin, _ known: Int) {
         let first = firstOccurrence(of: known)
+        if case .existing(var part) = origins[first], case .existing(let own) = origin, own.isReplaced {
+            part.isReplaced = true
+            origins[first] = .existing(part)
+            if places[first] >= 0 { staged[Int(places[first])].isReplaced = true }
+        }
+        var others = twins.removeValue(forKey: first) ?? []
         if first < object {
             origins[object] = .same(object: first)
+            remember(object, among: &others, of: first)
+            twins[first] = others
         } else {
             origins[object] = origins[first]
             origins[first] = .same(object: object)
+            remember(first, among: &others, of: object)
+            twins[object] = others
         }
     }
+
+    /// Takes in an object of a part that comes more than once, unless one of its case is known: they say the same.
+    private func remember(_ object: Int, among others: inout [Int], of first: Int) {
+        let known = parsed.objects[object].caseIndex
+        guard others.count < Self.mostTwins, parsed.objects[first].caseIndex != known,
+            !others.contains(where: { parsed.objects[$0].caseIndex == known })
+        else { return }
+        others.append(object)
+    }
+
+    /// With so many others of one part each further one is compared: a response may have any number.
+    private static var mostTwins: Int { 16 }
 
     /// Forgets the parts of a field's value that the response has replaced by another value of the same field, so that
     /// no record is made that nothing holds. The recursion is as deep as the plan.

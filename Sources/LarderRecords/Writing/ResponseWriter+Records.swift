@@ -64,7 +64,7 @@ extension ResponseWriter {
     }
 
     @inline(__always)
-    private mutating func equals(
+    mutating func equals(
         _ cell: ParsedCell, _ word: ValueWord, _ payload: PayloadView, _ values: ParsedValues,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Bool {

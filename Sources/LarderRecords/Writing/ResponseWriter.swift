@@ -18,8 +18,17 @@ struct ResponseWriter: ~Copyable {
     var records: [RecordID]
     /// By object: the index of its record in `staged`, or -1.
     var places: [Int32]
+    /// By object, the first of its key: the number that the key has in the store; 0 until it is needed.
+    var storedRecords: [RecordID]
     /// By object without identity.
     var origins: [PartOrigin]
+    /// Of parts that the response has more than once, by the first: those after it, one of each case.
+    var twins: [Int: [Int]] = [:]
+    /// Whether the response is what a program made of an answer that it read: a part that it changed is the same part.
+    let isEdited: Bool
+    /// By the plan's keys, the first of each field: the value in the object that is being compared with another.
+    var compared: [(comparison: Int, cell: ParsedCell)] = []
+    var comparisons = 0
     var staged: [StagedRecord] = []
     /// Of the records that are met again.
     var fields: [StagedField] = []
@@ -59,7 +68,11 @@ struct ResponseWriter: ~Copyable {
     /// Memory for the work on one record, kept from one to the next.
     var spareEntries: [RecordEncoder.Entry] = []
 
-    init(_ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges) {
+    init(
+        _ parsed: ParsedResponse, of operation: BoundOperation, in generation: Generation, _ changes: RecordChanges,
+        isEdited: Bool = false
+    ) {
+        self.isEdited = isEdited
         self.parsed = parsed
         self.operation = operation
         self.generation = generation
@@ -68,6 +81,7 @@ struct ResponseWriter: ~Copyable {
         let count = parsed.objects.count
         records = Array(repeating: 0, count: count)
         places = Array(repeating: -1, count: count)
+        storedRecords = Array(repeating: 0, count: count)
         origins = Array(repeating: .unstored, count: count)
         let keyCount = parsed.layout.plan.keys.count
         keyIDs = Array(repeating: (0, 0), count: keyCount)
@@ -103,6 +117,7 @@ struct ResponseWriter: ~Copyable {
             places[object] = Int32(truncatingIfNeeded: record)
             try stageFields(of: object, in: record, transaction)
         }
+        replacePartsOfReplaced()
         let values = ParsedValues(parsed: parsed, records: records)
         for record in order() where !staged[record].isAbandoned { try finish(record, values, transaction) }
         try changes.removeParts(orphans, generation, transaction)

@@ -11,6 +11,10 @@ struct StagedRecord {
     var isReplaced = false
     /// Which record's which field holds a part; nil for an entity.
     var owner: RecordField?
+    /// In `ResponseWriter.staged`: the record that holds a part which is stored already; -1 for others.
+    var holder = -1
+    /// Whether the parts in this one were compared with what is stored when it was.
+    var isCompared = false
     /// True for a part in whose place the response has something else later on: it is not stored.
     var isAbandoned = false
     /// The object whose fields are its own where it `isWhole`.
@@ -24,10 +28,9 @@ struct StagedRecord {
     /// Whether its fields are in `ResponseWriter.fieldIndex`.
     var isIndexed = false
 
-    init(id: RecordID, object: Int, isReplaced: Bool = false, owner: RecordField? = nil) {
+    init(id: RecordID, object: Int, owner: RecordField? = nil) {
         self.id = id
         self.object = object
-        self.isReplaced = isReplaced
         self.owner = owner
         source = object
     }
@@ -43,13 +46,25 @@ struct StagedField {
     var next: Int32 = -1
 }
 
+/// A part that is stored, and what a response makes of it.
+struct StoredPart {
+    var id: RecordID
+    var owner: RecordField
+    /// In `ResponseWriter.staged`: the record that holds it.
+    var holder: Int
+    /// Nothing of it stays that is not in the response.
+    var isReplaced: Bool
+    /// Whether the parts in it were compared with those of the response as well.
+    var isCompared: Bool
+}
+
 /// Where the record of an object without identity comes from.
 enum PartOrigin {
     /// The object that holds it is not stored, and neither is it.
     case unstored
     case new(owner: RecordField)
-    /// The part that stands in its place already. `isReplaced`: nothing of it stays that is not in the response.
-    case existing(RecordID, owner: RecordField, isReplaced: Bool)
+    /// The part that stands in its place already.
+    case existing(StoredPart)
     /// The response has it twice. The other comes before it.
     case same(object: Int)
 }

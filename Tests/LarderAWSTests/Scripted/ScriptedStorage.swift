@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import Larder
 import LarderAWS
+import LarderTestSupport
 import NIOCore
 import NIOHTTP1
 import NIOPosix

@@ -68,17 +68,94 @@ struct LyingStorageTests {
             try await ScriptedStorage.run({ Self.answer($0, isHonest.withLock { $0 } ? nil : lie) }) { _, storage in
                 let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
                 try await bench.runner(storage).drain()
-                if lie == .empty {
-                    // There is nothing that would tell otherwise.
-                    #expect(try await download.finished().size == 0)
-                    return
-                }
                 try await bench.expectFailed(download, lie.code)
                 isHonest.withLock { $0 = true }
                 try await download.retry()
                 try await bench.runner(storage).drain()
                 try await download.finished()
                 #expect(try Array(Data(contentsOf: bench.copy)) == TransferBench.bytes)
+            }
+        }
+    }
+
+    @Test("A size that it says once, and another one afterwards, is not believed", arguments: [0, 2000, 3500])
+    func otherSizeOnce(size: Int) async throws {
+        let bytes = TransferBench.bytes
+        let heads = Mutex(0)
+        try await TransferBench.run { bench in
+            try Data("old".utf8).write(to: bench.copy)
+            try await ScriptedStorage.run { request in
+                guard request.method == .HEAD else { return Self.answer(request, nil) }
+                let count = heads.withLock { heads in
+                    heads += 1
+                    return heads
+                }
+                let said = count == 1 ? size : bytes.count
+                return Reply(headers: ["ETag": "\"e\""], body: [UInt8](repeating: 0, count: said))
+            } _: { _, storage in
+                let download = try await bench.app.transfers.download(
+                    .somewhere, to: bench.copy, options: .init(replacesFile: true))
+                try await bench.runner(storage).drain()
+                try await download.finished(within: .zero)
+                #expect(try Array(Data(contentsOf: bench.copy)) == bytes)
+            }
+        }
+    }
+
+    @Test("An object that has no bytes arrives as an empty file, however its first byte is refused", arguments: [
+        Reply.error(.rangeNotSatisfiable, "InvalidRange"), Reply(headers: ["ETag": "\"e\""]),
+        Reply(headers: ["ETag": "\"e\"", "Transfer-Encoding": "chunked"]),
+    ])
+    func nothing(first: Reply) async throws {
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run { request in
+                request.method == .HEAD ? Reply(headers: ["ETag": "\"e\""]) : first
+            } _: { _, storage in
+                let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
+                try await bench.runner(storage).drain()
+                #expect(try await download.finished(within: .zero).size == 0)
+                #expect(try Data(contentsOf: bench.copy).isEmpty)
+            }
+        }
+    }
+
+    @Test("An object that has become another by the time it is verified is told as changed")
+    func otherTagAtEnd() async throws {
+        let heads = Mutex(0)
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run { request in
+                guard request.method == .HEAD else { return Self.answer(request, nil) }
+                let isFirst = heads.withLock { heads in
+                    heads += 1
+                    return heads == 1
+                }
+                return Reply(headers: ["ETag": isFirst ? "\"e\"" : "\"f\""], body: TransferBench.bytes)
+            } _: { _, storage in
+                let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
+                try await bench.runner(storage).drain()
+                try await bench.expectFailed(download, .changed)
+            }
+        }
+    }
+
+    @Test("A storage whose ETags are all weak can be downloaded from: in one piece, and by no condition")
+    func weakTags() async throws {
+        let tag = "W/\"e\""
+        try await TransferBench.run { bench in
+            try await ScriptedStorage.run { request in
+                // As RFC 9110 has it, a weak tag matches none.
+                guard !request.headers.contains(name: "if-match") else {
+                    return .error(.preconditionFailed, "PreconditionFailed")
+                }
+                var reply = Self.answer(request, nil)
+                reply.headers.replaceOrAdd(name: "ETag", value: tag)
+                return reply
+            } _: { storage, transport in
+                let download = try await bench.app.transfers.download(.somewhere, to: bench.copy)
+                try await bench.runner(transport).drain()
+                #expect(try await download.finished(within: .zero).etag == tag)
+                #expect(try Array(Data(contentsOf: bench.copy)) == TransferBench.bytes)
+                #expect(storage.requests.count { $0.method == .GET } == 1)
             }
         }
     }

@@ -77,6 +77,22 @@ struct CredentialTableTests {
         }
     }
 
+    @Test("Destroying a partition's key destroys one in quarantine as well: what it has sealed is in quarantine too")
+    func destroyedKeys() async throws {
+        try await withPartition { (database) throws in
+            let table = database.credentials
+            _ = try await table.replace(
+                in: app, with: [credential("a")], key: key(), making: .init(now: noon), session: signedIn)
+            _ = try await table.replace(
+                in: app, with: [credential("new")], key: key(at: after(1)),
+                making: .init(replacing: key(), reason: "gone", now: noon), session: signedIn)
+            #expect(try table.quarantined().map(\.kind).contains(QuarantinedCredential.partitionKeyKind))
+            try await table.destroyKey(of: app, until: .now + .seconds(60))
+            #expect(try table.quarantined().map(\.kind) == ["userPool"])
+            #expect(try table.keys().isEmpty)
+        }
+    }
+
     @Test("Nothing is written for a partition that there is not, and only that of no environment is made")
     func unknown() async throws {
         try await withOperations { (database) throws in

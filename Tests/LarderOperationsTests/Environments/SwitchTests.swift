@@ -148,6 +148,82 @@ struct SwitchTests {
         }
     }
 
+    @Test("The second of a lane stays while the first is in flight, and goes along once the first is settled")
+    func carriedLane() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let first = try await database.enqueue(draft("lane", in: "pa"))
+            let others = [
+                try await database.enqueue(draft("lane", in: "pa")), try await database.enqueue(draft("lane", in: "pa")),
+            ]
+            let beside = try await database.enqueue(draft("beside", in: "pa"))
+            let attempt = try await database.begin(first).attempt
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carried == 1)
+            #expect(try database.mutation(beside)?.partition == "pb")
+            for other in others { #expect(try database.mutation(other)?.partition == "pa") }
+            #expect(try database.heads("pb") == [beside])
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
+            try await database.mutations.settle(first, now: noon)
+            try await database.enter(environment("a"), as: "unused")
+            #expect(try await database.enter(environment("b"), as: "unused", leaving: .carry).carried == 2)
+        }
+    }
+
+    @Test("One that an earlier attempt may have carried out stays, with those after it in its lane")
+    func carriedDoubt() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            func failed(_ lane: String, _ kind: MutationFailure.Class) async throws -> UUID {
+                let id = try await database.enqueue(draft(lane, in: "pa"))
+                let attempt = try await database.begin(id).attempt
+                try await database.mutations.retryLater(
+                    attempt, at: nil, MutationFailure(kind, message: "it failed", time: noon), now: noon)
+                return id
+            }
+            let doubtful = [
+                try await failed("lost", .outcomeUnknown), try await failed("fault", .serverFault),
+                try await failed("back", .restored),
+            ]
+            let after = try await database.enqueue(draft("lost", in: "pa"))
+            let unsent = [
+                try await failed("offline", .offline), try await failed("guest", .notSignedIn),
+                try await failed("busy", .throttled),
+            ]
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carried == unsent.count)
+            for id in doubtful + [after] { #expect(try database.mutation(id)?.partition == "pa") }
+            for id in unsent { #expect(try database.mutation(id)?.partition == "pb") }
+        }
+    }
+
+    @Test("A temporary id goes along with the mutation that reserved it, for those that are queued after the switch")
+    func carriedTemporaryID() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            let id = TemporaryID()
+            let maker = try await database.enqueue(draft("maker", in: "pa", temporaryIDs: [id]))
+            try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            let user = try await database.enqueue(draft("user", in: "pb", variables: #"{"id":"\#(id.text)"}"#))
+            #expect(try database.mutation(user)?.dependencies == [maker])
+            try await database.complete(maker, temporaryIDs: [id: "real"])
+            #expect(try database.mutation(user)?.content.variables == json(#"{"id":"real"}"#))
+        }
+    }
+
+    @Test("What took effect under its idempotency key at the destination stays, and is not sent there again")
+    func carriedKey() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("b"), as: "pb")
+            try await database.complete(try await database.enqueue(draft(in: "pb", key: "k")))
+            try await database.enter(environment("a"), as: "pa")
+            let repeated = try await database.enqueue(draft(in: "pa", key: "k"))
+            let report = try await database.enter(environment("b"), as: "unused", leaving: .carry)
+            #expect(report.carried == 0)
+            #expect(try database.mutation(repeated)?.partition == "pa")
+        }
+    }
+
     @Test("Discarded mutations leave their outcomes, and what is in flight stays")
     func discarded() async throws {
         try await withOperations { database in

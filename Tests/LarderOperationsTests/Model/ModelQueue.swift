@@ -151,13 +151,14 @@ struct ModelQueue {
         return nil
     }
 
-    mutating func replay(_ id: UUID, _ expires: Date?) -> Code? {
+    mutating func replay(_ id: UUID, _ expires: Date?, _ now: Date) -> Code? {
         if let code = failure(id, .deadLetter) { return code }
         guard let item = items[id], meaning(of: item.object, own: item.reserved) != nil else {
             return .unknownTemporaryID
         }
         change(id) {
-            ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires)
+            let old = $0.expires.flatMap { now < $0 ? $0 : nil }
+            ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires ?? old)
             $0.isAnswered = false
         }
         return nil

@@ -104,8 +104,8 @@ private final class ModelPair {
             }
         case 32..<34:
             let (id, expires) = (pick(model, [.deadLetter]), chance(2) ? nil : soon())
-            return try await expect(model.replay(id, expires), "replay") {
-                try await queue.replay(id, expires: expires)
+            return try await expect(model.replay(id, expires, now), "replay") {
+                try await queue.replay(id, expires: expires, now: now)
             }
         case 34:
             let (id, aside) = (pick(model, [.deadLetter]), chance(2))

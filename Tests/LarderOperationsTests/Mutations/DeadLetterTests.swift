@@ -15,7 +15,7 @@ struct DeadLetterTests {
             #expect(listed.map(\.id) == [first])
             #expect(listed.first?.failure == rejected)
             try await database.mutations.edit(first, Revision(variables: json(#"{"name":"stew"}"#)))
-            try await database.mutations.replay(first)
+            try await database.mutations.replay(first, now: noon)
             #expect(try database.heads() == [first])
             #expect(try await database.begin(first).content.variables == json(#"{"name":"stew"}"#))
             #expect(try database.state(second) == .pending)
@@ -57,7 +57,7 @@ struct DeadLetterTests {
             #expect(try database.mutation(child)?.failure?.class == .dependencyDiscarded)
             #expect(try database.mutation(child)?.failure?.message == "the user gave up")
             #expect(try database.mutation(grandchild)?.isStalled == true)
-            try await database.mutations.replay(child)
+            try await database.mutations.replay(child, now: noon)
             #expect(try database.heads() == [child])
         }
     }
@@ -93,7 +93,7 @@ struct DeadLetterTests {
             #expect(try database.mutation(waiting)?.failure?.class == .expired)
             #expect(try database.state(flying) == .inFlight)
             try await database.mutations.answer(attempt, json("{}"), now: after(1_000_000))
-            try await database.mutations.replay(waiting, expires: after(2_000_000))
+            try await database.mutations.replay(waiting, expires: after(2_000_000), now: noon)
             #expect(try database.mutation(waiting)?.expires == after(2_000_000))
             #expect(try await database.mutations.expire(in: app, now: after(1_000_000)) == [])
         }

@@ -65,7 +65,7 @@ struct NextOfLaneTests {
             _ = try await database.mutations.enqueue(drafts)
             try await database.setAside(drafts[0].id)
             let attempt = try await database.begin(drafts[1].id).attempt
-            try await database.mutations.replay(drafts[0].id)
+            try await database.mutations.replay(drafts[0].id, now: noon)
             let next = try await database.mutations.answer(
                 attempt, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon)
             #expect(next?.id == drafts[0].id)

@@ -94,7 +94,7 @@ struct OrderTests {
             let late = try await database.enqueue(draft(dependencies: [grandchild]))
             try await database.complete(other)
             #expect(try database.heads() == [])
-            try await database.mutations.replay(bad)
+            try await database.mutations.replay(bad, now: noon)
             #expect(try database.heads() == [bad])
             for id in [bad, child, grandchild, late] {
                 #expect(try database.heads() == [id])
@@ -110,7 +110,7 @@ struct OrderTests {
             let second = try await database.enqueue(draft())
             try await database.setAside(first)
             let attempt = try await database.begin(second).attempt
-            try await database.mutations.replay(first)
+            try await database.mutations.replay(first, now: noon)
             #expect(try database.heads() == [])
             await expectFailure(.notItsTurn) { _ = try await database.begin(first) }
             try await database.mutations.retryLater(attempt, at: nil, offline, now: noon)

@@ -45,7 +45,7 @@ struct PlanTests {
         try await queue.answer(attempt, json("{}"), temporaryIDs: [token: "7"], now: noon)
         try await queue.settle(maker, now: noon)
         try await queue.expire(in: app, now: after(2))
-        try await queue.replay(late)
+        try await queue.replay(late, now: noon)
         try await database.setAside(user)
         try await queue.discard(user, dependents: .setAside(reason: "given up"), now: noon)
         _ = try await database.enqueue(draft(temporaryIDs: [TemporaryID()]))
@@ -97,7 +97,7 @@ struct PlanTests {
             _ = try await database.enqueue(draft())
             let filter = MutationFilter(partition: app, states: [state])
             let plan = try await database.pool.read { db in
-                _ = try QueueTransaction(db: db).list(filter, after: 0, limit: 10)
+                _ = try QueueTransaction(db: db).list(filter, after: 0, limit: 10, isStrict: true)
                 let sql = try #require(statements(db).first { $0.contains("ORDER BY m.sequence") })
                 return try slow(sql, db).filter { $0.hasPrefix("SCAN") }
             }

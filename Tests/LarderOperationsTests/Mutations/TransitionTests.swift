@@ -82,7 +82,7 @@ struct TransitionTests {
                 (.inFlight, { try await queue.adopt(before.attempt, from: "me", to: "you", now: noon) }),
                 (.acknowledged, { try await queue.settle(id, now: noon) }),
                 (.deadLetter, { try await queue.edit(id, Revision(variables: json("{}"))) }),
-                (.deadLetter, { try await queue.replay(id) }),
+                (.deadLetter, { try await queue.replay(id, now: noon) }),
                 (.deadLetter, { try await queue.discard(id, dependents: .release, now: noon) }),
             ]
             for (expected, step) in steps where expected != state {
@@ -114,7 +114,7 @@ struct TransitionTests {
                 await expectFailure(.notFound) {
                     try await queue.setAside(id, expecting: .pending, rejected, now: noon)
                 }
-                await expectFailure(.notFound) { try await queue.replay(id) }
+                await expectFailure(.notFound) { try await queue.replay(id, now: noon) }
                 await expectFailure(.notFound) { try await queue.discard(id, dependents: .release, now: noon) }
             }
             #expect(try database.mutations.find(UUID()) == .unknown)

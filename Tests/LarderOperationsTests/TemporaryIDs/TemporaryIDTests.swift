@@ -84,7 +84,7 @@ struct TemporaryIDTests {
             let late = try await database.enqueue(draft(variables: variables))
             let free = try await database.enqueue(draft())
             #expect(try database.heads() == [free])
-            try await database.mutations.replay(maker)
+            try await database.mutations.replay(maker, now: noon)
             try await database.complete(maker, temporaryIDs: [id: "7"])
             for id in [user, late] {
                 #expect(text(try database.mutation(id)?.content.variables) == #"{"id":"7"}"#)
@@ -100,9 +100,9 @@ struct TemporaryIDTests {
             try await database.setAside(maker)
             #expect(try await database.mutations.discard(maker, dependents: .release, now: noon) == [user])
             #expect(try database.mutation(user)?.failure?.class == .temporaryIDLost)
-            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user) }
+            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user, now: noon) }
             try await database.mutations.edit(user, Revision(variables: json(#"{"id":"9"}"#)))
-            try await database.mutations.replay(user)
+            try await database.mutations.replay(user, now: noon)
             #expect(try database.heads() == [user])
         }
     }
@@ -143,7 +143,7 @@ struct TemporaryIDTests {
             let optimistic = #"{"dish":{"id":"\#(id.text)"}}"#
             try await database.mutations.edit(
                 maker, Revision(variables: json(variables), optimisticResponse: json(optimistic)))
-            try await database.mutations.replay(maker)
+            try await database.mutations.replay(maker, now: noon)
             let found = try #require(try database.mutation(maker))
             #expect(text(found.content.variables) == variables)
             #expect(text(found.content.optimisticResponse) == #"{"dish":{"id":"7"}}"#)
@@ -161,7 +161,7 @@ struct TemporaryIDTests {
             for dead in [maker, user] { try await database.setAside(dead) }
             #expect(try await database.mutations.discard(maker, dependents: .release, now: noon) == [])
             #expect(try database.mutation(user)?.failure == rejected)
-            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user) }
+            await expectFailure(.unknownTemporaryID) { try await database.mutations.replay(user, now: noon) }
         }
     }
 
@@ -193,7 +193,7 @@ struct TemporaryIDTests {
             await expectFailure(.invalid) { try await database.mutations.edit(early, revision) }
             try await database.mutations.edit(late, revision)
             #expect(try database.mutation(late)?.dependencies == [maker])
-            try await database.mutations.replay(late)
+            try await database.mutations.replay(late, now: noon)
             try await database.complete(maker, temporaryIDs: [id: "7"])
             #expect(text(try database.mutation(late)?.content.variables) == #"{"id":"7"}"#)
         }

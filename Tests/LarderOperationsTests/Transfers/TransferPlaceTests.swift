@@ -78,6 +78,52 @@ struct TransferPlaceTests {
         }
     }
 
+    @Test("While the object of an earlier one may still appear, the later waits, however the clock is set")
+    func doubt() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let first = upload("a"), second = upload("a"), other = upload("b")
+            try await table.enqueue([first, second, other])
+            _ = try await begin(first.id, database)
+            try await table.cancel(first.id, now: noon)
+            #expect(try runnable(database) == [second.id, other.id])
+            try await table.noteDoubt(of: first.id, until: noon.addingTimeInterval(60), now: noon)
+            for (seconds, waits) in [(0.0, true), (59, true), (60, false), (-1, false)] {
+                let found = try table.runnable(in: app, now: noon.addingTimeInterval(seconds), limit: 99)
+                #expect(found.ids == (waits ? [other.id] : [second.id, other.id]), "\(seconds)")
+                #expect(found.lookAgain == (waits ? noon.addingTimeInterval(60) : nil), "\(seconds)")
+            }
+            try expectSound(database)
+        }
+    }
+
+    @Test("What a dead runner may have sent as a whole is in doubt; what it had sent in part is not")
+    func recovered() async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let drafts = ["piece", "piece", "parts", "parts", "all", "all"].map { upload($0) }
+            try await table.enqueue(drafts)
+            let piece = try await begin(drafts[0].id, database)
+            let parts = [StoredPart(number: 1, size: 2, etag: "e"), StoredPart(number: 2, size: 1, etag: "e")]
+            for (index, count) in [(2, 1), (4, 2)] {
+                let attempt = try await begin(drafts[index].id, database)
+                try await table.note(attempt, [.partSize(2), .upload("u"), .parts(Array(parts.prefix(count)))])
+            }
+            try await table.recover(in: app, now: noon, puttingLasts: 30, completingLasts: 600)
+            await expectFailure(.wrongState) { try await table.finish(piece, etag: nil, now: noon) }
+            for index in [0, 2, 4] { try await table.pause(drafts[index].id) }
+            func runnable(after seconds: Double) throws -> [UUID] {
+                try table.runnable(in: app, now: noon.addingTimeInterval(seconds), limit: 99).ids
+            }
+            #expect(try runnable(after: 0) == [drafts[3].id])
+            #expect(try runnable(after: 30) == [drafts[1].id, drafts[3].id])
+            // Done, it makes no second object.
+            try await table.resume(drafts[4].id)
+            try await table.finish(begin(drafts[4].id, database), etag: nil, now: noon)
+            #expect(try runnable(after: 30) == [drafts[1].id, drafts[3].id, drafts[5].id])
+        }
+    }
+
     @Test("A place is made as it always was: other versions of the library have stored it", arguments: [
         ("media", "photos/1.jpg", 0xCFCA_1D48), ("", "", 0x7A0B_824E), ("m", "ä\0\u{1F600}", 0x6A9F_FF17),
     ])
@@ -94,6 +140,7 @@ struct TransferPlaceTests {
                 return try Row.fetchAll(statement).map { $0["detail"] as String }
             }
             #expect(plan.contains("SEARCH e USING INDEX transfer_place (place=? AND rowid<?)"), "\(plan)")
+            #expect(plan.contains { $0.contains("INDEX transfer_doubt (place=? AND doubt>?)") }, "\(plan)")
             let unplaced = plan.contains { $0.contains("transfer_unplaced (partition=? AND bucket=? AND key=?") }
             #expect(unplaced, "\(plan)")
         }

@@ -229,7 +229,7 @@ struct TransferTableTests {
             var found = try #require(try database.transfers.find(id))
             #expect(found.etag == "\"e\"" && found.crc32c == .max && found.file?.inode == 9 && found.arrived == 1000)
             #expect(found.replaces && found.path == "/copy" && found.sha256?.count == 32)
-            try await database.transfers.recover(in: app)
+            try await database.transfers.recover(in: app, now: noon, puttingLasts: 1, completingLasts: 1)
             #expect(try database.state(ofTransfer: id) == .pending)
             let again = try await database.take(id).attempt
             try await database.transfers.note(again, [.restart])

@@ -38,6 +38,19 @@ struct WatcherTests {
         }
     }
 
+    @Test("The same document with other variables forgets the position: what was delivered says nothing about them")
+    func otherVariables() async throws {
+        try await withOperations { database in
+            _ = try await database.watchers.put(
+                "list", in: app, document: query, variables: json(#"{"n":1}"#), now: noon)
+            try await database.watchers.note(.init(epoch: 1, number: 5), of: "list", in: app, now: noon)
+            let other = try await database.watchers.put(
+                "list", in: app, document: query, variables: json(#"{"n":2}"#), now: after(1))
+            #expect(other.position == nil)
+            #expect(try database.watchers.get("list", in: app)?.position == nil)
+        }
+    }
+
     @Test("The same again keeps the position; watching something else forgets it")
     func putAgain() async throws {
         try await withOperations { database in

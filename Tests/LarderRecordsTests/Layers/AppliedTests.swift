@@ -113,8 +113,8 @@ struct AppliedTests {
             let table = try #require(generation.tables.applied)
             try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
                 let (from, to) = (Array("good".utf8), Array("bad".utf8))
-                let value = try transaction.get(from.span.bytes, in: table)?.withUnsafeBytes(Array.init) ?? []
-                try transaction.put(to.span.bytes, value.span.bytes, in: table)
+                let value = try transaction.get(from.rawSpan, in: table)?.withUnsafeBytes(Array.init) ?? []
+                try transaction.put(to.rawSpan, value.rawSpan, in: table)
             }
             #expect(try sample.cache.isApplied(good))
             #expect(throws: RecordError.self) { try sample.cache.isApplied(bad) }

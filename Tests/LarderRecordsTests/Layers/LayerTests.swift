@@ -151,8 +151,9 @@ struct LayerTests {
                         """#),
             ])
             #expect(try sample.json(query) == #"""
-                {"box":{"x":5,"y":2},"movie":{"id":"1","place":{"x":1,"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
+                {"box":{"x":5},"movie":{"id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
                 """#)
+            #expect(try Set(sample.missing(query)) == ["box.y", "movie.place.x"])
             try sample.cache.setLayers([
                 sample.layer("a", "{ box { x } }", data: #"{"box":null}"#),
                 OptimisticLayer(key: try #require(AppliedKey("b")), removals: ["Movie:1"]),

@@ -63,8 +63,8 @@ struct CheckTests {
             // A record that is gone and leaves its parts behind.
             case .recordRemoved: try transaction.delete(book, in: tables.records)
             case .partRemoved: try transaction.delete(book + 2, in: tables.records)
-            case .keyRemoved: try transaction.delete(Array("Author:1".utf8).span.bytes, in: tables.keys)
-            case .nameRemoved: try transaction.delete(Array("title".utf8).span.bytes, in: tables.names)
+            case .keyRemoved: try transaction.delete(Array("Author:1".utf8).rawSpan, in: tables.keys)
+            case .nameRemoved: try transaction.delete(Array("title".utf8).rawSpan, in: tables.names)
             case .textRemoved: try transaction.delete(1 as UInt64, in: tables.texts)
             case .counterBack:
                 var state = try #require(try GenerationState.read(transaction, tables))
@@ -73,7 +73,7 @@ struct CheckTests {
             case .changeRemoved: try transaction.delete(1 as UInt64, in: tables.changes)
             case .copiedRecord:
                 let bytes = try transaction.get(book, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
-                try transaction.put(book + 1, bytes.span.bytes, in: tables.records)
+                try transaction.put(book + 1, bytes.rawSpan, in: tables.records)
             }
             try transaction.commit()
             let report = try library.cache.check()
@@ -211,29 +211,29 @@ struct CheckTests {
                     var bytes = try transaction.get(id, in: tables.records)?.withUnsafeBytes { Array($0) } ?? []
                     mangle(&bytes, &random)
                     seal(&bytes, at: 4) { RecordView.checksum($0, of: id) }
-                    try transaction.put(id, bytes.span.bytes, in: tables.records)
+                    try transaction.put(id, bytes.rawSpan, in: tables.records)
                 case 1:
                     let field = FieldID.random(in: 0...90, using: &random)
                     let root = try #require(try tables.record(of: "QUERY_ROOT", transaction))
                     let key = SplitFieldKey(record: root, field: field)
-                    var bytes = try transaction.get(key.bytes.span.bytes, in: tables.fields)?
+                    var bytes = try transaction.get(key.bytes.rawSpan, in: tables.fields)?
                         .withUnsafeBytes { Array($0) } ?? []
                     mangle(&bytes, &random)
                     seal(&bytes, at: 0) { key.checksum(of: $0) }
-                    try transaction.put(key.bytes.span.bytes, bytes.span.bytes, in: tables.fields)
+                    try transaction.put(key.bytes.rawSpan, bytes.rawSpan, in: tables.fields)
                 case 2:
                     let number =
                         Bool.random(using: &random) ? TextHeap.firstSegment : .random(in: 0...40, using: &random)
                     var bytes = try transaction.get(number, in: tables.texts)?.withUnsafeBytes { Array($0) } ?? []
                     mangle(&bytes, &random)
-                    try transaction.put(number, bytes.span.bytes, in: tables.texts)
+                    try transaction.put(number, bytes.rawSpan, in: tables.texts)
                 default:
                     let key = Array(["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
                     var bytes = key.withUnsafeBytes {
                         StoredNumber.with(.random(in: 0...80, using: &random), under: $0) { Array($0) }
                     }
                     if Bool.random(using: &random) { mangle(&bytes, &random) }
-                    try transaction.put(key.span.bytes, bytes.span.bytes, in: tables.keys)
+                    try transaction.put(key.rawSpan, bytes.rawSpan, in: tables.keys)
                 }
                 var check = GenerationCheck(generation, .everything)
                 try check.run(transaction)

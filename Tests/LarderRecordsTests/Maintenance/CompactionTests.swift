@@ -132,6 +132,32 @@ struct CompactionTests {
         }
     }
 
+    @Test("Opening read-only removes nothing: a generation that was left stays")
+    func readOnlyLeavesLeftovers() async throws {
+        struct Stop: Error {}
+        try await withTemporaryFolder { folder in
+            let library = try LibraryCache(folder)
+            let operation = try await library.fill(5)
+            await #expect(throws: RecordError.self) {
+                try await library.cache.compact { reached in if reached == .superseded { throw Stop() } }
+            }
+            try library.cache.close()
+            func generations() throws -> [String] {
+                try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+            }
+            #expect(try generations() == ["1", "2"])
+            var options = RecordCache.Options()
+            options.isReadOnly = true
+            let reader = try LibraryCache(folder, options: options)
+            #expect(try reader.cache.read(operation).response["books"]?.count == 5)
+            #expect(try generations() == ["1", "2"])
+            try reader.cache.close()
+            let writer = try LibraryCache(folder)
+            #expect(try generations() == ["2"])
+            try expectSound(writer.cache)
+        }
+    }
+
     @Test("A reader that finds the old generation superseded first, and closes it, disturbs nobody")
     func readerIsQuicker() async throws {
         try await withTemporaryFolder { folder in

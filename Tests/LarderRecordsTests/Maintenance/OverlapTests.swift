@@ -44,7 +44,7 @@ struct OverlapTests {
             bytes += added
             let sum = bytes.withUnsafeBytes { RecordView.checksum($0, of: id) }
             bytes.replaceSubrange(4..<8, with: withUnsafeBytes(of: sum.littleEndian, Array.init))
-            try transaction.put(id, bytes.span.bytes, in: generation.tables.records)
+            try transaction.put(id, bytes.rawSpan, in: generation.tables.records)
             try transaction.commit()
             try await body(sample)
             try sample.cache.close()

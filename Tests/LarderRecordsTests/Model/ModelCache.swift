@@ -37,9 +37,25 @@ struct ModelCache {
         case .entity(let key): return .entity(key)
         case .part(let type, let fields):
             var object = Object(type: type)
-            if case .part(let old)? = before, old.type == type { object = old }
+            if let before, !contradicts(said, before), case .part(let old) = before { object = old }
             for (name, value) in fields { object.fields[name] = stored(value, over: object.fields[name]) }
             return .part(object)
+        }
+    }
+
+    /// Whether what is said is of another object than the one that stands there: a field that both have differs, or the
+    /// type does.
+    private func contradicts(_ said: ModelServer.Said, _ stood: Stored) -> Bool {
+        switch (said, stood) {
+        case (.null, .null): false
+        case (.scalar(let new), .scalar(let old)): new != old
+        case (.entity(let new), .entity(let old)): new != old
+        case (.list(let new), .list(let old)):
+            new.count != old.count || zip(new, old).contains { contradicts($0, $1) }
+        case (.part(let type, let fields), .part(let old)):
+            type != old.type
+                || fields.contains { name, value in old.fields[name].map { contradicts(value, $0) } ?? false }
+        default: true
         }
     }
 

@@ -174,6 +174,55 @@ struct ResponseParsingTests {
         }
     }
 
+    @Test("A __typename that is no name of a type is refused, and cannot stand for another type's key", arguments: [
+        "T:1", "", "1T", "T-", "Té", "T ",
+    ])
+    func typeNames(_ name: String) throws {
+        let operation = try operation("{ node(id: 1) { id } }")
+        let body = Value.object(["data": ["node": ["__typename": .string(name), "id": "2"]]]).json
+        #expect(parseFault(body, along: operation) == "responseMismatch node")
+        #expect(parseFault(#"{"data":{"node":{"id":"2","__typename":"_T1"}}}"#, along: operation) == nil)
+    }
+
+    @Test("A byte order mark before an answer is passed over, and one elsewhere is refused")
+    func byteOrderMark() throws {
+        let operation = try operation("{ count }")
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let answer = Array(#"{"data":{"count":1}}"#.utf8)
+        #expect(parseFault(mark + answer, along: operation) == nil)
+        #expect(try Response(json: mark + answer).json == answer)
+        #expect(try Value(json: mark + answer) == ["data": ["count": 1]])
+        #expect(parseFault(mark + mark + answer, along: operation) == "responseMalformed ")
+        #expect(parseFault(answer + mark, along: operation) == "responseMalformed ")
+        #expect(parseFault(Array(mark.prefix(2)), along: operation) == "responseMalformed ")
+    }
+
+    // Each took minutes, and takes a second or two.
+    @Test("An answer in which every object is of another unknown type is parsed once through", .timeLimit(.minutes(2)))
+    func manyUnknownTypes() throws {
+        let operation = try operation("{ animals { name } }")
+        let animals = (0..<60_000).map { #"{"__typename":"T\#($0)","name":"n"}"# }.joined(separator: ",")
+        #expect(parseFault(#"{"data":{"animals":[\#(animals)]}}"#, along: operation) == nil)
+    }
+
+    @Test("An answer with __typename last at 100 levels is looked through once", .timeLimit(.minutes(2)))
+    func typenameLast() throws {
+        let depth = 100
+        let schema = try SchemaIndex(
+            parsing: "type Query { n: N } interface N { n: N t: [String] } type A implements N { n: N t: [String] }")
+        let document = "{ n " + String(repeating: "{ t n ", count: depth) + "{ t } "
+            + String(repeating: "}", count: depth + 1)
+        let deep = try CompiledOperation(operation: nil, in: Document(parsing: document), schema).bound()
+        let text = #"["# + Array(repeating: #""0123456789""#, count: 200_000).joined(separator: ",") + "]"
+        let inner = #"{"t":\#(text),"__typename":"A"}"#
+        let data = String(repeating: #"{"n":"#, count: depth) + inner
+            + String(repeating: #","t":[],"__typename":"A"}"#, count: depth)
+        #expect(parseFault(#"{"data":{"n":\#(data)}}"#, along: deep) == nil)
+        // What was noted ahead is what each object says.
+        let mixed = data.replacing(#""t":\#(text),"__typename":"A""#, with: #""t":[],"__typename":1"#)
+        #expect(parseFault(#"{"data":{"n":\#(mixed)}}"#, along: deep)?.hasPrefix("responseMismatch n.n") == true)
+    }
+
     @Test("Recorded responses may lack what the cache adds; objects are then parts")
     func withoutAddedFields() async throws {
         try await withSampleCache(movieSchema) { sample in

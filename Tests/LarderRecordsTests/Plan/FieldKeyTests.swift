@@ -20,6 +20,22 @@ struct FieldKeyTests {
         }
     }
 
+    @Test("The default of a variable that was left out decides about @include and @skip", arguments: [true, false])
+    func defaultCondition(_ standard: Bool) throws {
+        let text = """
+            query($x: Boolean = \(standard)) { count @include(if: $x) number @skip(if: $x) note }
+            """
+        let operation = try CompiledOperation(
+            operation: nil, in: Document(parsing: text), SchemaIndex(parsing: movieSchema))
+        func names(_ variables: [String: Value]) throws -> [String] {
+            let plan = try operation.bound(variables).layout.plan
+            return plan.cases[plan.selections[plan.root].types[0].caseIndex].names
+        }
+        let (included, skipped) = (["count", "note"], ["number", "note"])
+        #expect(try names([:]) == (standard ? included : skipped))
+        #expect(try names(["x": .boolean(!standard)]) == (standard ? skipped : included))
+    }
+
     private func keys(_ text: String, _ variables: [String: Value] = [:]) throws -> Set<String> {
         let schema = try SchemaIndex(parsing: movieSchema)
         let operation = try CompiledOperation(operation: nil, in: Document(parsing: text), schema).bound(variables)

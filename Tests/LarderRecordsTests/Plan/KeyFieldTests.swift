@@ -119,6 +119,96 @@ struct KeyFieldTests {
         #expect(Set(withoutIdentity) == ["Point", "Box", "Dog", "Cat"])
     }
 
+    /// Types that can stand in one place and disagree on what their ids are.
+    private static let mixedIDs = """
+        type Query { found: [Found] named: [Named] a: A b: B t: T }
+        union Found = A | B
+        interface Named { id: ID name: String }
+        type A implements Named { id: ID! name: String sub: SubA } type SubA { id: ID! x: Int }
+        type B { id: Int! title: String sub: SubB } type SubB { id: Int x: Int }
+        type C implements Named { id: ID name: String }
+        type T { id: ID! name: String larder_id: String }
+        """
+
+    private func compiled(_ text: String, _ sample: SampleCache) throws -> CompiledOperation {
+        let compiled = try CompiledOperation(operation: nil, in: Document(parsing: text), sample.schema)
+        #expect(validate(try Document(parsing: compiled.sentText), against: sample.schema) == [])
+        return compiled
+    }
+
+    @Test("Types that disagree on the type of their key field are asked for it under names of their own")
+    func disagreeingTypes() async throws {
+        try await withSampleCache(Self.mixedIDs) { sample in
+            let text = "{ found { ... on A { name sub { x } } ... on B { title sub { x } } } }"
+            let operation = try compiled(text, sample).bound()
+            try await sample.write(operation, response: #"""
+                {"data":{"found":[
+                {"__typename":"A","larder_id_ID_1":"1","name":"N","sub":{"__typename":"SubA","larder_id_ID_1":"2","x":1}},
+                {"__typename":"B","larder_id_Int_1":1,"title":"T","sub":{"__typename":"SubB","larder_id_Int_0":2,"x":2}}]}}
+                """#)
+            #expect(try keys(sample) == ["A:1", "B:1", "SubA:2", "SubB:2"])
+            #expect(try sample.json(operation)
+                == #"{"found":[{"name":"N","sub":{"x":1}},{"title":"T","sub":{"x":2}}]}"#)
+            // What a program writes and changes has the names that the schema has.
+            let exposed = try compiled(text, sample).bound(exposesAdded: true)
+            let written = #"{"found":[{"name":"N","sub":{"x":1,"id":"2"},"__typename":"A","id":"1"}]}"#
+            let parsed = try ParsedResponse.parse(data: Array(written.utf8), along: exposed.layout)
+            _ = try await sample.cache.write(parsed, of: exposed)
+            #expect(try sample.json(exposed) == written)
+        }
+    }
+
+    @Test("A type that narrows its interface's key field is asked for it under a name of its own, others too")
+    func narrowedKeyField() async throws {
+        try await withSampleCache(Self.mixedIDs) { sample in
+            let operation = try compiled("{ named { id ... on A { name } } }", sample).bound()
+            try await sample.write(operation, response: #"""
+                {"data":{"named":[{"__typename":"A","id":"1","larder_id_ID_1":"1","larder_id_ID_0":"1","name":"N"},
+                {"__typename":"C","id":"1","larder_id_ID_0":"1"},{"__typename":"New","id":"7","larder_id_ID_0":"7"}]}}
+                """#)
+            #expect(try keys(sample) == ["A:1", "C:1", "New:7"])
+            #expect(try sample.json(operation) == #"{"named":[{"id":"1","name":"N"},{"id":"1"},{"id":"7"}]}"#)
+        }
+    }
+
+    @Test("Types that disagree and never stand in one place are asked for plain names")
+    func plainNames() async throws {
+        try await withSampleCache(Self.mixedIDs) { sample in
+            let sent = try compiled("{ a { name } b { title } t { larder_id } }", sample).sentText
+            #expect(sent.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                == "{ a { name __typename id } b { title __typename id } t { larder_id __typename id } }")
+        }
+    }
+
+    @Test("The alias of an added field is no field that the program selects")
+    func takenAlias() async throws {
+        try await withSampleCache(Self.mixedIDs) { sample in
+            let operation = try compiled("{ t { id: name larder_id } }", sample).bound()
+            try await sample.write(operation, response: #"""
+                {"data":{"t":{"__typename":"T","id":"N","larder_id":"L","larder_larder_id":"9"}}}
+                """#)
+            #expect(try keys(sample) == ["T:9"])
+            #expect(try sample.json(operation) == #"{"t":{"id":"N","larder_id":"L"}}"#)
+        }
+    }
+
+    @Test("A field with an argument that must be given is no key field")
+    func requiredArgument() throws {
+        let schema = try SchemaIndex(parsing: """
+            type Query { a: A b: B } type A { id(form: Int!): ID! x: Int } type B { id(form: Int! = 1): ID! x: Int }
+            """)
+        let text = try CompiledOperation(operation: nil, in: Document(parsing: "{ a { x } b { x } }"), schema).sentText
+        #expect(validate(try Document(parsing: text), against: schema) == [])
+        #expect(schema.type(named: "A").flatMap { schema.types[$0].keyFields } == nil)
+        #expect(schema.type(named: "B").flatMap { schema.types[$0].keyFields } == ["id"])
+        let error = #expect(throws: SchemaError.self) {
+            try SchemaIndex(parsing: """
+                type Query { a: A } type A @typePolicy(keyFields: "code") { code(form: Int!): ID! }
+                """)
+        }
+        #expect(error?.code == .policy)
+    }
+
     @Test("Key fields from code and from an interface identify")
     func keyFieldsFromCode() async throws {
         var schema = try SchemaIndex(parsing: """

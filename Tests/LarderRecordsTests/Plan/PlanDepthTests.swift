@@ -7,7 +7,7 @@ import Testing
 /// A selection that stands in several places is planned once, at the first; what is below it may be deeper elsewhere.
 @Suite("Depth of plans")
 struct PlanDepthTests {
-    private static let chain = 20
+    private static let chain = 8
 
     /// Fragments that lead to each other, each `chain` fields deep, asked for from the innermost on.
     private static func document(fragments: Int) -> String {
@@ -45,6 +45,58 @@ struct PlanDepthTests {
             parsing: "{ \(first) viewer { ...F0 } } \(bodies) fragment F\(length) on User { name }")
         let operation = try CompiledOperation(operation: nil, in: document, SchemaIndex(parsing: movieSchema))
         #expect(try operation.bound().layout.plan.depth == 2)
+    }
+
+    // What is merged doubled with each fragment: the test never ended.
+    @Test("A chain of fragments that meet again at each level is merged once", .timeLimit(.minutes(2)))
+    func meetingFragments() throws {
+        let length = 100
+        let bodies = (0..<length).map { "fragment F\($0) on User { best { name ...F\($0 + 1) } ...F\($0 + 1) }" }
+        let document = try Document(
+            parsing: "{ viewer { ...F0 } } \(bodies.joined(separator: " ")) fragment F\(length) on User { name }")
+        let operation = try CompiledOperation(operation: nil, in: document, SchemaIndex(parsing: movieSchema))
+        let plan = try operation.bound().layout.plan
+        #expect(plan.depth == length + 2)
+        #expect(plan.selections.count == length + 2)
+    }
+
+    @Test("Thousands of fragments are found by their names", .timeLimit(.minutes(2)))
+    func manyFragments() throws {
+        let count = 16_000
+        let spreads = (0..<count).map { "...F\($0)" }.joined(separator: " ")
+        let bodies = (0..<count).map { "fragment F\($0) on User { a\($0 % 100): name }" }.joined(separator: " ")
+        let document = try Document(parsing: "{ viewer { \(spreads) } } \(bodies)")
+        let operation = try CompiledOperation(operation: nil, in: document, SchemaIndex(parsing: movieSchema))
+        #expect(try operation.bound().layout.plan.cases.map(\.names.count).max() == 100)
+    }
+
+    /// Which fragments meet at a place depends on every turn of the way there: 2 to the power of `levels` places.
+    private static func branching(_ levels: Int) -> String {
+        let bodies = (0..<levels).map { level in
+            (0...level).map { number in
+                let next = "...F\(level + 1)_\(number + 1)"
+                let own = number == 0 ? "...F\(level + 1)_0" : ""
+                return "fragment F\(level)_\(number) on User { a: best { \(own) \(next) } b: best { "
+                    + "\(number == 0 ? own : next) } }"
+            }.joined(separator: " ")
+        }.joined(separator: " ")
+        let last = (0...levels).map { "fragment F\(levels)_\($0) on User { name }" }.joined(separator: " ")
+        return "{ viewer { ...F0_0 } } \(bodies) \(last)"
+    }
+
+    @Test("What fragments make too large is refused in time, and what they make large is planned",
+        .timeLimit(.minutes(5)))
+    func branching() throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        let small = try Document(parsing: Self.branching(8))
+        #expect(try CompiledOperation(operation: nil, in: small, schema).bound().layout.plan.depth == 10)
+        let large = try Document(parsing: Self.branching(40))
+        let operation = try #require(large.operations.first)
+        let error = #expect(throws: PlanError.self) {
+            try Plan.compile(operation, of: large, schema, conditions: [:])
+        }
+        #expect(error?.code == .tooComplex)
+        #expect(throws: PlanError.self) { try CompiledOperation(operation: nil, in: large, schema) }
     }
 
     @Test("An answer is read along fragments that lead to each other")

@@ -288,6 +288,18 @@ struct DecodingErrorTests {
         #expect(context.codingPath.map(\.stringValue) == ["a", "Index 1"])
     }
 
+    @Test("A float with more digits than a double keeps is the nearest double", arguments: [
+        "0.10000000000000001", "3.141592653589793238462643383279", "-0.30000000000000004441", "1e-400",
+        "18446744073709551615.5",
+    ])
+    func manyDigits(_ text: String) throws {
+        let nearest = try #require(Double(text))
+        #expect(try decode("{\"a\":\(text)}", as: [String: Double].self) == ["a": nearest])
+        #expect(try decode("[\(text)]", as: [Float].self) == [Float(nearest)])
+        #expect(try decode(text, as: Double.self) == nearest)
+        #expect(throws: DecodingError.self) { try decode("1e400", as: Double.self) }
+    }
+
     @Test("An integer that a double does not keep is corrupted data")
     func inexactDouble() throws {
         #expect(try decode("9007199254740992", as: Double.self) == 9_007_199_254_740_992)

@@ -66,10 +66,14 @@ struct SplitRecordTests {
                 "{ wide { \(all) inner { \(all) } } wides { \(all) inner { f1 } } }",
                 data: "{\"wide\":{\(values),\"inner\":{\(values)}},\"wides\":[{\(values),\"inner\":{\"f1\":2}}]}")
             #expect(try CacheDump(sample.cache).splitRecords.count == 3)
-            try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":{"f3":9},"wides":[{"f3":9}]}"#)
+            try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":{"f3":3},"wides":[{"f3":9}]}"#)
             #expect(
-                try sample.json("{ wide { f2 f3 inner { f69 } } }") == #"{"wide":{"f2":2,"f3":9,"inner":{"f69":69}}}"#)
+                try sample.json("{ wide { f2 f3 inner { f69 } } }") == #"{"wide":{"f2":2,"f3":3,"inner":{"f69":69}}}"#)
             #expect(try sample.missing("{ wides { f2 f3 } }") == ["wides[0].f2"])
+            // Another object takes the place of one of many fields.
+            try await sample.write("{ wide { f3 } }", data: #"{"wide":{"f3":9}}"#)
+            #expect(try sample.missing("{ wide { f2 f3 inner { f69 } } }") == ["wide.f2", "wide.inner"])
+            #expect(try CacheDump(sample.cache).records.count == 3)
             try await sample.write("{ wide { f3 } wides { f3 } }", data: #"{"wide":null,"wides":null}"#)
             #expect(try CacheDump(sample.cache).records.count == 1)
         }

@@ -105,6 +105,42 @@ struct QuarantineTests {
         }
     }
 
+    /// Fails the first calls, as a key store that is unlocked meanwhile.
+    private final class LateKeys: KeyProvider {
+        let keys: MasterKeys
+        let failures: Countdown
+        let description = "late keys"
+
+        init(_ keys: MasterKeys, after failures: Int) { (self.keys, self.failures) = (keys, Countdown(failures)) }
+
+        func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
+            if failures.take() { throw KeyError(.locked, "not yet") }
+            return keys
+        }
+
+        func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys { keys }
+        func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys { keys }
+        func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {}
+    }
+
+    @Test("A key that cannot be had for a moment is not taken for lost: what it has sealed stays", arguments: [2, 3])
+    func late(failures: Int) async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            let keys = LateKeys(try await bench.keys.keys(deadline: soon), after: failures)
+            let before = try bench.snapshot()
+            let session = bench.session(keys: keys)
+            let error = await #expect(throws: LarderError.self) {
+                try await session.signIn(bench.provider.signIn("bob"), deadline: soon)
+            }
+            #expect(error?.code.rawValue == "keys.locked")
+            #expect(try bench.snapshot() == before)
+            #expect(try bench.session().status().quarantined == [])
+            #expect(try await bench.session().storedCredentials(deadline: soon) == .present(mine))
+        }
+    }
+
     @Test("One kind that is damaged leaves the other")
     func one() async throws {
         try await withSessions { bench in

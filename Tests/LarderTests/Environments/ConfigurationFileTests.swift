@@ -180,7 +180,7 @@ struct ConfigurationFileTests {
             ("", "in line 1"), ("{\n\"AppSync\": nope}", "in line 2"), ("[]", "an object is expected"),
             ("{}", "neither"), (#"{"version":"1"}"#, "neither"), (#"{"AppSync":1,"AppSync":2}"#, "same key twice"),
             (#"{"AppSync":{},"version":"1","data":{}}"#, "awsconfiguration.json and amplify_outputs.json"),
-            (String(repeating: "[", count: 100_000), "nested deeper"), ("\u{0}", "cannot stand here"),
+            (String(repeating: "[", count: 100_000), "nested too deep"), ("\u{0}", "cannot stand here"),
         ] {
             let error = #expect(throws: LarderError.self, "\(text.prefix(60))") { try configuration(text) }
             #expect(error?.code == .environment)

@@ -31,6 +31,11 @@ struct ModelClient {
         /// How often somebody has signed in since it began.
         var signIns = 0
         var isConnected = true
+        /// How often in a row the server asked to be left alone, and for how long it is.
+        var pauseCount = 0
+        var pauseTurn = 0
+        var pausedSince = Date.distantPast
+        var pausedUntil = Date.distantPast
         /// As many as `MutationRunner.Options.maximumFaults`.
         static let maximumFaults = 4
         /// The bounds of the pauses, in seconds; the runner's random number is always 1.
@@ -66,23 +71,40 @@ struct ModelClient {
         guard runner.isRunning, !runner.isSignedOut, runner.isConnected else { return }
         for item in sorted where item.state == .pending && item.expires.map({ $0 <= now }) ?? false {
             // That it was not sent in the end says nothing of what was sent before.
-            setAside(item.id, item.leavesDoubt ? "outcomeUnknown" : "expired")
+            setAside(item.id, item.isInDoubt ? "outcomeUnknown" : "expired")
         }
+        guard runner.pauseCount == 0 else { return }
         for item in heads { begin(item) }
+    }
+
+    /// Whether the runner tries with one lane, whichever it takes, whether the server has time again.
+    var mustProbe: Bool {
+        runner.isRunning && !runner.isSignedOut && runner.isConnected && runner.pauseCount > 0
+            && !(runner.pausedSince <= now && now < runner.pausedUntil) && inFlight.isEmpty
+            && heads.contains { $0.expires.map { now < $0 } ?? true }
+    }
+
+    /// - Returns: Whether the runner may have begun this one.
+    mutating func probe(_ item: ModelMutation) -> Bool {
+        guard heads.contains(where: { $0.id == item.id }) else { return false }
+        begin(item)
+        return true
     }
 
     /// An answer has been noted. In the same commit the next of its lane is begun, where the server tells repeats.
     mutating func beginNext(of lane: String) {
-        guard tellsRepeats, runner.isRunning, !runner.isSignedOut, runner.isConnected else { return }
+        guard tellsRepeats, runner.isRunning, !runner.isSignedOut, runner.isConnected, runner.pauseCount == 0 else {
+            return
+        }
         for item in heads where item.lane == lane && item.expires.map({ now < $0 }) ?? true { begin(item) }
     }
 
     private mutating func begin(_ item: ModelMutation) {
-        let signIns = runner.signIns
+        let (signIns, turn) = (runner.signIns, runner.pauseTurn)
         change(item.id) {
             ($0.state, $0.notBefore, $0.notBeforeSet) = (.inFlight, nil, nil)
             $0.attempts += 1
-            $0.signIns = signIns
+            ($0.signIns, $0.pauseTurn) = (signIns, turn)
         }
     }
 
@@ -107,7 +129,7 @@ struct ModelClient {
         runner = Runner(isRunning: true, isConnected: runner.isConnected)
         faults = [:]
         for item in sorted where item.state == .acknowledged { settle(item.id) }
-        for item in inFlight { end(item.id, .unknown("outcomeUnknown", after: 0), truth(item)) }
+        for item in inFlight { end(item.id, .unknown("outcomeUnknown", after: nil), truth(item), isFound: true) }
         run()
     }
 
@@ -123,17 +145,44 @@ struct ModelClient {
         case answered(ModelEffect)
         case notTaken(String, after: Int?)
         case unknown(String, after: Int?)
-        case notSignedIn, conflict, rejected
+        case busy(after: Int?)
+        case conflict(after: Int?)
+        case notSignedIn, rejected
     }
 
-    /// - Parameter truth: What a check would find: what came of it, or nil where nothing did.
-    mutating func end(_ id: MutationID, _ end: End, _ truth: ModelEffect?) {
+    /// The server has taken something up.
+    mutating func endPause(_ item: ModelMutation) {
+        guard runner.pauseCount > 0, item.pauseTurn == runner.pauseTurn else { return }
+        runner.pauseCount = 0
+        runner.pauseTurn += 1
+    }
+
+    private mutating func beginPause(_ item: ModelMutation, _ asked: Int?) {
+        guard item.pauseTurn == runner.pauseTurn else { return }
+        runner.pauseCount += 1
+        runner.pauseTurn += 1
+        let seconds = max(Self.pause(runner.pauseCount), asked ?? 0)
+        (runner.pausedSince, runner.pausedUntil) = (now, now.addingTimeInterval(Double(seconds)))
+    }
+
+    /// - Parameters:
+    ///   - truth: What a check would find: what came of it, or nil where nothing did.
+    ///   - isFound: Whether another runner had begun it.
+    mutating func end(_ id: MutationID, _ end: End, _ truth: ModelEffect?, isFound: Bool = false) {
         guard let item = items[id] else { return }
+        func after(_ asked: Int?) -> Int { isFound ? 0 : max(asked ?? 0, Self.pause(item.attempts)) }
+        if !isFound {
+            switch end {
+            case .answered, .conflict, .rejected, .notSignedIn: endPause(item)
+            case .notTaken("throttled", let time), .busy(let time): beginPause(item, time)
+            case .notTaken, .unknown: break
+            }
+        }
         switch end {
         case .answered(let effect):
             acknowledge(id, effect)
             settle(id)
-        case .notTaken(let failure, let time): retry(id, failure, after: time ?? pause(item))
+        case .notTaken(let failure, let time): retry(id, failure, after: after(time))
         case .unknown(let failure, let time):
             if tellsRepeats {
                 if failure == "serverFault" {
@@ -143,21 +192,26 @@ struct ModelClient {
                         return setAside(id, failure)
                     }
                 }
-                retry(id, failure, after: time ?? pause(item))
+                retry(id, failure, after: after(time))
+                change(id) { $0.isInDoubt = true }
             } else {
-                ask(item, truth)
+                ask(item, truth, after(time))
             }
+        case .busy(let time):
+            guard tellsRepeats else { return ask(item, truth, after(time)) }
+            retry(id, "serverFault", after: after(time))
+            change(id) { $0.isInDoubt = true }
         case .notSignedIn:
             // One that was sent before somebody signed in says nothing of who is signed in now.
             if item.signIns == runner.signIns { runner.isSignedOut = true }
             retry(id, "notSignedIn", after: 0)
         case .rejected: setAside(id, "rejected")
-        case .conflict: resolve(item)
+        case .conflict(let time): resolve(item, after(time))
         }
     }
 
-    private func pause(_ item: ModelMutation) -> Int {
-        min(Runner.firstPause << min(item.attempts - 1, 20), Runner.longestPause)
+    private static func pause(_ count: Int) -> Int {
+        min(Runner.firstPause << min(count - 1, 20), Runner.longestPause)
     }
 
     /// - Parameter seconds: 0 for at once.
@@ -171,24 +225,30 @@ struct ModelClient {
         }
     }
 
-    private mutating func ask(_ item: ModelMutation, _ truth: ModelEffect?) {
+    private mutating func ask(_ item: ModelMutation, _ truth: ModelEffect?, _ pause: Int) {
         switch (item.check, truth) {
         case ("truth", let effect?), ("silent truth", let effect?):
             acknowledge(item.id, item.check == "truth" ? effect : nil)
             settle(item.id)
-        case ("truth", nil), ("silent truth", nil): retry(item.id, "outcomeUnknown", after: 0)
+        case ("truth", nil), ("silent truth", nil): retry(item.id, "outcomeUnknown", after: pause)
         default: setAside(item.id, "outcomeUnknown")
         }
     }
 
-    private mutating func resolve(_ item: ModelMutation) {
+    private mutating func resolve(_ item: ModelMutation, _ pause: Int) {
         switch item.resolver {
         case "keep":
             setAside(item.id, "conflict")
             _ = discard(item.id, settingAside: false)
         case "change":
-            retry(item.id, "conflict", after: 0)
+            faults[item.id, default: 0] += 1
+            if faults[item.id] == Runner.maximumFaults {
+                faults[item.id] = nil
+                return setAside(item.id, "conflict")
+            }
+            retry(item.id, "conflict", after: pause)
             change(item.id) {
+                $0.isInDoubt = false
                 $0.formerKeys.formUnion($0.key.map { [$0] } ?? [])
                 $0.key = nil
                 if $0.change.kind == .rate { $0.change.stars += 100 }
@@ -260,9 +320,12 @@ struct ModelClient {
         guard let item = items[id], item.recipes.allSatisfy({ isKnown($0, to: item) }) else {
             return "operations.unknownTemporaryID"
         }
+        let now = now
         change(id) {
-            ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires)
+            let old = $0.expires.flatMap { now < $0 ? $0 : nil }
+            ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires ?? old)
             $0.replays += 1
+            $0.isInDoubt = false
         }
         return nil
     }

@@ -84,7 +84,12 @@ struct ModelMutation {
     /// Whether it waits, or waited, for others of whatever lane.
     var hadDependencies = false
 
-    /// Whether it may have taken effect.
+    /// Whether an attempt may have taken effect that is to be repeated.
+    var isInDoubt = false
+    /// Which pause of the server was the last when it was last begun.
+    var pauseTurn = 0
+
+    /// Whether the failure says that it may have taken effect.
     var leavesDoubt: Bool { failure == "outcomeUnknown" || failure == "serverFault" }
 
     /// The ids in it that may be temporary.

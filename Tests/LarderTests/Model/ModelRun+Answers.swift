@@ -81,12 +81,15 @@ extension ModelRun {
         switch Int.random(in: (server.knows(item.key) ? 4 : 0)..<26, using: &random) {
         case 0: return Exchange(result: answer(refusal("BAD")), end: .rejected)
         case 1: return Exchange(result: status(422), end: .rejected)
-        case 2: return Exchange(result: answer(refusal("CONFLICT")), end: .conflict)
-        case 3: return Exchange(result: status(409), end: .conflict)
+        case 2: return Exchange(result: answer(refusal("CONFLICT")), end: .conflict(after: nil))
+        case 3: return Exchange(result: status(409), end: .conflict(after: time))
         case 4:
             return Exchange(
                 result: chance(2) ? status(401) : answer(refusal("UNAUTHENTICATED")), end: .notSignedIn)
-        case 5: return Exchange(result: status(503), end: .notTaken("throttled", after: time))
+        case 5:
+            if chance(2) { return Exchange(result: status(429), end: .notTaken("throttled", after: time)) }
+            maybeCarryOut(item)
+            return Exchange(result: status(503), end: .busy(after: time))
         case 6: return Exchange(result: .failure(.away), end: .notTaken("offline", after: nil))
         case 7, 8:
             maybeCarryOut(item)
@@ -126,7 +129,6 @@ extension ModelRun {
         _ item: ModelMutation, _ effect: ModelEffect, _ number: Int, _ result: Result<GraphQLAnswer, TransportError>,
         _ held: [(number: Int, request: GraphQLRequest)]
     ) async throws -> String {
-        for other in held where other.number != number { self.item(of: other.request).map(maybeCarryOut) }
         // What is settled is seen to be before its step is told of: that of another may come.
         let step: MutationStep = [.received, .acknowledged, .stored].randomElement(using: &random) ?? .stored
         end.set(step)
@@ -139,39 +141,54 @@ extension ModelRun {
         }
         switch step {
         case .acknowledged:
+            model.endPause(item)
             model.acknowledge(item.id, effect)
             model.beginNext(of: item.lane)
         case .stored:
+            model.endPause(item)
             model.acknowledge(item.id, effect)
             model.beginNext(of: item.lane)
             model.store(item.id)
         default: for name in effect.fields.keys { model.excused.insert("\(effect.recipe) \(name)") }
         }
-        await endRunner()
+        await endRunner(reachesDisk: false)
         try store.close()
         try reopen()
         return "\(item.change.tag) is answered, and the process ends after \(step)"
     }
 
     func restart() async throws -> String {
-        for held in held { item(of: held.request).map(maybeCarryOut) }
         let isSudden = chance(2)
         if isSudden { try store.close() }
-        await endRunner()
+        await endRunner(reachesDisk: !isSudden)
         try store.close()
         try reopen()
         return isSudden ? "restart while the runner works" : "restart"
     }
 
     func stop() async throws -> String {
-        for held in held { item(of: held.request).map(maybeCarryOut) }
-        await endRunner()
+        await endRunner(reachesDisk: true)
         return "the runner is stopped"
     }
 
-    private func endRunner() async {
+    /// The runner is stopped, and waits for what is under way, of which the answers are lost.
+    ///
+    /// - Parameter reachesDisk: Whether that is noted; not where the process has ended.
+    private func endRunner(reachesDisk: Bool) async {
         guard let (_, task) = runner else { return }
         task.cancel()
+        model.runner.isRunning = false
+        let held = held
+        for request in held.map(\.request) { item(of: request).map(maybeCarryOut) }
+        truths.set(Dictionary(uniqueKeysWithValues: held.compactMap { held in
+            item(of: held.request).map { ($0.id, truth($0).map($0.change.data)) }
+        }))
+        for (number, request) in held {
+            if reachesDisk, let item = item(of: request) {
+                model.end(item.id, .unknown("outcomeUnknown", after: nil), truth(item))
+            }
+            gate.end(number, .failure(TransportError(.interrupted, "lost")))
+        }
         // What it fails with is that the store is closed, if that is so.
         do { try await task.value } catch {
             #expect((error as? LarderError)?.code == .parked, "\(error)")

@@ -17,6 +17,15 @@ extension ModelRun {
 
     /// The first thing that is not as the model says.
     func difference() throws -> String? {
+        if model.mustProbe {
+            guard let request = gate.held.first?.request, let tag = Self.tag(of: request),
+                let item = model.items.values.first(where: { $0.change.tag == tag }), model.probe(item)
+            else { return "no lane tries whether the server has time" }
+        }
+        return try self.differenceOfAll()
+    }
+
+    private func differenceOfAll() throws -> String? {
         try differenceOfQueue() ?? differenceOfRequests() ?? differenceOfOutcomes() ?? differenceOfAnswers()
             ?? differenceOfBase() ?? differenceOfWatches() ?? differenceOfEffects()
     }

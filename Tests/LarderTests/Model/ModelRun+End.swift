@@ -40,7 +40,8 @@ extension ModelRun {
         #expect(try app.records.check().problems == [])
         try store.close()
         let database = try OperationsDatabase(folder: folder)
-        #expect(try database.check().problems == [])
+        let problems = try database.check().problems
+        #expect(problems == [])
         try database.close()
     }
 

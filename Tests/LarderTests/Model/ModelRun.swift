@@ -88,7 +88,9 @@ final class ModelRun {
         options.checks = truths.checks
         let (store, end) = (store, end)
         // Nothing gets to the disk after this, as if the process were killed.
-        options.afterStep = { step in if end.isReached(by: step) { try? store.close() } }
+        options.afterStep = { step in
+            end.reach(step) { do { try store.close() } catch { Issue.record("closing failed: \(error)") } }
+        }
         return options
     }
 
@@ -117,18 +119,28 @@ final class ModelClock: Sendable {
 
 /// At which step of a mutation's way the process seems to end.
 final class ProcessEnd: Sendable {
-    private let step = Mutex<MutationStep?>(nil)
+    private enum State: Equatable {
+        case none
+        case at(MutationStep)
+        case ending
+    }
 
-    var isSet: Bool { step.withLock { $0 != nil } }
-    func set(_ new: MutationStep) { step.withLock { $0 = new } }
+    private let state = Mutex(State.none)
 
-    /// Whether this is the step; the next is not.
-    func isReached(by done: MutationStep) -> Bool {
-        step.withLock { step in
-            guard step == done else { return false }
-            step = nil
+    /// Whether the process is yet to end, or is ending: what a runner writes now could still get to the disk.
+    var isSet: Bool { state.withLock { $0 != .none } }
+    func set(_ step: MutationStep) { state.withLock { $0 = .at(step) } }
+
+    /// Ends the process where this is the step; another that comes to it meanwhile does not.
+    func reach(_ step: MutationStep, ending: () -> Void) {
+        let isReached = state.withLock { state in
+            guard state == .at(step) else { return false }
+            state = .ending
             return true
         }
+        guard isReached else { return }
+        ending()
+        state.withLock { $0 = .none }
     }
 }
 

@@ -35,6 +35,7 @@ struct MutationModelTests {
             } catch {
                 Issue.record("seed \(seed)")
                 run.runner?.1.cancel()
+                run.gate.close()
                 _ = try? await run.runner?.1.value
                 try? run.store.close()
                 throw error

@@ -11,7 +11,7 @@ final class RequestGate: GraphQLTransport {
     private struct State {
         var next = 0
         var held: [Int: Held] = [:]
-        var cancelled: Set<Int> = []
+        var isClosed = false
         var listAnswer: [UInt8] = []
     }
 
@@ -42,26 +42,27 @@ final class RequestGate: GraphQLTransport {
             state.next += 1
             return state.next
         }
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isCancelled = state.withLock { state in
-                    guard !state.cancelled.contains(number) else { return true }
-                    state.held[number] = Held(request: request, continuation: continuation)
-                    return false
-                }
-                if isCancelled { continuation.resume(returning: .failure(Self.cancelled)) }
+        let result = await withCheckedContinuation { continuation in
+            let isClosed = state.withLock { state in
+                if !state.isClosed { state.held[number] = Held(request: request, continuation: continuation) }
+                return state.isClosed
             }
-        } onCancel: {
-            let held = state.withLock { state in
-                state.cancelled.insert(number)
-                return state.held.removeValue(forKey: number)
-            }
-            held?.continuation.resume(returning: .failure(Self.cancelled))
+            if isClosed { continuation.resume(returning: .failure(Self.closed)) }
         }
         return try result.get()
     }
 
-    private static let cancelled = TransportError(.cancelled, "the runner was stopped")
+    /// Nothing is held any more, and nothing answered.
+    func close() {
+        let held = state.withLock { state in
+            state.isClosed = true
+            defer { state.held = [:] }
+            return state.held.values
+        }
+        for request in held { request.continuation.resume(returning: .failure(Self.closed)) }
+    }
+
+    private static let closed = TransportError(.interrupted, "the test is over")
 }
 
 /// A network that is there or not as a test says.

@@ -35,19 +35,31 @@ enum PowerRecorder {
 
     /// Records what a child does in `root`, into files beside it.
     ///
-    /// - Parameter load: What the child is to do, by its word for that.
+    /// - Parameters:
+    ///   - load: What the child is to do, by its word for that.
+    ///   - failing: The sync that fails, as the recorder's LARDER_FAILING_SYNC.
     static func record(
-        _ root: URL, beside folder: URL, load: String, seed: UInt64, lives: Int
+        _ root: URL, beside folder: URL, load: String, seed: UInt64, lives: Int, failing: String? = nil
     ) async throws -> Recording {
+        let marks = folder.appending(path: "marks")
+        return try await record(root, beside: folder, [load, marks.path, "\(seed)", "\(lives)"], failing: failing)
+    }
+
+    /// Records what a child with these arguments does in `root`.
+    static func record(
+        _ root: URL, beside folder: URL, _ arguments: [String], failing: String? = nil
+    ) async throws -> Recording {
+        var environment: [String: String] = [:]
+        environment["LARDER_FAILING_SYNC"] = failing
         let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
         let child = try ChildProgram.start(
-            root.appending(path: "store"), [load, marks.path, "\(seed)", "\(lives)"], input: nil, output: nil,
-            environment: [
+            root.appending(path: "store"), arguments, input: nil, output: nil,
+            environment: environment.merging([
                 "LD_PRELOAD": try #require(library).path, "LARDER_RECORDED_FOLDER": root.path,
                 "LARDER_RECORDING": log.path, "LARDER_MARKS": marks.path,
-            ])
+            ]) { $1 })
         await child.ended()
-        try #require(child.terminationReason == .exit && child.terminationStatus == 0, "the load failed, seed \(seed)")
+        try #require(child.terminationReason == .exit && child.terminationStatus == 0, "the load failed: \(arguments)")
         return try Recording(log)
     }
 

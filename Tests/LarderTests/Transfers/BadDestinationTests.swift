@@ -86,6 +86,45 @@ struct BadDestinationTests {
         }
     }
 
+    @Test("A name that is too long for a file is told when the download is queued")
+    func longName() async throws {
+        try await withDepot { depot in
+            depot.storage.keep(Self.bytes, at: Depot.location)
+            for (count, isPossible) in [(255, true), (256, false)] {
+                let file = depot.folder.appending(path: String(repeating: "n", count: count))
+                if isPossible {
+                    let download = try await depot.app.transfers.download(Depot.location, to: file)
+                    try await depot.drain()
+                    try await download.finished(within: .zero)
+                } else {
+                    await expectCode(.destinationUnusable) {
+                        _ = try await depot.app.transfers.download(Depot.location, to: file)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A partial file that was removed, or replaced, while bytes arrived does no harm to them", arguments: [
+        false, true,
+    ])
+    func lostPartial(isReplaced: Bool) async throws {
+        try await withDownload { depot, download, file in
+            let partial = depot.folder.appending(path: "store/transfers/\(download.id).part")
+            depot.storage.onAnswer { call in
+                guard case .get(let range) = call, range.upperBound == Int64(Self.bytes.count) else { return }
+                try? FileManager.default.removeItem(at: partial)
+                if isReplaced { try? Data("another's".utf8).write(to: partial) }
+            }
+            try await depot.drain { $0.connectionsPerHost = 1 }
+            try await download.finished(within: .zero)
+            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+            #expect(depot.partials.isEmpty)
+            let names = try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
+            #expect(names == ["copy"])
+        }
+    }
+
     @Test(
         "A folder that may not be written is told when the download is queued, when it begins and when it ends",
         .enabled(if: canMount, "only root can make a volume"))

@@ -103,6 +103,22 @@ struct BadSourceTests {
         }
     }
 
+    @Test(
+        "A file that says it has 0 bytes, and has some, is not sent as nothing",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/version"), "only some systems have such files"))
+    func sizeless() async throws {
+        try await withDepot { depot in
+            await expectCode(.sourceUnreadable) {
+                _ = try await depot.app.transfers.upload(URL(filePath: "/proc/version"), to: Depot.location)
+            }
+            let (file, _) = try depot.file(bytes: 0)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            try await depot.drain()
+            try await upload.finished(within: .zero)
+            #expect(depot.storage.object(Depot.location)?.bytes == [])
+        }
+    }
+
     @Test("A file that would take 10,001 parts goes in larger ones")
     func manyParts() async throws {
         try await withDepot(MemoryStorage(partSize: 1, maximumParts: 10_000)) { depot in

@@ -21,6 +21,21 @@ struct DamagedDownloadTests {
         }
     }
 
+    @Test("A size that the storage says once, and another one when the bytes are verified, is not believed")
+    func otherSize() async throws {
+        try await withDepot { depot in
+            depot.storage.keep(Self.bytes, at: Depot.location)
+            depot.storage.saidSizes.withLock { $0 = [0] }
+            let file = depot.folder.appending(path: "copy")
+            try Data("old".utf8).write(to: file)
+            let download = try await depot.app.transfers.download(
+                Depot.location, to: file, options: .init(replacesFile: true))
+            try await depot.drain()
+            try await download.finished(within: .zero)
+            #expect(try Array(Data(contentsOf: file)) == Self.bytes)
+        }
+    }
+
     @Test("A storage that never has what it says it has is given up, and nothing is left", arguments: [false, true])
     func always(tellsChecksums: Bool) async throws {
         try await withDepot(tellsChecksums: tellsChecksums) { depot in

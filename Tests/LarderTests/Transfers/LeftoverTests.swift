@@ -46,6 +46,65 @@ struct LeftoverTests {
         }
     }
 
+    @Test("An upload that the storage does not know for a moment is aborted before another is begun", arguments: [
+        true, false,
+    ])
+    func forgottenForAMoment(mayAbort: Bool) async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let (cuts, lies) = (Countdown(1), Countdown(1))
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
+                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
+                case .abort where !mayAbort: throw ObjectError(.accessDenied, "not you")
+                default: break
+                }
+            }
+            try await depot.drain()
+            try await upload.finished(within: .zero)
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(depot.storage.state.withLock { $0.uploads.count } == (mayAbort ? 0 : 1))
+        }
+    }
+
+    @Test("An upload that another transfer of the key has noted is not taken for one whose name did not arrive")
+    func notedByAnother() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 10_000)
+            let first = try await depot.app.transfers.upload(file, to: Depot.location)
+            let second = try await depot.app.transfers.upload(file, to: Depot.location)
+            let (lost, isStuck) = (Countdown(1), Countdown(1))
+            depot.storage.onAnswer { call throws(ObjectError) in
+                if case .beginUpload = call, lost.take() { throw ObjectError(.unreachable, "the answer is lost") }
+            }
+            depot.storage.onCall { call throws(ObjectError) in
+                if call == .putPart(5), isStuck.take() { throw ObjectError(.unreachable, "away") }
+            }
+            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
+            let running = Task { try await runner.run() }
+            try await eventually { try first.status().failure != nil }
+            try await first.pause()
+            try await eventually { try second.status().failure != nil }
+            try await second.pause()
+            running.cancel()
+            try await running.value
+            #expect(depot.storage.state.withLock { $0.uploads.count } == 2)
+
+            try await first.resume()
+            try await depot.drain()
+            try await first.finished(within: .zero)
+            #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
+            try await second.resume()
+            try await depot.drain()
+            try await second.finished(within: .zero)
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(depot.storage.calls.count { if case .beginUpload = $0 { true } else { false } } == 3)
+            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+        }
+    }
+
     @Test("What could not be cleared away is tried again while the runner runs, after pauses that grow")
     func pauses() async throws {
         try await withDepot { depot in

@@ -32,6 +32,9 @@ final class MemoryStorage: ObjectTransport {
         /// How many calls are under way that carry bytes, and the most there were.
         var busy = 0
         var mostBusy = 0
+        /// How many calls wait until their callers have gone, and how many were carried out after that.
+        var late = 0
+        var landed = 0
     }
 
     let limits: ObjectLimits
@@ -47,6 +50,10 @@ final class MemoryStorage: ObjectTransport {
 
     /// The SHA-256 that it says all objects have; nil: it says none.
     let saidDigest = Mutex<[UInt8]?>(nil)
+    /// Sizes that it says of objects, in turn, before it says the true ones.
+    let saidSizes = Mutex<[Int64]>([])
+    /// So many calls to come that make an object are carried out only so long after their callers have gone.
+    let lateness = Mutex((calls: Countdown(0), time: Duration.zero))
     /// A byte becomes another on its way in so many exchanges to come.
     let damages = Mutex(Countdown(0))
 
@@ -79,6 +86,7 @@ final class MemoryStorage: ObjectTransport {
     ) async throws(ObjectError) -> StoredObject {
         try await carrying(.put(location.key)) { () async throws(ObjectError) in
             let bytes = try await Self.read(body)
+            try await self.perhapsLate { _ = self.store(bytes, Self.tag(bytes), attributes, at: location) }
             return self.store(bytes, Self.tag(bytes), attributes, at: location)
         }
     }
@@ -114,7 +122,7 @@ final class MemoryStorage: ObjectTransport {
     func completeUpload(
         _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject {
-        try await call(.complete) { () throws(ObjectError) in
+        try await call(.complete) { () async throws(ObjectError) in
             let there = try self.change(upload) { $0 }
             var bytes: [UInt8] = []
             var tags: [UInt8] = []
@@ -125,6 +133,8 @@ final class MemoryStorage: ObjectTransport {
                 bytes += part.0
                 tags += Insecure.MD5.hash(data: part.0)
             }
+            // What is aborted meanwhile is not put together.
+            try await self.perhapsLate { self.state.withLock { $0.uploads[upload.id] = nil } }
             self.state.withLock { $0.uploads[upload.id] = nil }
             let tag = "\"\(hexadecimal(Insecure.MD5.hash(data: tags)))-\(parts.count)\""
             return self.store(bytes, tag, there.attributes, at: upload.location)
@@ -147,7 +157,11 @@ final class MemoryStorage: ObjectTransport {
     func object(
         at location: ObjectLocation, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject {
-        try await call(.head(location.key)) { () throws(ObjectError) in try self.found(location).0 }
+        try await call(.head(location.key)) { () throws(ObjectError) in
+            var object = try self.found(location).0
+            if let size = self.saidSizes.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { object.size = size }
+            return object
+        }
     }
 
     func get(
@@ -191,6 +205,20 @@ final class MemoryStorage: ObjectTransport {
         }
         defer { state.withLock { $0.busy -= 1 } }
         return try await self.call(call, body)
+    }
+
+    /// Where this call is one of those that are late, it is not answered, and carried out after its caller has gone.
+    private func perhapsLate(_ body: @escaping @Sendable () -> Void) async throws(ObjectError) {
+        let (isLate, time) = lateness.withLock { ($0.calls.take(), $0.time) }
+        guard isLate else { return }
+        state.withLock { $0.late += 1 }
+        while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+        Task.detached {
+            try? await Task.sleep(for: time)
+            body()
+            self.state.withLock { $0.landed += 1 }
+        }
+        throw ObjectError(.cancelled, "the caller has gone")
     }
 
     private static func read(_ body: ObjectBody) async throws(ObjectError) -> [UInt8] {

@@ -39,6 +39,68 @@ struct PatientTransferTests {
         }
     }
 
+    @Test(
+        "A storage without time that asks for no pause gets fewer than thirty requests in a minute",
+        arguments: [ObjectError.Code.throttled, .serverFault])
+    func noPause(code: ObjectError.Code) async throws {
+        // A second of the storage's is so long here.
+        let second = Duration.milliseconds(50)
+        try await withDepot { depot in
+            let requests = RequestTimes()
+            depot.storage.onCall { call throws(ObjectError) in
+                requests.add()
+                throw ObjectError(code, "no time", retryAfter: .zero)
+            }
+            let uploads = try await upload(1, depot)
+            let runner = depot.runner {
+                $0.backoff = Backoff(first: second, cap: second * 120)
+                $0.maximumFaults = 100
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { requests.count >= 30 || requests.count > 1 && requests.span >= second * 60 }
+            #expect(requests.count(within: second * 60) < 30)
+            #expect(try uploads[0].status().state != .failed)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("Exchanges side by side that are all asked for patience count once: the pause is the first, not the sixth")
+    func sideBySide() async throws {
+        let asked = Mutex<[Int]>([])
+        let connections = Connections(limit: 6) { pleas, _ in
+            asked.withLock { $0.append(pleas) }
+            return .seconds(600)
+        }
+        let begun = Mutex(0)
+        let exchange: @Sendable () async throws -> Void = {
+            begun.withLock { $0 += 1 }
+            while begun.withLock({ $0 }) < 6 { try await Task.sleep(for: .milliseconds(1)) }
+            throw ObjectError(.throttled, "SlowDown", status: 503)
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<6 { group.addTask { try? await connections.with("host", exchange) } }
+        }
+        #expect(asked.withLock { $0 }.max() == 1)
+    }
+
+    @Test("What a storage that fails asks for is heeded by the transfer's own pause")
+    func failing() async throws {
+        try await withDepot { depot in
+            depot.storage.onCall { call throws(ObjectError) in
+                throw ObjectError(.serverFault, "InternalError", status: 500, retryAfter: .seconds(600))
+            }
+            let uploads = try await upload(1, depot)
+            let runner = depot.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try uploads[0].status().failure != nil }
+            let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
+            #expect(time > 300 && time < 700)
+            running.cancel()
+            try await running.value
+        }
+    }
+
     @Test("Of a century that a host asks for it gets a day")
     func longestPause() async throws {
         try await withDepot { depot in
@@ -116,8 +178,10 @@ struct PatientTransferTests {
         #expect(Pacer(bandwidth: 1000).turn == 4096)
         let pacer = Pacer(bandwidth: 1000)
         try await pacer.wait(for: 500)
-        let waiting = Task { try await pacer.wait(for: 1_000_000) }
-        try await Task.sleep(for: .milliseconds(50))
+        let waiting = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await pacer.wait(for: 1_000_000)
+        }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         try await pacer.wait(for: 1)

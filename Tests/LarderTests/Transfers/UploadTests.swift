@@ -1,7 +1,8 @@
 import Foundation
-import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("Uploads")
 struct UploadTests {
@@ -38,6 +39,18 @@ struct UploadTests {
                 }
             }
             await expectCode(.invalidTransfer) { _ = try await transfers.upload(file, to: .init(bucket: "", key: "k")) }
+            let half = String(repeating: "1", count: 1023)
+            for attributes in [
+                ObjectAttributes(metadata: ["a": half, "b": half + "2"]),
+                ObjectAttributes(contentType: String(repeating: "t", count: 2049)),
+            ] {
+                await expectCode(.invalidTransfer) {
+                    _ = try await transfers.upload(file, to: Depot.location, options: .init(attributes: attributes))
+                }
+            }
+            let most = ObjectAttributes(metadata: ["a": String(repeating: "1", count: 2047)])
+            try await transfers.upload(file, to: Depot.location, options: .init(attributes: most)).cancel()
+            try await depot.app.transfers.core.intent.database().transfers.prune(keeping: 0, in: depot.app.core.name)
             await expectCode(.destinationExists) { _ = try await transfers.download(Depot.location, to: file) }
             await expectCode(.destinationUnusable) {
                 _ = try await transfers.download(Depot.location, to: missing.appending(path: "x"))
@@ -164,6 +177,44 @@ struct UploadTests {
         }
     }
 
+    @Test("A part that the storage lists with another ETag than was noted is not the noted one, and is sent again")
+    func otherPart() async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let failures = Countdown(1)
+            depot.storage.onCall { [storage = depot.storage] call throws(ObjectError) in
+                guard case .putPart(6) = call, failures.take() else { return }
+                storage.state.withLock { state in
+                    for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
+                }
+                throw ObjectError(.interrupted, "for a test")
+            }
+            try await depot.drain { $0.connectionsPerHost = 1 }
+            try await upload.finished(within: .zero)
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(depot.storage.calls.count { $0 == .putPart(3) } == 2)
+            #expect(depot.storage.calls.count { $0 == .complete } == 1)
+        }
+    }
+
+    @Test("A storage that does not list uploads takes one in parts", arguments: [
+        ObjectError(.rejected, "NotImplemented", status: 501), ObjectError(.rejected, "InvalidRequest", status: 400),
+        ObjectError(.notFound, "no", status: 404), ObjectError(.accessDenied, "no", status: 403),
+    ])
+    func unlisted(error: ObjectError) async throws {
+        try await withDepot { depot in
+            let (file, bytes) = try depot.file(bytes: 10_000)
+            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            depot.storage.onCall { call throws(ObjectError) in
+                if call == .uploads { throw error }
+            }
+            try await depot.drain()
+            try await upload.finished(within: .zero)
+            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+        }
+    }
+
     @Test("An upload that somebody has aborted begins anew")
     func aborted() async throws {
         try await withDepot { depot in
@@ -194,6 +245,24 @@ struct UploadTests {
             _ = try await depot.app.transfers.upload(file, to: Depot.location)
             try await depot.drain { $0.connectionsPerHost = 3 }
             #expect(depot.storage.state.withLock { $0.mostBusy } <= 3)
+        }
+    }
+
+    @Test("As many exchanges are under way side by side as there may be connections, of all transfers together")
+    func connections() async throws {
+        try await withDepot { depot in
+            let (small, _) = try depot.file("small", bytes: 100)
+            let (large, _) = try depot.file("large", bytes: 20_000)
+            for number in 0..<6 {
+                let location = ObjectLocation(bucket: "media", key: "\(number)")
+                _ = try await depot.app.transfers.upload(number.isMultiple(of: 2) ? small : large, to: location)
+            }
+            depot.storage.onCall { call throws(ObjectError) in
+                do { try await Task.sleep(for: .milliseconds(5)) } catch { throw ObjectError(.cancelled, "cancelled") }
+            }
+            try await depot.drain { $0.connectionsPerHost = 2 }
+            #expect(depot.storage.state.withLock { $0.objects.count } == 6)
+            #expect(depot.storage.state.withLock { $0.mostBusy } == 2)
         }
     }
 }

@@ -26,6 +26,10 @@ package struct PowerLossProof: Sendable {
     package var cuts: [PowerCut]?
     /// Only after these entries, wherever they are.
     package var isMeant: (@Sendable (RecordedEntry) -> Bool)?
+    /// Only after a sync that failed.
+    package var isOfFailedSyncs = false
+    /// What had been marked before the recording began.
+    package var earlierMarks: [String] = []
     /// Syncs of these files never reach the disk, though the program is told so.
     package var isUnsynced: @Sendable (_ path: String) -> Bool = { _ in false }
     /// After so many problems it ends.
@@ -56,14 +60,16 @@ package struct PowerLossProof: Sendable {
         let width = ProcessInfo.processInfo.activeProcessorCount
         var random = SeededNumbers(seed: seed)
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
-        var marks: [String] = []
+        var marks = earlierMarks
+        var hasFailed = false
         var seen: Set<[Int]> = []
         var result = Result(entries: recording.entries.count)
         try await withThrowingTaskGroup(of: [String].self) { group in
             for (place, entry) in recording.entries.enumerated() {
                 try disk.play(entry)
                 if case .mark(let mark) = entry { marks.append(mark) }
-                guard isWorthACut(place, &random) else { continue }
+                if case .failedSync = entry { hasFailed = true }
+                guard hasFailed || !isOfFailedSyncs, isWorthACut(place, &random) else { continue }
                 result.places += 1
                 for cut in cuts ?? PowerCut.all(tornCuts, by: &random) {
                     let files = disk.left(by: cut)
@@ -107,11 +113,25 @@ package struct PowerLossProof: Sendable {
         return try await inspect(remains).map { "\(place): \($0)" }
     }
 
+    /// Writes what one cut leaves into an empty folder.
+    ///
+    /// - Returns: What the load had marked until then.
+    package func write(_ cut: PowerCut, at place: Int, to root: URL) throws -> [String] {
+        var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
+        var marks = earlierMarks
+        for entry in recording.entries[...place] {
+            try disk.play(entry)
+            if case .mark(let mark) = entry { marks.append(mark) }
+        }
+        try disk.left(by: cut).write(to: root)
+        return marks
+    }
+
     /// Whether the recording, played to its end, is what is in the folder: that nothing was missed.
     package func differences(from folder: URL) throws -> [String] {
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
         for entry in recording.entries { try disk.play(entry) }
-        let files = disk.left(by: PowerCut(order: .separate, contents: .kept, names: .kept))
+        let files = disk.seen()
         var differences: [String] = []
         for file in files.files where !PowerLossProof.meansNothing(file.path) {
             let real = try? Data(contentsOf: URL(filePath: folder.path + file.path))

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LarderTestSupport
 
 /// A disk to which a recording is played back, and from which the power can be cut at any time.
@@ -62,6 +63,8 @@ struct Disk {
             let object = try object(inode)
             if let path = path(of: object), isUnsynced(path) { break }
             synchronize(object, dataOnly: dataOnly)
+        // The names in a folder are the journal's, which a failed sync does not take them from.
+        case .failedSync(let inode): objects[try object(inode)].contents.failToSynchronize()
         case .mapped(let inode): mapped.insert(path(of: try object(inode)) ?? "?")
         case .mark: break
         }
@@ -147,24 +150,30 @@ struct Disk {
         case .torn: names.torn(by: &random)
         }
         var remaining = RemainingFiles()
-        collect(0, "", entries, cut, &random, &remaining)
+        collect(0, "", entries, &remaining) { $0.left(cut.contents, by: &random) }
+        return remaining
+    }
+
+    /// The files and folders as programs see them now.
+    func seen() -> RemainingFiles {
+        var remaining = RemainingFiles()
+        collect(0, "", live, &remaining) { $0.seen }
         return remaining
     }
 
     private func collect(
-        _ folder: Int, _ path: String, _ entries: FolderNames.Entries, _ cut: PowerCut, _ random: inout SeededNumbers,
-        _ remaining: inout RemainingFiles
+        _ folder: Int, _ path: String, _ entries: FolderNames.Entries, _ remaining: inout RemainingFiles,
+        _ bytes: (FileContents) -> Data
     ) {
         let children = (entries[folder] ?? [:]).sorted { $0.key < $1.key }
         for (name, object) in children {
             if objects[object].isFolder {
                 remaining.folders.append("\(path)/\(name)")
-                collect(object, "\(path)/\(name)", entries, cut, &random, &remaining)
+                collect(object, "\(path)/\(name)", entries, &remaining, bytes)
                 continue
             }
             // One file under two names is left in one way.
-            let bytes = remaining.files.first { $0.object == object }?.bytes
-                ?? objects[object].contents.left(cut.contents, by: &random)
+            let bytes = remaining.files.first { $0.object == object }?.bytes ?? bytes(objects[object].contents)
             remaining.files.append(.init(
                 path: "\(path)/\(name)", bytes: bytes, object: object, inode: objects[object].inode,
                 born: objects[object].born, lastSynced: objects[object].lastSynced))

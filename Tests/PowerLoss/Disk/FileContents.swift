@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The bytes of a file: what is surely on the disk, and what was written since and may be.
+/// The bytes of a file: what is surely on the disk, what was written since and may be, and what programs see.
 struct FileContents {
     enum Change {
         /// - Parameter isSure: It is on the disk; here only to keep its place before and after others.
@@ -11,21 +11,37 @@ struct FileContents {
 
     private(set) var durable = Data()
     private(set) var pending: [Change] = []
+    /// Everything that was written, also what a failed sync has kept from the disk.
+    private(set) var seen = Data()
 
     mutating func write(_ bytes: Data, at offset: Int, isSynced: Bool) {
         if isSynced { durable.put(bytes, at: offset) }
-        pending.append(.write(offset: offset, bytes: bytes, isSure: isSynced))
+        change(.write(offset: offset, bytes: bytes, isSure: isSynced))
     }
 
-    mutating func resize(to size: Int) { pending.append(.resize(size)) }
-    mutating func allocate(to end: Int) { pending.append(.allocate(end)) }
+    mutating func resize(to size: Int) { change(.resize(size)) }
+    mutating func allocate(to end: Int) { change(.allocate(end)) }
+
+    private mutating func change(_ change: Change) {
+        pending.append(change)
+        seen.apply(change)
+    }
+
+    /// What was written since the last sync does not come to the disk any more, unless it is written once more. What
+    /// the file system notes by itself, sizes, may.
+    mutating func failToSynchronize() {
+        pending.removeAll { change in
+            guard case .write(_, _, let isSure) = change else { return false }
+            return !isSure
+        }
+    }
 
     mutating func synchronize() {
         durable = all
         pending = []
     }
 
-    /// With everything that was written.
+    /// With everything that may come to the disk.
     var all: Data {
         var bytes = durable
         for change in pending { bytes.apply(change) }

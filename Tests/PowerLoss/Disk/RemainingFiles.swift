@@ -31,7 +31,8 @@ struct RemainingFiles: Sendable {
 
     func write(to root: URL) throws {
         for folder in folders {
-            try FileManager.default.createDirectory(atPath: root.path + folder, withIntermediateDirectories: false)
+            try FileManager.default.createDirectory(
+                atPath: root.path + folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         }
         var made: [Int: String] = [:]
         for file in files {
@@ -40,6 +41,7 @@ struct RemainingFiles: Sendable {
                 try FileManager.default.linkItem(atPath: other, toPath: path)
             } else {
                 try file.bytes.write(to: URL(filePath: path))
+                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
             }
         }
         for file in files where file.path.hasSuffix("/data.mdb") { try restoreTimes(of: file, in: root) }

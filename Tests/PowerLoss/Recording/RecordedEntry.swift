@@ -15,6 +15,9 @@ package enum RecordedEntry: Sendable {
     case link(from: String, to: String)
     /// `fsync`, or `fdatasync` where `dataOnly`.
     case sync(inode: UInt64, dataOnly: Bool)
+    /// A sync that failed. What it was to write is in memory from then on and never on the disk, unless it is written
+    /// once more: so does Linux.
+    case failedSync(inode: UInt64)
     case mark(String)
     /// The file was mapped for writing: what is written that way is not recorded.
     case mapped(inode: UInt64)
@@ -22,7 +25,7 @@ package enum RecordedEntry: Sendable {
     /// Whether what a power cut may leave, or what must be there after it, is different from here on.
     package var isTurningPoint: Bool {
         switch self {
-        case .sync, .mark, .rename, .link: true
+        case .sync, .failedSync, .mark, .rename, .link: true
         case .write(_, _, _, let isSynced): isSynced
         default: false
         }

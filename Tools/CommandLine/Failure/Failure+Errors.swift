@@ -77,7 +77,7 @@ extension ExitStatus {
         // A backup is a file that an argument names.
         case .invalid, .unknownTemporaryID, .damagedBackup: .usage
         case .damaged, .migrationMissing: .damaged
-        case .wrongState, .notWritable, .newerFormat, .pending, .unsentWork, .uploadsLeft, .unknownSchema,
+        case .wrongState, .notWritable, .unfinished, .newerFormat, .pending, .unsentWork, .uploadsLeft, .unknownSchema,
             .foreignBackup, .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected, .foreign,
             .migrationChanged:
             .refused

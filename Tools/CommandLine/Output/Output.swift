@@ -1,4 +1,7 @@
-/// Everything that a tool prints goes through here: data to standard output, and the rest to standard error.
+import Larder
+
+/// Everything that a tool prints goes through here: data to standard output, and the rest to standard error. What goes
+/// to a terminal goes through `TerminalText`; a pipe is given JSON as it is.
 package struct Output: Sendable {
     /// The tool, with the version of its JSON shapes, which grows when one of them changes in a way that a reader must
     /// know.
@@ -37,7 +40,8 @@ package struct Output: Sendable {
 
     /// Says something beside the result; `--json` has it in the result.
     package func note(_ text: String) {
-        if !isJSON { StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(text))\n".utf8)) }
+        guard !isJSON else { return }
+        StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(URLText.hidingUsers(in: text)))\n".utf8))
     }
 
     /// Names what is being worked on, for people who watch.
@@ -51,11 +55,13 @@ package struct Output: Sendable {
     }
 
     package func failed(_ failure: Failure) {
+        // An argument that was not understood is repeated in the message, and may be a URL with a password.
+        let message = URLText.hidingUsers(in: failure.message)
         guard isJSON else {
-            return StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(failure.message))\n".utf8))
+            return StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(message))\n".utf8))
         }
         let members: [(name: String, value: JSONText)] = [
-            ("code", .string(failure.code)), ("message", .string(failure.message)),
+            ("code", .string(failure.code)), ("message", .string(message)),
             ("exit", .int(Int(failure.exit.rawValue))),
         ]
         let json = enveloped(("error", .object(members + failure.details)))
@@ -73,14 +79,15 @@ package struct Output: Sendable {
         try StandardFiles.writeOutput(bytes + [UInt8(ascii: "\n")])
     }
 
-    /// Text that may come from files and servers, as one line without control characters.
+    /// Text that may come from files and servers, as one line: breaks of lines and tabs are spaces, and what a terminal
+    /// would obey is written out, also where the line goes into a pipe.
     package static func oneLine(_ text: String) -> String {
         var line = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
-            let isControl = scalar.properties.generalCategory == .control
-            if isControl && line.last == " " { continue }
-            line.append(isControl ? " " : scalar)
+            let isBreak = ["\n", "\r", "\t", "\u{B}", "\u{C}", "\u{85}", "\u{2028}", "\u{2029}"].contains(scalar)
+            if isBreak && line.last == " " { continue }
+            line.append(isBreak ? " " : scalar)
         }
-        return String(line)
+        return TerminalText.visible(String(line))
     }
 }

@@ -37,6 +37,6 @@ package struct RedrawnLines {
         var text = (count > 0 ? "\u{1B}[\(count)A" : "") + "\r\u{1B}[J\u{1B}[?7l"
         for line in shown { text += Output.oneLine(line) + "\n" }
         count = shown.count
-        try StandardFiles.writeOutput(Array((text + "\u{1B}[?7h").utf8))
+        try StandardFiles.writeUnchanged(Array((text + "\u{1B}[?7h").utf8))
     }
 }

@@ -24,7 +24,13 @@ package enum StandardFiles {
         }
     }
 
+    /// Writes to standard output; to a terminal only what it shows and does not obey.
     static func writeOutput(_ bytes: [UInt8]) throws {
+        try writeUnchanged(isatty(STDOUT_FILENO) == 1 ? TerminalText.visible(bytes) : bytes)
+    }
+
+    /// Writes to standard output what a terminal is to obey. Texts from elsewhere have no place in it.
+    static func writeUnchanged(_ bytes: [UInt8]) throws {
         switch write(bytes, to: STDOUT_FILENO) {
         case 0: return
         case EPIPE: throw Closed()
@@ -33,8 +39,10 @@ package enum StandardFiles {
         }
     }
 
-    /// Writes to standard error. Where that fails there is nobody left to tell.
-    static func writeError(_ bytes: [UInt8]) { _ = write(bytes, to: STDERR_FILENO) }
+    /// Writes to standard error, as `writeOutput` does. Where that fails there is nobody left to tell.
+    static func writeError(_ bytes: [UInt8]) {
+        _ = write(errorIsTerminal ? TerminalText.visible(bytes) : bytes, to: STDERR_FILENO)
+    }
 
     package static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 

@@ -27,11 +27,15 @@ struct CarryTransfers: AsyncParsableCommand {
 /// This process's memory.
 enum Memory {
     /// Bytes that it had at most in memory; nil where the system does not say.
-    static var peak: Int? {
+    static var peak: Int? { status(/VmHWM:\s+([0-9]+) kB/) }
+    /// Bytes that it has in memory now.
+    static var current: Int? { status(/VmRSS:\s+([0-9]+) kB/) }
+
+    private static func status(_ line: Regex<(Substring, Substring)>) -> Int? {
         #if os(Linux)
         // What `getrusage` says may be that of the process it was forked from.
         guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
-            let match = status.firstMatch(of: /VmHWM:\s+([0-9]+) kB/)
+            let match = status.firstMatch(of: line)
         else { return nil }
         return Int(match.1).map { $0 << 10 }
         #else

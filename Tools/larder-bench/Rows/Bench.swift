@@ -9,6 +9,7 @@ struct Bench {
         case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
         case coldStart = "cold-start", switching = "switch", seal
         case queueUploads = "queue-uploads", resumeUpload = "resume-upload", largeFile = "large-file"
+        case transferMemory = "transfer-memory"
     }
 
     var input: BenchInput
@@ -45,6 +46,7 @@ struct Bench {
         case .queueUploads: try await queueUploads()
         case .resumeUpload: try await resumeUpload()
         case .largeFile: try await largeFile()
+        case .transferMemory: try await transferMemory()
         }
     }
 

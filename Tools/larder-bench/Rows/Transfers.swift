@@ -99,4 +99,23 @@ extension Bench {
             name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
             value: times.sorted()[times.count / 2], reach: .most(0.1), note: note)]
     }
+
+    /// Uploads one after the other, whose exchanges are let go of when they are over.
+    func transferMemory() async throws -> [BenchRow] {
+        try await ChildProcess.withObjectServer { server in
+            try [(small: 20_000, parts: 0), (0, 10_000)].map { small, parts in
+                let folder = freshPath("memory")
+                defer { remove(folder) }
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                let child = try ChildProcess.own(["repeat-transfers", folder, server, "\(small)", "\(parts)"])
+                guard let growth = Int(try ChildProcess.run(child).output) else {
+                    throw BenchFailure("the system does not say how much memory a process has")
+                }
+                return BenchRow(
+                    name: small > 0 ? "small-uploads-memory" : "parts-memory",
+                    what: "growth of memory by \(small > 0 ? "20,000 small uploads" : "10,000 parts") after the first",
+                    unit: .bytes, value: Double(growth), reach: .most(Double(8 << 20)))
+            }
+        }
+    }
 }

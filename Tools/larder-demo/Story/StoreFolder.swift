@@ -12,7 +12,9 @@ enum StoreFolder {
         let name = String(UInt32.random(in: .min ... .max), radix: 36)
         let folder = options.store ?? files.temporaryDirectory.appending(path: "larder-demo-\(name)")
         do {
-            try files.createDirectory(at: folder, withIntermediateDirectories: true)
+            // As the library would make it.
+            try files.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             guard try files.contentsOfDirectory(atPath: folder.path).isEmpty else {
                 throw Unusable(message: "\(folder.path) is not empty; --store takes a new or empty folder")
             }

@@ -54,7 +54,7 @@ struct EnvAdd: Verb {
         }
         try store.makeDatabase()
         let taken = try await store.withLock(for: "env add") { _ in
-            try await store.withDatabase(.writing) { try await put(draft, in: $0.environments) }
+            try await store.withDatabase(.writing) { try await put(draft, in: $0.environments(of: store.url)) }
         }
         let from: String? = switch draft.predecessor {
         case nil, .environment(environment): nil
@@ -95,7 +95,9 @@ struct EnvAdd: Verb {
         if let from {
             found = try BackendEnvironment.read(contentsOf: URL(filePath: from), name: environment, api: api)
         } else {
-            guard let url, let place = URL(string: url) else { throw Failure(usage: "the URL \(url ?? "") is none") }
+            guard let url, let place = URL(string: url) else {
+                throw Failure(usage: "The URL \(URLText.hidingUser(ofURL: url ?? "")) is none.")
+            }
             found = BackendEnvironment(name: environment, api: .init(url: place, region: region))
         }
         if let succeeds { found.predecessor = .environment(succeeds) }

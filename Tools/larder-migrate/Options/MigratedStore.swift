@@ -7,11 +7,13 @@ import LarderOperations
 struct MigratedStore {
     let url: URL
     let options: Store.Options
+    private let output: Output
 
     /// - Parameter mayBeNew: Whether the folder may be empty, or missing.
     init(
         _ store: StoreOptions, timeout: Duration = .seconds(5), mayBeNew: Bool = false, _ output: Output
     ) throws(Failure) {
+        self.output = output
         url = try store.url()
         var options = Store.Options()
         options.label = "larder-migrate"
@@ -58,6 +60,17 @@ struct MigratedStore {
         try OperationsDatabase(folder: url, options: options).close()
     }
 
+    /// Takes back what a crash has left of a write to the database, as opening it for writing does. Other verbs could not
+    /// read it.
+    func takeBackUnfinished() throws {
+        let file = url.appending(path: OperationsDatabase.fileName)
+        guard hasDatabase, FileManager.default.fileExists(atPath: file.path + "-journal") else { return }
+        var options = OperationsDatabase.Options()
+        options.busyTimeout = self.options.lockDeadline
+        options.schema = .asItIs
+        try OperationsDatabase(folder: url, options: options).close()
+    }
+
     /// Refuses a store whose database lacks migrations: whoever opens it for writing would apply them, and wait for the
     /// migration lock where the caller has it.
     func requireMigrated() async throws {
@@ -79,6 +92,7 @@ struct MigratedStore {
     func withLock<Result>(
         for verb: String, _ body: (MigrationLock) async throws -> Result
     ) async throws -> Result {
+        output.note(StoreExposure.narrow(url))
         let lock = try MigrationLock.take(in: url, for: "larder-migrate \(verb)", within: options.lockDeadline)
         defer { lock.release() }
         return try await body(lock)

@@ -79,14 +79,16 @@ extension RepairReport {
             ("tables", .array(rows.map { row in
                 .object([
                     ("table", .string(row.table)), ("saved", .int(row.saved)), ("isDamaged", .boolean(row.isDamaged)),
+                    ("damaged", .int(row.damaged)),
                 ])
             })),
         ])
     }
 
     fileprivate var text: String {
-        var lines = rows.filter { $0.saved > 0 || $0.isDamaged }.map { row in
+        var lines = rows.filter { $0.saved > 0 || $0.isDamaged || $0.damaged > 0 }.map { row in
             "saved \(row.saved) rows of \(row.table)\(row.isDamaged ? ", of which some cannot be read" : "")"
+                + (row.damaged > 0 ? "; \(row.damaged) were damaged, and lost what they say, or part of it" : "")
         }
         if lost > 0 { lines.append("\(lost) mutations are lost: what they say cannot be read") }
         if setAside > 0 { lines.append("\(setAside) mutations are set aside: look at each") }

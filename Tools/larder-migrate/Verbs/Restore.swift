@@ -10,25 +10,35 @@ struct Restore: Verb {
         discussion: """
             What is there is backed up first. Caches become what they were. Of larder.sqlite comes back what the store \
             has lost; what has happened since stays: mutations that were queued, answered or settled, the current \
-            environment, credentials and sessions. A mutation that was settled since is not sent again. A backup of \
-            another store is refused; into a new or empty folder any is restored whole.
+            environment, credentials and sessions. A mutation that was settled since is not sent again. What is not \
+            provably unsent is set aside: above all what is pending in a backup that is restored whole, where \
+            larder.sqlite was lost or the folder is new, since the store that made the backup may have sent it. \
+            --nothing-sent-since says that it has not. A backup of another store is refused; into a new or empty \
+            folder any is restored whole.
             """)
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var backup: BackupOptions
     @OptionGroup var lock: LockOptions
     @OptionGroup var confirmation: Confirmation
+    @Flag(help: """
+        No program has sent mutations of this store since the backup was made: those that are unsent in it stay pending.
+        """)
+    var nothingSentSince = false
     @ArgumentParser.Argument(help: ArgumentHelp("The backup: a folder with a manifest.json.", valueName: "backup"))
     var folder: String
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         let backup = try StoreBackup(at: URL(filePath: folder))
-        try store.requireConfirmed(confirmation, to: "restore a backup", output)
+        // Of a database that is lost nobody can read which environment is protected.
+        if try !OperationsDatabase.isLost(in: store.url) {
+            try store.requireConfirmed(confirmation, to: "restore a backup", output)
+        }
         let report = try await store.withLock(for: "restore") { lock in
             try StoreRestoration.bringBack(
                 backup, to: store.url, backingUpInto: self.backup.folder(of: store.url), holding: lock,
-                options: store.options)
+                nothingSentSince: nothingSentSince, options: store.options)
         }
         for name in report.database?.leftOut ?? [] {
             output.note("the partition \(name) was forgotten since, and is left out")
@@ -58,7 +68,7 @@ extension StoreRestoration.Report {
         if let database {
             lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
             if database.setAside > 0 {
-                lines.append("\(database.setAside) may have reached the server, and are set aside: look at each")
+                lines.append("\(database.setAside) may have been sent, or lack what they waited for: they are set aside")
             }
             if database.settledSince > 0 {
                 lines.append("\(database.settledSince) mutations were settled since, and are not sent again")

@@ -16,6 +16,7 @@ struct Up: Verb {
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
+        try store.takeBackUnfinished()
         // Whoever has nothing to do waits for nobody.
         let folder = backup.folder(of: store.url)
         guard try !MigrationPlan(for: store.status(), backingUpInto: folder).steps.isEmpty else {

@@ -17,6 +17,8 @@ struct Validate: Verb {
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, output)
+        let exposure = StoreExposure(of: store.url)
+        output.noteFinding(exposure)
         var findings: [String] = []
         let counts = try OperationsDatabase.check(folder: store.url, waiting: store.options.lockDeadline)
         findings += (counts?.problems ?? []).map { "larder.sqlite: \($0)" }
@@ -35,14 +37,14 @@ struct Validate: Verb {
             throw Failure(
                 .findings, .damaged, "the store is damaged: \(findings.count) findings; "
                     + "larder-migrate repair shows what can be saved, larder-migrate restore brings back a backup",
-                details: [("findingCount", .int(findings.count)), ("findings", .strings(findings))])
+                details: [("findingCount", .int(findings.count)), ("findings", .strings(findings)), exposure.member])
         }
         try output.result(
             .object([
                 ("isSound", .boolean(true)), ("migrations", .int(schema?.applied.count ?? 0)),
                 ("pending", .int(schema?.pending.count ?? 0)), ("mutations", .int(counts?.mutations ?? 0)),
                 ("outcomes", .int(counts?.outcomes ?? 0)), ("watchers", .int(counts?.watchers ?? 0)),
-                ("caches", .int(caches.count)),
+                ("caches", .int(caches.count)), exposure.member,
             ]),
             text: "sound: \(schema?.applied.count ?? 0) migrations as they were applied, "
                 + "\(counts?.mutations ?? 0) mutations, \(caches.count) caches")

@@ -28,10 +28,8 @@ struct StorageOptions: ParsableArguments {
         var options = S3Transport.Options()
         if usesPaths { options.addressing = .path }
         if let endpoint {
-            guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(),
-                scheme == "http" || scheme == "https", url.host()?.isEmpty == false
-            else { throw Failure(usage: "the endpoint \(endpoint) is no URL of http or https") }
-            options.endpoint = url
+            options.endpoint = try URLArgument.http(
+                endpoint, "The endpoint", remedy: "the storage's keys come from the environment.")
         }
         return StorageAccess(
             region: region, credentials: try Self.credentials(), options: options, timeout: .seconds(timeout))

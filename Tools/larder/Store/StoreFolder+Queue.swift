@@ -4,7 +4,7 @@ import LarderCommandLine
 import LarderOperations
 
 extension StoreFolder {
-    private var hasQueue: Bool {
+    var hasQueue: Bool {
         FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path)
     }
 
@@ -21,6 +21,7 @@ extension StoreFolder {
     ) async throws -> Result? {
         if !hasQueue { try requireStore() }
         output.heading(heading)
+        prepare(access, output)
         return try await withOperations(access, body)
     }
 

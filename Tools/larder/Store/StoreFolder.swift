@@ -44,6 +44,13 @@ struct StoreFolder: Sendable {
         guard FileManager.default.fileExists(atPath: url.path) else {
             throw Failure(.noStore, .failure, "there is no store at \(url.path)")
         }
+        // A store whose partition has no cache yet knows as much as one with an empty cache.
+        if hasQueue {
+            throw Failure(
+                .init(rawValue: LarderError.Code.miss.rawValue), .miss,
+                "The partition \(partition) has no cache: nothing was stored in it yet; ingest or fetch something first",
+                details: [("missing", .array([.array([])]))])
+        }
         throw Failure(.noStore, .failure, "\(url.path) holds no store; ingest or fetch something into it first")
     }
 
@@ -77,6 +84,7 @@ struct StoreFolder: Sendable {
     ) async throws -> Result {
         try requireStore()
         output.heading(heading)
+        prepare(access, output)
         let cache = try Store.openCache(
             at: url, partition: partition, options: options(access, verifies: verifies))
         do {
@@ -97,6 +105,7 @@ struct StoreFolder: Sendable {
     ) async throws -> Result {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
         output.heading(heading)
+        prepare(access, output)
         let store = try Store.open(at: url, schemaText: schema, options: options(access))
         do {
             let result = try await body(
@@ -110,6 +119,11 @@ struct StoreFolder: Sendable {
     }
 
     enum Access { case reading, writing }
+
+    /// Makes a store that is to be written this user's alone, and says so.
+    func prepare(_ access: Access, _ output: Output) {
+        if access == .writing { output.note(StoreExposure.narrow(url)) }
+    }
 
     private func options(_ access: Access, verifies: Bool = false) -> Store.Options {
         var options = Store.Options()

@@ -8,7 +8,8 @@ struct Changes: Verb {
         discussion: """
             One commit a line: its number, and the cache keys of the objects that it changed. The cache keeps the last \
             thousand. With --follow, what is committed later too, by whatever process, until it is interrupted or has \
-            printed --count lines.
+            printed --count lines. A line that says "everything" stands for what is not in the log any more, as after \
+            clear and compact, which may have lost what was committed just before.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -27,10 +28,11 @@ struct Changes: Verb {
     func perform(_ output: Output) async throws {
         let interruption = Interruption()
         try await store.folder(partition).withCache(.reading, output) { cache in
-            var (last, told) = (since, 0)
-            let epoch = try cache.position.epoch
+            var told = 0
+            var last = try since.map { ChangePosition(epoch: try cache.position.epoch, number: $0) }
             while true {
-                let found = try cache.inspect.changes(after: last)
+                let log = try cache.inspect.changes(after: last)
+                let found = log.changes
                 if follow {
                     for change in found.prefix(count.map { $0 - told } ?? .max) {
                         try output.result(change.json, text: change.line)
@@ -41,12 +43,14 @@ struct Changes: Verb {
                     let shown = found.prefix(count ?? .max)
                     return try output.result(
                         .object([
-                            ("epoch", .string(String(epoch, radix: 16))), ("changes", .array(shown.map(\.json))),
+                            ("epoch", .string(String(log.position.epoch, radix: 16))), ("changes", .array(shown.map(\.json))),
                             ("hasMore", .boolean(shown.count < found.count)),
                         ]),
                         text: shown.map(\.line).joined(separator: "\n"))
                 }
-                last = try found.last?.number ?? last ?? cache.position.number
+                // A number that was asked for may not have been reached yet.
+                let isAhead = last.map { $0.epoch == log.position.epoch && $0.number > log.position.number } ?? false
+                if !isAhead { last = log.position }
                 if await interruption.wait(for: .milliseconds(100)) { return }
             }
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Larder
 import LarderCommandLine
 import LarderOperations
 import LarderRecords
@@ -9,7 +10,8 @@ struct Check: Verb {
         discussion: """
             Looks at every page, and at every record, reference and index; and in larder.sqlite, where the store has \
             one, at every page and row. Changes nothing. A process that writes meanwhile can be mistaken for damage: \
-            check again. The exit status is 5 if anything is wrong; each finding is a line.
+            check again. The exit status is 5 if anything is wrong; each finding is a line. Files that other users may use \
+            are told of, and are no damage.
             """)
 
     @OptionGroup var store: StoreOptions
@@ -17,6 +19,8 @@ struct Check: Verb {
 
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
+        let exposure = StoreExposure(of: folder.url)
+        output.noteFinding(exposure)
         let records = try await folder.withCache(.reading, output) { try $0.check() }
         let (queue, queueProblems) = try await checkQueue(folder, output)
         let problems = records.problems.map(\.description) + queueProblems
@@ -30,7 +34,7 @@ struct Check: Verb {
             }
             throw Failure(
                 .findings, .damaged, "the store is damaged: \(count) findings; " + remedies.joined(separator: "; "),
-                details: [("findingCount", .int(count)), ("findings", .strings(problems))])
+                details: [("findingCount", .int(count)), ("findings", .strings(problems)), exposure.member])
         }
         let counts = records.counts
         try output.result(
@@ -41,6 +45,7 @@ struct Check: Verb {
                 ("references", .int(counts.references)), ("keys", .int(counts.keys)), ("names", .int(counts.names)),
                 ("changes", .int(counts.changes)), ("mutations", .int(queue?.mutations ?? 0)),
                 ("outcomes", .int(queue?.outcomes ?? 0)), ("watchers", .int(queue?.watchers ?? 0)),
+                exposure.member,
             ]),
             text: "sound: \(counts.pages) pages, \(counts.entities) objects, \(counts.parts) parts, "
                 + "\(counts.tombstones) tombstones, \(counts.references) references, \(counts.keys) keys"

@@ -60,10 +60,8 @@ struct Fetch: Verb {
     }
 
     private func url() throws(Failure) -> URL {
-        guard let url = URL(string: endpoint), let scheme = url.scheme?.lowercased(),
-            ["http", "https"].contains(scheme), url.host()?.isEmpty == false
-        else { throw Failure(usage: "the endpoint \(endpoint) is no http or https URL") }
-        return url
+        try URLArgument.http(
+            endpoint, "The endpoint", remedy: "say what authorizes the request by --header 'Authorization: …'.")
     }
 
     private func options() throws(Failure) -> FetchOptions {

@@ -31,6 +31,9 @@ struct Info: Verb {
             ])),
             ("tables", .array(statistics.tables.map(\.json))),
         ]
+        let exposure = StoreExposure(of: folder.url)
+        members.append(exposure.member)
+        output.noteFinding(exposure)
         if let counts { members.append(("types", .array(counts.map(\.json)))) }
         try output.result(.object(members), text: Self.text(folder, statistics, counts))
     }
@@ -54,7 +57,7 @@ struct Info: Verb {
                 "type        \(count.type): \(count.entities) objects, \(count.parts) parts, "
                     + "\(count.tombstones) tombstones, \(count.bytes) bytes")
         }
-        return lines.joined(separator: "\n")
+        return lines.map(Output.oneLine).joined(separator: "\n")
     }
 }
 

@@ -72,7 +72,7 @@ extension Mutations {
 
         func change() -> (MutationQueue) async throws -> [UUID]? {
             { queue in
-                try await queue.replay(target.id)
+                try await queue.replay(target.id, now: Date())
                 return nil
             }
         }

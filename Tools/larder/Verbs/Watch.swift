@@ -109,7 +109,7 @@ struct Watch: Verb {
                     ("key", .string(state.key)), ("presence", .string(state.presence.rawValue)),
                     ("changedFields", .strings(state.changedFields)),
                 ]),
-                text: "\(state.key) \(state.presence.rawValue)" + (fields.isEmpty ? "" : " \(fields)"))
+                text: Output.oneLine("\(state.key) \(state.presence.rawValue)" + (fields.isEmpty ? "" : " \(fields)")))
         }
     }
 }

@@ -70,6 +70,11 @@ public struct KeychainKeyProvider: KeyProvider {
         switch status {
         case errSecItemNotFound: KeyError(.missing, "there are none of \(self)")
         case errSecInteractionNotAllowed: KeyError(.locked, "\(self) are locked; unlock the device")
+        case errSecMissingEntitlement:
+            KeyError(
+                otherwise,
+                "\(self) cannot be used by this program: it is not signed with a Keychain access group. "
+                    + "Add the entitlement keychain-access-groups, or use FileKeyProvider.")
         default: KeyError(otherwise, "\(self) cannot be used (status \(status))")
         }
     }

@@ -82,7 +82,7 @@ struct NewKeyFile {
 
     private func synchronizeFolder() throws(KeyError) {
         let folder = file.deletingLastPathComponent().path
-        do throws(LMDBError) { try FileSystem.synchronize(folder) } catch {
+        do throws(LMDBError) { try FolderSync.run(folder) } catch {
             throw KeyError(.notWritable, "the folder \(folder) of the key file cannot be synchronized", cause: error)
         }
     }

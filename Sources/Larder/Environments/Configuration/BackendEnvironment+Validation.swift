@@ -98,10 +98,10 @@ struct EnvironmentFault: Error {
 
 extension BackendEnvironment.API {
     func validate() throws(EnvironmentFault) {
-        guard url.user == nil, url.password == nil else {
+        guard !url.namesUser else {
             throw EnvironmentFault("the API's URL has a user or a password in it; take them out")
         }
-        let text = EnvironmentFault.shown(url.absoluteString)
+        let text = EnvironmentFault.shown(URLText.hidingUser(ofURL: url.absoluteString))
         guard let scheme = url.scheme?.lowercased(), scheme == "https" || scheme == "http" else {
             throw EnvironmentFault("the API's URL \(text) is neither https nor http")
         }

@@ -5,6 +5,8 @@ internal import Crypto
 package struct EntityTag: Sendable, Hashable {
     /// Nil where it has not the form of one.
     package let md5: [UInt8]?
+    /// Whether equal tags do not mean equal bytes (RFC 9110, section 8.8.1): they cannot bind ranges to one object.
+    package let isWeak: Bool
     /// How many parts the object was made of; nil where it was sent in one piece.
     package let parts: Int?
 
@@ -13,6 +15,7 @@ package struct EntityTag: Sendable, Hashable {
 
     /// - Parameter text: With or without quotation marks.
     package init(_ text: String) {
+        isWeak = text.hasPrefix("W/")
         let text = text.trimmingPrefix("\"")
         let bare = text.hasSuffix("\"") ? text.dropLast() : text
         let pieces = bare.split(separator: "-", omittingEmptySubsequences: false)
@@ -30,7 +33,7 @@ package struct EntityTag: Sendable, Hashable {
             digest.update(data: md5)
         }
         guard !parts.isEmpty else { return nil }
-        md5 = Array(digest.finalize())
+        (md5, isWeak) = (Array(digest.finalize()), false)
         self.parts = parts.count
     }
 

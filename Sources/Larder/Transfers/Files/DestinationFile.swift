@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LarderLMDB
 internal import LarderOperations
 
 #if canImport(Darwin)
@@ -30,6 +31,9 @@ struct DestinationFile {
                 throw LarderError(.destinationUnusable, "\(file.path) is a folder; name a file in it")
             }
             guard replaces else { throw exists }
+        } else if ![ENOENT, ENOTDIR].contains(errno) {
+            // Such as that the name is too long: better now than when all has arrived.
+            throw unusable(errno)
         }
         guard stat(folder.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw LarderError(.destinationUnusable, "there is no folder \(folder.path); make it first")
@@ -56,15 +60,19 @@ struct DestinationFile {
         return try await source.digests(whole) == partial.digests(whole)
     }
 
-    /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file.
+    /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file. It is the
+    /// program's own from then on, and has the mode of any file that the program makes there.
     func take(_ partial: PartialFile) async throws {
         try check()
-        if try !move(partial.path) {
-            // Beside the destination first, where a rename can reach. A copy of the same name is what a kill has left.
+        let mode = try ordinaryMode(besides: partial.name)
+        try partial.setMode(mode)
+        if try !partial.hasItsName || !move(partial.path) {
+            // From another volume, or from a file whose name was taken away: what was verified is open still. Beside
+            // the destination first, where a rename can reach. A copy of the same name is what a kill has left.
             let copy = copyPath(of: partial.name)
             unlink(copy)
             do {
-                try await partial.copy(to: copy)
+                try await partial.copy(to: copy, mode: mode)
                 guard try move(copy) else { throw unusable(EXDEV) }
             } catch {
                 unlink(copy)
@@ -93,6 +101,20 @@ struct DestinationFile {
         return volume.room
     }
 
+    /// The mode of a file that this program makes in the folder. Its mask can be asked only by changing it, for all
+    /// threads, and folders may have rules of their own: a file is made, and removed.
+    private func ordinaryMode(besides partial: String) throws(LarderError) -> mode_t {
+        let path = copyPath(of: partial)
+        unlink(path)
+        let descriptor = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard descriptor >= 0 else { throw unusable(errno) }
+        defer { close(descriptor) }
+        unlink(path)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw unusable(errno) }
+        return status.st_mode & 0o777
+    }
+
     /// Where a copy is made of what is on another volume. Names have up to 255 bytes.
     private func copyPath(of partial: String) -> String {
         let start = String(decoding: file.lastPathComponent.utf8.prefix(100), as: UTF8.self)
@@ -101,7 +123,7 @@ struct DestinationFile {
     }
 
     /// - Returns: False where it is on another volume.
-    private func move(_ path: String) throws(LarderError) -> Bool {
+    func move(_ path: String) throws(LarderError) -> Bool {
         if replaces {
             if rename(path, file.path) == 0 { return true }
         } else {
@@ -124,12 +146,11 @@ struct DestinationFile {
     }
 
     private func synchronizeFolder() throws(LarderError) {
-        let descriptor = systemOpen(folder.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        // Some file systems have no sync of folders, and say so.
-        guard fsync(descriptor) != 0, errno != EINVAL, errno != EROFS else { return }
-        throw unusable(errno)
+        do throws(LMDBError) { try FolderSync.run(folder.path) } catch {
+            throw LarderError(
+                .destinationUnusable, "\(file.path) was put in place, and a power cut may undo that: its folder could "
+                    + "not be synced; look after the volume", cause: error)
+        }
     }
 
     private var exists: LarderError {

@@ -1,5 +1,6 @@
 internal import CFiles
 internal import Foundation
+internal import LarderLMDB
 internal import LarderOperations
 
 #if canImport(Darwin)
@@ -48,13 +49,18 @@ final class PartialFile: Sendable {
     ///
     /// - Throws: `.diskFull`, `.destinationUnusable`.
     init(of transfer: UUID, in store: URL) throws(LarderError) {
-        let folder = Self.folder(of: store)
-        do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
-            throw LarderError(.destinationUnusable, "the folder \(folder.path) cannot be made", cause: error)
-        }
         path = Self.path(of: transfer, in: store)
-        descriptor = systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Self.failure(errno, path) }
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        var opened = systemOpen(path, flags, 0o600)
+        if opened < 0, errno == ENOENT {
+            let folder = Self.folder(of: store)
+            do throws(LMDBError) { try FileSystem.makeFolder(folder.path) } catch {
+                throw LarderError(.destinationUnusable, "The folder \(folder.path) cannot be made.", cause: error)
+            }
+            opened = systemOpen(path, flags, 0o600)
+        }
+        guard opened >= 0 else { throw Self.failure(errno, path) }
+        descriptor = opened
     }
 
     deinit { close(descriptor) }
@@ -74,6 +80,17 @@ final class PartialFile: Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Self.failure(errno, path) }
         return FileIdentity(status)
+    }
+
+    /// Whether its name is still its own: another program may have removed it, or put another file there.
+    var hasItsName: Bool {
+        get throws(LarderError) {
+            let own = try identity()
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return false }
+            let named = FileIdentity(status)
+            return named.device == own.device && named.inode == own.inode
+        }
     }
 
     /// Makes it so large, with a hole where nothing was written, and everything void that it had.
@@ -135,8 +152,16 @@ final class PartialFile: Sendable {
         #endif
     }
 
+    /// Gives it the mode that it is to have where it is moved to. The store's folder keeps other users out of it until
+    /// then.
+    func setMode(_ mode: mode_t) throws(LarderError) {
+        guard fchmod(descriptor, mode) == 0 else { throw Self.failure(errno, path) }
+    }
+
     /// Copies all of it to a file that is made, and is on disk when this returns.
-    func copy(to path: String) async throws {
+    ///
+    /// - Parameter mode: Of the copy once it is whole.
+    func copy(to path: String, mode: mode_t) async throws {
         let copy = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard copy >= 0 else { throw Self.failure(errno, path) }
         defer { close(copy) }
@@ -145,7 +170,7 @@ final class PartialFile: Sendable {
             try Self.write(bytes, to: copy, at: offset, path)
             offset += Int64(bytes.count)
         }
-        guard fsync(copy) == 0 else { throw Self.failure(errno, path) }
+        guard fchmod(copy, mode) == 0, fsync(copy) == 0 else { throw Self.failure(errno, path) }
     }
 
     private static func failure(_ status: Int32, _ path: String) -> LarderError {

@@ -84,7 +84,26 @@ final class SourceFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw LarderError(.sourceNotFile, "\(path) is no regular file")
         }
+        if status.st_size == 0 { try requireNothing(in: descriptor, &status, path) }
         return FileIdentity(status)
+    }
+}
+
+extension SourceFile {
+    /// Files that a kernel makes while they are read say that they have 0 bytes, and would be sent as nothing.
+    ///
+    /// - Parameter status: Taken anew where there are bytes: they may have been written since.
+    private static func requireNothing(
+        in descriptor: Int32, _ status: inout stat, _ path: String
+    ) throws(LarderError) {
+        var byte: UInt8 = 0
+        let (count, failure) = withUnsafeMutableBytes(of: &byte) { systemRead(descriptor, 0, $0) }
+        if let failure { throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(failure)") }
+        guard count > 0 else { return }
+        guard fstat(descriptor, &status) == 0, status.st_size > 0 else {
+            throw LarderError(
+                .sourceUnreadable, "\(path) says that it has 0 bytes, and has some; copy it to a file, and send that")
+        }
     }
 }
 

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// How many exchanges there may be with each host at a time. Who asked first is first.
 ///
-/// A host that asks for patience is left alone for as long as it says, or for a pause that grows with each time in a
-/// row. After it one exchange goes there, and another side by side for each that went well.
+/// A host that asks for patience is left alone for as long as it says, and at least for a pause that grows with each time
+/// in a row. After it one exchange goes there, and another side by side for each that went well.
 final class Connections: Sendable {
     private struct Host {
         var busy = 0
@@ -29,12 +29,12 @@ final class Connections: Sendable {
     }
 
     private let limit: Int
-    private let pause: @Sendable (_ pleas: Int) -> Duration
+    private let pause: @Sendable (_ pleas: Int, _ asked: Duration?) -> Duration
     private let state = Mutex(State())
 
-    /// - Parameter pause: How long to leave a host alone that has asked for patience so often in a row, and does not
-    ///   say.
-    init(limit: Int, pause: @escaping @Sendable (_ pleas: Int) -> Duration) {
+    /// - Parameter pause: How long to leave a host alone that has asked for patience so often in a row, the last time
+    ///   for so long.
+    init(limit: Int, pause: @escaping @Sendable (_ pleas: Int, _ asked: Duration?) -> Duration) {
         self.limit = max(1, limit)
         self.pause = pause
     }
@@ -52,7 +52,7 @@ final class Connections: Sendable {
             return value
         } catch {
             if let error = error as? ObjectError, error.code == .throttled {
-                hold(host, for: Backoff.heeded(error.retryAfter), since: begun)
+                hold(host, for: error.retryAfter, since: begun)
             }
             leave(host, begun, isWell: false)
             throw error
@@ -69,7 +69,7 @@ final class Connections: Sendable {
             if let until = host.heldUntil, begun < until { return }
             host.pleas += 1
             host.width = 1
-            host.heldUntil = .now + (time ?? pause(host.pleas))
+            host.heldUntil = .now + pause(host.pleas, time)
         }
     }
 

@@ -77,7 +77,7 @@ struct DownloadAttempt: Sendable {
         if found.device != noted.device { try await carrier.table.note(transfer.attempt, [.file(found)]) }
         let arrived = try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }
         return Plan(
-            etag: etag, crc32c: transfer.crc32c, parts: PartPlan(size: size, partSize: partSize),
+            etag: etag, crc32c: transfer.crc32c, parts: try PartPlan(of: size, in: partSize),
             arrived: Dictionary(arrived) { $1 })
     }
 
@@ -88,7 +88,9 @@ struct DownloadAttempt: Sendable {
             throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
         }
         if let wanted = transfer.sha256, let said = object.sha256, said != wanted { throw otherContent }
-        let parts = PartPlan(size: size, partSize: max(options.partSize, size / Self.maximumParts + 1, 1))
+        // Ranges of an object whose ETag is weak may be of different bytes: it comes in one piece.
+        let partSize = EntityTag(object.etag).isWeak ? size : max(options.partSize, size / Self.maximumParts + 1)
+        let parts = try PartPlan(of: size, in: max(partSize, 1))
         // What it took before is free now.
         try file.reserve(0)
         // On another volume it is needed twice for a while.
@@ -140,14 +142,21 @@ struct DownloadAttempt: Sendable {
         }
         let object = try await storage.get(
             plan.parts.range(of: number), of: location, etag: plan.etag, into: sink, idle: options.idle)
-        if let size = object.size, size != plan.parts.size {
-            // It would end too early, or never: what was said of the object before is not kept.
-            try await carrier.table.note(transfer.attempt, [.restart])
-            throw ObjectError(
-                .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
-        }
+        try await requireSame(object, plan)
         file.beginSynchronizing(plan.parts.range(of: number))
         return StoredPart(number: number, size: plan.parts.size(of: number), crc32c: crc.withLock { $0.value })
+    }
+
+    /// Compares what the storage says of the object with what it said at first. A size that was another is not kept: by
+    /// it the file would end too early, or never.
+    private func requireSame(_ object: StoredObject, _ plan: Plan) async throws {
+        guard object.etag == plan.etag else {
+            throw ObjectError(.changed, "\(location) has the ETag \(object.etag) by now, no longer \(plan.etag)")
+        }
+        guard let size = object.size, size != plan.parts.size else { return }
+        try await carrier.table.note(transfer.attempt, [.restart])
+        throw ObjectError(
+            .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
     }
 
     // MARK: Verifying
@@ -175,7 +184,8 @@ struct DownloadAttempt: Sendable {
             return whole.crc32c
         }
         let object = try await storage.object(at: location, deadline: carrier.deadline)
-        if let sha256 = object.sha256, object.etag == plan.etag {
+        try await requireSame(object, plan)
+        if let sha256 = object.sha256 {
             guard try await file.sha256(0..<plan.parts.size) == sha256 else { throw damaged }
         } else if object.etagIsDigest, let md5 = EntityTag(plan.etag).wholeMD5 {
             guard try await file.digests(0..<plan.parts.size).md5 == md5 else { throw damaged }

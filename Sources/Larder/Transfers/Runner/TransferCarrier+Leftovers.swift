@@ -96,7 +96,20 @@ extension TransferCarrier {
         }
     }
 
-    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user. Keys are
+    /// Has the storage abort an upload that it says it does not know, before its name is forgotten here: it may say so
+    /// for a moment only, and keep the parts. A user who may not abort could never begin anew otherwise.
+    func abortForgotten(_ upload: MultipartUpload?) async throws(ObjectError) {
+        guard let upload else { return }
+        do throws(ObjectError) { try await storage.abortUpload(upload, deadline: deadline) } catch {
+            guard error.code == .accessDenied else { throw error }
+            core.logger.warning("an upload that the storage does not know may not be aborted either", metadata: [
+                "location": "\(upload.location)", "upload": "\(upload.id)", "error": "\(error)",
+            ])
+        }
+    }
+
+    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user, or does not
+    /// list uploads at all: what was begun and whose name did not arrive cannot be found there then. Keys are
     /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
     func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
         do throws(ObjectError) {
@@ -104,7 +117,7 @@ extension TransferCarrier {
                 in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
             ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
         } catch {
-            guard error.code == .accessDenied else { throw error }
+            guard [.accessDenied, .rejected, .notFound].contains(error.code) else { throw error }
             return nil
         }
     }

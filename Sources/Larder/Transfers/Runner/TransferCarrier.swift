@@ -10,6 +10,7 @@ internal import Logging
 /// | ask for an upload in parts | which of this key there were before | what was begun of it since is aborted |
 /// | the upload has begun | its name | its parts are listed, and those that are as they should be count |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
+/// | all was sent, and no answer came | until when the object may appear | later uploads of the key wait for so long |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
 /// | the file is in its place | - | it is the partial file, by its inode or its bytes: it is done |
 /// | finish | done | nothing left to do |
@@ -25,7 +26,7 @@ struct TransferCarrier: Sendable {
         self.table = table
         self.owner = owner
         let options = runner.options
-        connections = Connections(limit: options.connectionsPerHost) { options.pause(after: $0) }
+        connections = Connections(limit: options.connectionsPerHost) { options.pause(after: $0, asked: $1) }
         pacer = Pacer(bandwidth: runner.options.bandwidth)
     }
 
@@ -34,8 +35,11 @@ struct TransferCarrier: Sendable {
     var options: TransferRunner.Options { runner.options }
     var deadline: ContinuousClock.Instant { .now + options.timeout }
 
-    /// Whether the host of an object is left alone now.
-    func isHeld(_ location: ObjectLocation) -> Bool { connections.left(of: storage.host(of: location)) != nil }
+    /// Whether nothing is to be begun of an object now: its host is left alone, or an upload of the same key that was
+    /// paused or cancelled is still under way.
+    func isHeld(_ kind: TransferDraft.Kind, _ location: ObjectLocation) -> Bool {
+        kind == .upload && runner.isUploading(to: location) || connections.left(of: storage.host(of: location)) != nil
+    }
 
     /// Takes up a transfer that is pending, or clears away what one has left that was cancelled or has failed.
     func carry(_ id: UUID) async throws {
@@ -44,14 +48,15 @@ struct TransferCarrier: Sendable {
             guard let found = try table.find(id) else { return }
             return try await clear(found)
         }
-        runner.noteBegun(id)
+        runner.noteBegun(transfer)
         options.afterStep(.begun)
         core.transfers.noteChanges(of: [id])
         let meter = core.transfers.meter(of: id, arrived: transfer.arrived)
         defer { core.transfers.forgetMeter(of: id) }
+        let doubt = UploadDoubt()
         do {
             let object = switch transfer.kind {
-            case .upload: try await UploadAttempt(carrier: self, transfer: transfer, meter: meter).run()
+            case .upload: try await UploadAttempt(carrier: self, transfer: transfer, meter: meter, doubt: doubt).run()
             case .download: try await DownloadAttempt(carrier: self, transfer: transfer, meter: meter).run()
             }
             runner.noteArrival(of: id)
@@ -62,6 +67,9 @@ struct TransferCarrier: Sendable {
             core.intent.bell.ring()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder) }
         } catch {
+            if let time = doubt.time {
+                try await table.noteDoubt(of: id, until: core.now().addingTimeInterval(time.seconds), now: core.now())
+            }
             try await end(transfer, error, begun)
         }
     }
@@ -110,11 +118,12 @@ struct TransferCarrier: Sendable {
                 guard let failures = runner.countFailure(error, isFault: isFault, of: transfer.id) else {
                     return try await fail(transfer, failure)
                 }
-                var pause = asked ?? options.pause(after: failures)
+                var pause = options.pause(after: failures, asked: asked)
                 if (error as? ObjectError)?.code == .throttled {
                     let host = storage.host(of: transfer.location)
                     connections.hold(host, for: asked, since: begun)
-                    pause = max(connections.left(of: host) ?? .zero, asked ?? .zero)
+                    // The host's own pause has grown with all that was asked of it.
+                    pause = connections.left(of: host) ?? pause
                 }
                 try await table.retryLater(
                     transfer.attempt, at: core.now().addingTimeInterval(pause.seconds), failure, now: core.now())
@@ -154,7 +163,7 @@ struct TransferCarrier: Sendable {
     }
 
     private static func consequence(of error: ObjectError) -> Consequence {
-        let asked = Backoff.heeded(error.retryAfter)
+        let asked = error.retryAfter
         return switch error.code {
         case .unreachable, .insecure, .notPrepared, .throttled: .retry(isFault: false, after: asked)
         case .expiredCredentials, .invalidCredentials: .refused

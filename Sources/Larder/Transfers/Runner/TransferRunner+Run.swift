@@ -37,8 +37,10 @@ extension TransferRunner: Service {
         defer { progress.withLock { $0 = Progress() } }
         let table = try core.intent.database().transfers
         try await lifecycle.alone(options.connectivity) { owner in
-            try await table.recover(in: core.name)
-            try await table.prune(keeping: Self.kept, in: core.name)
+            try await core.settingDamagedAside {
+                try await recover(table)
+                try await table.prune(keeping: Self.kept, in: core.name)
+            }
             let carrier = TransferCarrier(runner: self, table: table, owner: owner)
             await withDiscardingTaskGroup { group in
                 group.addTask { await carrier.sweep() }
@@ -48,9 +50,15 @@ extension TransferRunner: Service {
                 group.cancelAll()
             }
             // What was under way goes on with the next runner; a parked partition's is left to its own.
-            if !core.isParked { try await table.recover(in: core.name) }
+            if !core.isParked { try await recover(table) }
             if !lifecycle.hasFailed { try await table.prune(keeping: Self.kept, in: core.name) }
         }
+    }
+
+    private func recover(_ table: TransferTable) async throws(OperationsError) {
+        try await table.recover(
+            in: core.name, now: core.now(), puttingLasts: options.idle.seconds,
+            completingLasts: options.completionTimeout.seconds)
     }
 
     /// Takes one transfer as far as it comes.
@@ -66,7 +74,7 @@ extension TransferRunner: Service {
                 if ended.isMultiple(of: Self.endsBetweenPrunes) {
                     try await carrier.table.prune(keeping: Self.kept, in: core.name)
                 }
-            } catch { lifecycle.end(because: error) }
+            } catch { await end(id, carrier.table, because: error) }
         }
         progress.withLock { $0.tasks[id] = task }
         await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
@@ -74,9 +82,18 @@ extension TransferRunner: Service {
             progress.busy.remove(id)
             progress.clearing.remove(id)
             progress.tasks[id] = nil
-            progress.begun.remove(id)
+            progress.begun[id] = nil
         }
         core.transfers.noteChanges(of: [id])
+    }
+
+    /// Ends the runner, unless a damaged row was what went wrong: that is set aside, and what was begun is pending again
+    /// where it is another's.
+    private func end(_ id: UUID, _ table: TransferTable, because error: any Error) async {
+        do {
+            guard try await core.hasSetAside(after: error) else { return lifecycle.end(because: error) }
+            if let found = try table.find(id), found.state == .running { try await table.release(found.attempt) }
+        } catch { lifecycle.end(because: error) }
     }
 
     /// What to take up now.
@@ -95,7 +112,7 @@ extension TransferRunner: Service {
         // First: what ends meanwhile may be pending again.
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
         let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
-            carrier.isHeld(ObjectLocation(bucket: $0, key: $1, region: $2))
+            carrier.isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3))
         }
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
@@ -126,7 +143,7 @@ extension TransferRunner: Service {
 
     /// Ends what somebody has paused or cancelled, in whatever process.
     private func endStopped(_ table: TransferTable) throws {
-        let begun = progress.withLock { progress in progress.tasks.filter { progress.begun.contains($0.key) } }
+        let begun = progress.withLock { progress in progress.tasks.filter { progress.begun.keys.contains($0.key) } }
         for (id, task) in begun where try table.find(id)?.state != .running { task.cancel() }
     }
 

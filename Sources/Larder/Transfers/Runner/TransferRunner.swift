@@ -28,19 +28,21 @@ public final class TransferRunner: Sendable {
         public var partSize: Int64 = 8 << 20
         /// How many bytes may be moved in a second, both ways together; nil for as many as there can be.
         public var bandwidth: Int64?
-        /// After so long without a byte an exchange is given up, and tried again.
+        /// After so long without a byte an exchange is given up, and tried again. An object that was sent in one piece,
+        /// and not answered, keeps later uploads of its key waiting for so long.
         public var idle = Duration.seconds(30)
         /// How long an exchange may take that carries no bytes.
         public var timeout = Duration.seconds(30)
-        /// How long the storage may take to put an object together from its parts.
+        /// How long the storage may take to put an object together from its parts. Where it does not answer, later
+        /// uploads of the key wait for so long.
         public var completionTimeout = Duration.seconds(600)
         /// How long to wait after a failure.
         public var backoff = Backoff(first: .seconds(1), cap: .seconds(120))
         /// After so many failures of the server or the connection in a row, with nothing that arrived between them, a
         /// transfer is failed. That the server cannot be reached, or asks for patience, is none.
         public var maximumFaults = 10
-        /// Whether the network is there.
-        public var connectivity: any Connectivity = AssumedConnectivity()
+        /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.
+        public var connectivity: any Connectivity = systemConnectivity()
         /// A number from 0 to 1, by which pauses are spread; tests hold it.
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
 
@@ -50,8 +52,10 @@ public final class TransferRunner: Sendable {
         /// Eight transfers, six connections with a host, parts of 8 MiB, no limit of bandwidth.
         public init() {}
 
-        /// How long to wait after so many failures in a row.
-        func pause(after failures: Int) -> Duration { backoff.pause(after: failures, fraction: random()) }
+        /// How long to wait after so many failures in a row, and at least for as long as the storage asked.
+        func pause(after failures: Int, asked: Duration? = nil) -> Duration {
+            backoff.pause(after: failures, asked: asked, fraction: random())
+        }
     }
 
     /// What a runner is doing. While it waits for somebody to sign in, the storage is asked again after a pause.
@@ -78,8 +82,8 @@ public final class TransferRunner: Sendable {
         var clearing: Set<UUID> = []
         /// What carries them out.
         var tasks: [UUID: Task<Void, Never>] = [:]
-        /// Those of them that are noted as running.
-        var begun: Set<UUID> = []
+        /// Those of them that are noted as running, with where they upload to.
+        var begun: [UUID: ObjectLocation?] = [:]
         fileprivate var troubles: [UUID: Troubles] = [:]
         /// How many have ended, well or not.
         var ended = 0
@@ -124,7 +128,16 @@ public final class TransferRunner: Sendable {
 
     // MARK: What attempts tell
 
-    func noteBegun(_ transfer: UUID) { progress.withLock { _ = $0.begun.insert(transfer) } }
+    func noteBegun(_ transfer: StoredTransfer) {
+        progress.withLock { $0.begun[transfer.id] = .some(transfer.kind == .upload ? transfer.location : nil) }
+    }
+
+    /// Whether an upload to a place is under way.
+    func isUploading(to location: ObjectLocation) -> Bool {
+        progress.withLock { progress in
+            progress.begun.values.contains { $0?.bucket == location.bucket && $0?.key == location.key }
+        }
+    }
 
     /// - Parameter isFault: Whether it is the server's or the connection's.
     /// - Returns: How many failures there were in a row; nil where these were too many faults.

@@ -6,6 +6,7 @@ struct UploadAttempt: Sendable {
     let carrier: TransferCarrier
     let transfer: StoredTransfer
     let meter: TransferMeter
+    let doubt: UploadDoubt
 
     private var storage: any ObjectTransport { carrier.storage }
     private var options: TransferRunner.Options { carrier.options }
@@ -19,8 +20,9 @@ struct UploadAttempt: Sendable {
         let source: SourceFile
         do throws(LarderError) { source = try SourceFile(path: transfer.path, identity: identity) } catch {
             // It may have arrived before it went.
-            if let object = try await objectOfParts() { return object }
-            throw error
+            guard let object = try await objectOfParts() else { throw error }
+            try await carrier.abortForgotten(transfer.multipartUpload)
+            return object
         }
         if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
         // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
@@ -39,8 +41,17 @@ struct UploadAttempt: Sendable {
         let host = storage.host(of: location)
         let attributes = try ObjectAttributes(of: transfer)
         return try await carrier.connections.with(host) {
-            let object = try await storage.put(
-                body(of: source, part: 1, 0..<identity.size), to: location, attributes, idle: options.idle)
+            if identity.size == 0 { doubt.begin(lasting: options.idle) }
+            let object: StoredObject
+            do throws(ObjectError) {
+                object = try await storage.put(
+                    body(of: source, part: 1, 0..<identity.size) { doubt.begin(lasting: options.idle) }, to: location,
+                    attributes, idle: options.idle)
+                doubt.end()
+            } catch {
+                doubt.end(unless: error)
+                throw error
+            }
             try source.check()
             options.afterStep(.objectMade)
             return object
@@ -55,27 +66,31 @@ struct UploadAttempt: Sendable {
             throw ObjectError(
                 .tooLarge, "\(transfer.path) has \(size) bytes, the storage takes \(limits.largestObject)")
         }
-        let plan = PartPlan(size: size, partSize: partSize)
+        let plan = try PartPlan(of: size, in: partSize)
         let (upload, arrived) = try await begin(source, plan)
         guard let upload else {
-            guard let object = try await objectOfParts() else {
-                // Somebody has aborted it, or it was completed as another object.
-                try await carrier.table.note(transfer.attempt, [.restart])
-                throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
-            }
-            return object
+            let object = try await objectOfParts()
+            try await carrier.abortForgotten(transfer.multipartUpload)
+            if let object { return object }
+            // Somebody has aborted it, or it was completed as another object.
+            try await carrier.table.note(transfer.attempt, [.restart])
+            throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
         }
-        let missing = (1...max(1, plan.count)).filter { arrived[$0] == nil }
+        let missing = plan.numbers.filter { arrived[$0] == nil }
         try await carrier.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
         let parts = try carrier.table.parts(of: transfer.id)
+        doubt.begin(lasting: options.completionTimeout)
         do throws(ObjectError) {
             let object = try await storage.completeUpload(
                 upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
+            doubt.end()
             options.afterStep(.objectMade)
             if let before = transfer.uploadsBefore { await carrier.abortLate(of: location, after: before) }
             return object
         } catch {
+            doubt.end(unless: error)
             guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
+            try await carrier.abortForgotten(upload)
             return object
         }
     }
@@ -129,11 +144,17 @@ struct UploadAttempt: Sendable {
         return StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
     }
 
-    private func body(of source: SourceFile, part: Int, _ range: Range<Int64>) -> ObjectBody {
+    /// - Parameter willEnd: Called before the last bytes are sent.
+    private func body(
+        of source: SourceFile, part: Int, _ range: Range<Int64>, willEnd: @escaping @Sendable () -> Void = {}
+    ) -> ObjectBody {
         var body = ObjectBody(size: range.upperBound - range.lowerBound) { offset, buffer in
             try source.read(range.lowerBound + offset, buffer)
             // Before the storage has all of it: what is of no file must not take the place of what is there.
-            if offset + Int64(buffer.count) == range.upperBound - range.lowerBound { try source.check() }
+            if offset + Int64(buffer.count) == range.upperBound - range.lowerBound {
+                try source.check()
+                willEnd()
+            }
         } pace: { count in
             try await carrier.pacer.wait(for: count)
             meter.move(count, of: part)
@@ -152,7 +173,7 @@ struct UploadAttempt: Sendable {
         let noted = Dictionary(try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
         var arrived: [Int: StoredPart] = [:]
         var found: [StoredPart] = []
-        for part in listed where (1...max(1, plan.count)).contains(part.number) {
+        for part in listed where plan.numbers.contains(part.number) {
             guard part.size == nil || part.size == plan.size(of: part.number) else { continue }
             if let known = noted[part.number], known.etag == part.etag {
                 arrived[part.number] = known

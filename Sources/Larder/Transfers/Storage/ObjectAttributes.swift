@@ -1,8 +1,9 @@
 /// What is kept with an object beside its bytes.
 public struct ObjectAttributes: Sendable, Hashable, Codable {
-    /// The media type, such as `video/quicktime`; nil: the storage's default.
+    /// The media type, such as `video/quicktime`, in at most 2 KiB; nil: the storage's default.
     public var contentType: String?
-    /// What the program notes of it. Names are compared without regard to case; both are ASCII, 2 kB in all.
+    /// What the program notes of it. Names are compared without regard to case; names and values are ASCII, and have at
+    /// most 2 KiB in all.
     public var metadata: [String: String]
 
     /// Nothing but what is given.

@@ -55,9 +55,10 @@ public protocol ObjectTransport: Sendable {
         in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> [MultipartUpload]
 
-    /// What the storage says of an object.
+    /// What the storage says of an object. That it has 0 bytes is not taken from a head alone: the bytes are asked for
+    /// as well, since an empty file would take the place of a whole one.
     ///
-    /// - Throws: `.notFound`.
+    /// - Throws: `.notFound`; `.wrongLength` where the storage says 0 bytes and sends some.
     func object(
         at location: ObjectLocation, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject

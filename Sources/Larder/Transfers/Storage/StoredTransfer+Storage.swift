@@ -20,6 +20,24 @@ extension UploadedPart {
 }
 
 extension ObjectAttributes {
+    /// Bytes of all names and values of metadata, and of a content type: S3 keeps no more metadata with an object.
+    static let maximumSize = 2 << 10
+
+    /// Refuses what would go into the head of each request and that no storage would keep.
+    func check() throws(LarderError) {
+        let size = metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        guard size <= Self.maximumSize else {
+            throw LarderError(
+                .invalidTransfer, "the metadata has \(size) bytes, an object keeps \(Self.maximumSize); put the rest "
+                    + "elsewhere, such as into an object of its own")
+        }
+        let type = contentType?.utf8.count ?? 0
+        guard type <= Self.maximumSize else {
+            throw LarderError(
+                .invalidTransfer, "the content type has \(type) bytes, \(Self.maximumSize) are allowed; shorten it")
+        }
+    }
+
     /// As it is kept; nil where there is none.
     var storedMetadata: [UInt8]? {
         get throws(LarderError) {

@@ -10,11 +10,11 @@ extension HTTPHeaders {
 
     /// What they say of an object.
     func object(size: Int64?) throws(S3Refusal) -> StoredObject {
-        guard let etag = first(name: "ETag"), !etag.isEmpty else {
-            throw S3Refusal(
-                ObjectError(
-                    .unusableAnswer, "The storage did not say the object's ETag.", requestID: requestID,
-                    hostID: hostID))
+        guard let etag = first(name: "ETag"), StorageName.isUsable(etag) else {
+            throw unusable("The storage did not say the object's ETag, or said one of more than 2 KiB.")
+        }
+        guard version.map(StorageName.isUsable) ?? true else {
+            throw unusable("The storage said an empty version of the object, or one of more than 2 KiB.")
         }
         let isOfParts = first(name: "x-amz-checksum-type")?.uppercased() == "COMPOSITE"
         return StoredObject(
@@ -22,6 +22,10 @@ extension HTTPHeaders {
             crc32c: isOfParts ? nil : Checksums.crc32c(first(name: BodyFraming.trailerName)),
             sha256: isOfParts ? nil : Checksums.sha256(first(name: "x-amz-checksum-sha256")),
             attributes: ObjectAttributes(contentType: first(name: "Content-Type"), metadata: metadata))
+    }
+
+    private func unusable(_ message: String) -> S3Refusal {
+        S3Refusal(ObjectError(.unusableAnswer, message, requestID: requestID, hostID: hostID))
     }
 
     var version: String? { first(name: "x-amz-version-id") }

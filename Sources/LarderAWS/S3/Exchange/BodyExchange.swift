@@ -21,7 +21,16 @@ final class BodyExchange: HTTPClientResponseDelegate {
         var visits = 0
         var answer: S3Answer?
         var isOver = false
+        /// The client's task, and what takes pieces for it. Both keep this exchange, which is the client's delegate: so
+        /// they are let go of when the exchange is over.
         var task: HTTPClient.Task<Void>?
+        var writer: HTTPClient.Body.StreamWriter?
+
+        /// - Returns: The answer, unless it was taken before, and the client's task.
+        mutating func end() -> (S3Answer?, HTTPClient.Task<Void>?) {
+            defer { (isOver, answer, task, writer) = (true, nil, nil, nil) }
+            return (isOver ? nil : answer, task)
+        }
     }
 
     /// How long the content of an answer is waited for that came before all was sent.
@@ -31,7 +40,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
     private let loop: any EventLoop
     private let largestAnswer: Int
     private let clock: ExchangeClock
-    private let opened: EventLoopPromise<HTTPClient.Body.StreamWriter>
+    private let opened: EventLoopPromise<Void>
     private let finished: EventLoopPromise<Void>
     private let answered: EventLoopPromise<S3Answer>
     private let state: Mutex<State>
@@ -59,10 +68,11 @@ final class BodyExchange: HTTPClientResponseDelegate {
             body = .stream(contentLength: length) { writer in
                 let isOpenedAgain = self.state.withLock { state in
                     defer { state.isOpened = true }
+                    if !state.isOver { state.writer = writer }
                     return state.isOpened
                 }
                 if isOpenedAgain { self.fail(ObjectError.redirectFollowed(status: nil)) }
-                self.opened.succeed(writer)
+                self.opened.succeed(())
                 return self.finished.futureResult
             }
         } else {
@@ -76,7 +86,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
             // Not all that ends it is told to a delegate.
             task.futureResult.whenFailure { self.fail($0) }
             let isOver = state.withLock { state in
-                state.task = task
+                if !state.isOver { state.task = task }
                 return state.isOver
             }
             if isOver { task.cancel() }
@@ -92,10 +102,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
 
     /// Ends the exchange, if it has not ended.
     func fail(_ error: any Error) {
-        let (answer, task) = state.withLock { state in
-            defer { state.isOver = true }
-            return (state.isOver ? nil : state.answer, state.task)
-        }
+        let (answer, task) = state.withLock { $0.end() }
         // A refusal says more than how the connection ended after it.
         if let answer, answer.status >= 300 { answered.succeed(answer) } else { answered.fail(error) }
         end()
@@ -119,15 +126,15 @@ final class BodyExchange: HTTPClientResponseDelegate {
     /// Gives pieces to the client, and returns what is there when the socket has taken them. All but the last of them
     /// are small.
     func send(_ pieces: [IOData], isLast: Bool) -> EventLoopFuture<Void> {
-        opened.futureResult.flatMap { writer in
+        opened.futureResult.flatMap {
             let promise = self.loop.makePromise(of: Void.self)
-            let (isOver, isAnswered) = self.state.withLock { state in
+            let (writer, isAnswered) = self.state.withLock { state in
                 if !state.isOver { state.sending = (promise, pieces.count, isLast) }
-                return (state.isOver, state.answer != nil)
+                return (state.writer, state.answer != nil)
             }
-            if isOver { promise.fail(ObjectError.exchangeCancelled) }
+            if writer == nil { promise.fail(ObjectError.exchangeCancelled) }
             // The rest of an answer that came too early is waited for, and nothing more is sent.
-            guard !isOver, !isAnswered else { return promise.futureResult }
+            guard let writer, !isAnswered else { return promise.futureResult }
             // What these return is kept at once, or never: see above.
             for piece in pieces { _ = writer.write(piece) }
             return promise.futureResult
@@ -161,7 +168,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
         clock.moved()
         let (isEarly, visits) = state.withLock { state in
-            state.answer = S3Answer(status: Int(head.status.code), headers: head.headers, body: [])
+            if !state.isOver { state.answer = S3Answer(status: Int(head.status.code), headers: head.headers, body: []) }
             return (!state.isSent, state.visits)
         }
         if visits > 1 { fail(ObjectError.redirectFollowed(status: Int(head.status.code))) }
@@ -175,7 +182,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
         clock.moved()
         let isTooLong = state.withLock { state in
             state.answer?.body += part.readableBytesView
-            return state.answer.map { $0.body.count > largestAnswer } ?? true
+            return state.answer.map { $0.body.count > largestAnswer } ?? false
         }
         if isTooLong {
             return loop.makeFailedFuture(
@@ -201,14 +208,14 @@ final class BodyExchange: HTTPClientResponseDelegate {
     }
 
     private func succeed() {
-        let (answer, task) = state.withLock { state in
-            defer { state.isOver = true }
-            return (state.isOver ? nil : state.answer, state.isSent ? nil : state.task)
+        let (answer, task, isSent) = state.withLock { state in
+            let (answer, task) = state.end()
+            return (answer, task, state.isSent)
         }
         if let answer { answered.succeed(answer) }
         end()
         // Nobody wants the rest.
-        task?.cancel()
+        if !isSent { task?.cancel() }
     }
 }
 

@@ -8,7 +8,7 @@ extension ObjectError {
             self = error
             return
         }
-        let known = TransportError(ofClient: error)
+        let known = error as? TransportError ?? TransportError(ofClient: error)
         let code: Code =
             switch known.code {
             case .unreachable: .unreachable

@@ -14,12 +14,21 @@ struct S3Answer: Sendable {
         guard let node = XMLNode(body) else {
             throw S3Refusal(unusable("The answer is not the XML that was expected (\(operation))."))
         }
-        if node.name == "Error" { throw S3Refusal(answer: self, document: node) }
+        try requireSuccess(node)
         guard node.name.hasPrefix(operation) else {
             throw S3Refusal(
                 unusable("The answer is <\(node.name.prefix(80))> where \(operation)'s result was expected."))
         }
         return node
+    }
+
+    /// Refuses a success whose body is an error. An answer without a body is a success.
+    func requireSuccess() throws(S3Refusal) {
+        if !body.isEmpty, let node = XMLNode(body) { try requireSuccess(node) }
+    }
+
+    private func requireSuccess(_ node: XMLNode) throws(S3Refusal) {
+        if node.name == "Error" { throw S3Refusal(answer: self, document: node) }
     }
 
     /// An error for an answer that cannot be understood.
@@ -30,8 +39,8 @@ struct S3Answer: Sendable {
 }
 
 extension HTTPHeaders {
-    var requestID: String? { first(name: "x-amz-request-id") }
-    var hostID: String? { first(name: "x-amz-id-2") }
+    var requestID: String? { first(name: "x-amz-request-id")?.asStorageLabel }
+    var hostID: String? { first(name: "x-amz-id-2")?.asStorageLabel }
     /// The region of the bucket that was asked, which S3 says when it was not asked there.
     var bucketRegion: String? { first(name: "x-amz-bucket-region") }
 }

@@ -16,6 +16,8 @@ enum S3ErrorCode {
         case 403: return .accessDenied
         case 404: return .notFound
         case 408: return .timedOut
+        // What a storage has not learned yet, it does not learn while it is asked again.
+        case 501: return .rejected
         case 409, 500..<503, 504..<600: return .serverFault
         case 412: return .changed
         case 413: return .tooLarge
@@ -52,5 +54,6 @@ enum S3ErrorCode {
         "IllegalLocationConstraintException": .wrongRegion,
         "TemporaryRedirect": .serverFault, "RequestTimeTooSkewed": .clockSkew,
         "InvalidObjectState": .rejected, "InvalidRequest": .rejected, "InvalidArgument": .rejected,
+        "NotImplemented": .rejected,
     ]
 }

@@ -9,7 +9,7 @@ import Foundation
 /// Why an attempt failed, with what the next one could do better.
 struct S3Refusal: Error {
     var error: ObjectError
-    /// The region that the bucket is said to be in.
+    /// The region that the bucket is said to be in; nil where what is said is no region's name.
     var region: String?
     /// The server's time, in seconds since 1970.
     var serverTime: Int?
@@ -20,14 +20,15 @@ struct S3Refusal: Error {
     init(answer: S3Answer, document: XMLNode? = nil, wallClock: () -> Date = { Date() }) {
         let root = document ?? XMLNode(answer.body)
         let node = root?.name == "Error" ? root : nil
-        let serverCode = node?["Code"].flatMap { $0.isEmpty ? nil : $0 }
+        let serverCode = node?["Code"].flatMap { $0.isEmpty ? nil : $0.asStorageLabel }
         let date = answer.headers.first(name: "Date")
         serverTime = date.flatMap(HTTPDate.secondsSince1970)
-        region = answer.headers.bucketRegion ?? node?["Region"] ?? Self.region(ofHost: node?["Endpoint"])
+        region = [answer.headers.bucketRegion, node?["Region"], Self.region(ofHost: node?["Endpoint"])]
+            .compactMap(\.self).first(where: S3Endpoint.isRegion)
         var error = ObjectError(
             S3ErrorCode.code(serverCode, status: answer.status), "", status: answer.status,
-            serverCode: serverCode, requestID: answer.headers.requestID ?? node?["RequestId"],
-            hostID: answer.headers.hostID ?? node?["HostId"],
+            serverCode: serverCode, requestID: answer.headers.requestID ?? node?["RequestId"]?.asStorageLabel,
+            hostID: answer.headers.hostID ?? node?["HostId"]?.asStorageLabel,
             retryAfter: answer.headers.first(name: "Retry-After").flatMap {
                 RetryAfter.duration($0, serverDate: date, wallClock: wallClock)
             })

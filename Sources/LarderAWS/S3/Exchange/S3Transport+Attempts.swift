@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Larder
+import LarderHTTP
 import NIOCore
 import NIOHTTP1
 
@@ -18,22 +19,28 @@ extension S3Transport {
         _ request: S3Request, payload: PayloadHash? = nil, clock: ExchangeClock,
         _ send: (Signed) async throws(S3Refusal) -> Answer
     ) async throws(ObjectError) -> Answer {
+        var region = region(of: request.bucket, said: request.region)
         var (hasMoved, hasCorrectedTime) = (false, false)
         while true {
-            let region = region(of: request.bucket, said: request.region)
             let signed = try await sign(request, region: region, payload: payload, deadline: clock.deadline)
             clock.moved()
             do throws(S3Refusal) {
-                return try await send(signed)
+                let answer = try await send(signed)
+                if hasMoved { learn(region: region, of: request.bucket) }
+                return answer
             } catch {
                 var refusal = error
-                if refusal.isElsewhere, let named = refusal.region, !named.isEmpty, named != region, !hasMoved {
-                    learn(region: named, of: request.bucket)
-                    hasMoved = true
+                if refusal.isElsewhere, let named = refusal.region, named != region, !hasMoved {
+                    (region, hasMoved) = (named, true)
                 } else if refusal.error.code == .clockSkew, let time = refusal.serverTime, !hasCorrectedTime {
                     learn(serverTime: time)
                     hasCorrectedTime = true
                 } else {
+                    if refusal.disprovesRegion {
+                        forget(region: region, of: request.bucket)
+                    } else if hasMoved, refusal.error.status != nil {
+                        learn(region: region, of: request.bucket)
+                    }
                     if refusal.isElsewhere, refusal.error.code == .rejected { refusal.error.code = .wrongRegion }
                     throw refusal.error
                 }
@@ -74,6 +81,7 @@ extension S3Transport {
         // Not signed: what lies between may change it.
         http.headers.add(name: "accept-encoding", value: "identity")
         if !request.content.isEmpty { http.body = .bytes(ByteBuffer(bytes: request.content)) }
+        do throws(TransportError) { try http.requireBoundedHead() } catch { throw ObjectError(ofClient: error) }
         return Signed(http: http, signature: signature, seed: seed)
     }
 
@@ -133,6 +141,12 @@ extension S3Transport {
 extension S3Refusal {
     /// Whether it was refused because of where it was sent.
     fileprivate var isElsewhere: Bool {
-        error.code == .wrongRegion || error.status == 307 || (error.status == 400 && error.serverCode == nil)
+        error.code == .wrongRegion || error.status == 307
+            || (error.status == 400 && error.serverCode == nil && region != nil)
+    }
+
+    /// Whether the bucket may be in another region than the one that the request was signed for and sent to.
+    fileprivate var disprovesRegion: Bool {
+        isElsewhere || [.invalidCredentials, .unreachable, .insecure].contains(error.code)
     }
 }

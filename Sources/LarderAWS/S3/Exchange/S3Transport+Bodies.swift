@@ -69,6 +69,7 @@ extension S3Transport {
         guard (200..<300).contains(whole.status) else {
             throw S3Refusal(answer: whole, wallClock: options.wallClock)
         }
+        try whole.requireSuccess()
         guard case .success(let crc32c) = produced else {
             throw S3Refusal(whole.unusable("The storage said that it had the body before it could have it."))
         }

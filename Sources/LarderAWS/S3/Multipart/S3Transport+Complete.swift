@@ -22,8 +22,11 @@ extension S3Transport {
         request.content = Array(content(parts).utf8)
         return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
             let document = try answer.document("CompleteMultipartUpload")
-            guard let etag = document["ETag"], !etag.isEmpty else {
-                throw S3Refusal(answer.unusable("The storage did not say the object's ETag."))
+            guard let etag = document["ETag"], StorageName.isUsable(etag),
+                answer.headers.version.map(StorageName.isUsable) ?? true
+            else {
+                throw S3Refusal(
+                    answer.unusable("The storage did not say the object's ETag, or said a name of more than 2 KiB."))
             }
             let crc32c = document["ChecksumType"] == "COMPOSITE" ? nil : Checksums.crc32c(document["ChecksumCRC32C"])
             let isRight = crc32c.flatMap { crc32c in whole.map { crc32c == $0.crc32c } }

@@ -6,6 +6,7 @@ extension S3Transport {
     ) async throws(ObjectError) -> [UploadedPart] {
         var parts: [UploadedPart] = []
         var marker: Int?
+        var pages = ListedPages<Int>(maximumSize: maximumListSize)
         repeat {
             var request = S3Request(.GET, upload)
             if let marker { request.query.append(("part-number-marker", String(marker))) }
@@ -17,9 +18,16 @@ extension S3Transport {
                     }
                     return part
                 }
-                return (parts: parts, next: try Self.next(document, answer, "NextPartNumberMarker").flatMap { Int($0) })
+                var marker: Int?
+                if let next = try Self.next(document, answer, "NextPartNumberMarker") {
+                    guard let number = Int(next) else {
+                        throw S3Refusal(answer.unusable("The storage's list goes on at a part without a number."))
+                    }
+                    marker = number
+                }
+                return (parts: parts, next: marker, size: answer.body.count)
             }
-            if let next = page.next, next <= marker ?? 0 { throw .endlessList }
+            try pages.add(page.size, next: page.next)
             parts += page.parts
             marker = page.next
         } while marker != nil
@@ -31,6 +39,7 @@ extension S3Transport {
     ) async throws(ObjectError) -> [MultipartUpload] {
         var uploads: [MultipartUpload] = []
         var marker: UploadMarker?
+        var pages = ListedPages<UploadMarker>(maximumSize: maximumListSize)
         repeat {
             var request = S3Request(.GET, bucket: bucket, key: nil, region: region)
             // XML cannot hold all that a key can.
@@ -42,28 +51,41 @@ extension S3Transport {
                 let document = try answer.document("ListMultipartUploads")
                 let isEncoded = document["EncodingType"] == "url"
                 func key(_ text: String?) throws(S3Refusal) -> String {
-                    guard let text, let key = isEncoded ? URIEncoding.decoded(text) : text else {
+                    guard let text, let key = isEncoded ? URIEncoding.decoded(text) : text, StorageName.isUsable(key)
+                    else {
                         throw S3Refusal(answer.unusable("The storage lists an upload without a key that can be read."))
                     }
                     return key
                 }
+                func id(_ text: String?) throws(S3Refusal) -> String {
+                    guard let text, StorageName.isUsable(text) else {
+                        throw S3Refusal(
+                            answer.unusable("The storage lists an upload without a name, or one of more than 2 KiB."))
+                    }
+                    return text
+                }
                 let uploads = try document.all("Upload").map { node throws(S3Refusal) in
                     let location = ObjectLocation(bucket: bucket, key: try key(node["Key"]), region: region)
-                    return MultipartUpload(location: location, id: node["UploadId"] ?? "")
+                    return MultipartUpload(location: location, id: try id(node["UploadId"]))
                 }
                 var marker: UploadMarker?
                 if let next = try Self.next(document, answer, "NextKeyMarker") {
-                    marker = UploadMarker(key: try key(next), id: document["NextUploadIdMarker"] ?? "")
+                    let next = try key(next)
+                    let isNamed = document["NextUploadIdMarker"].map { !$0.isEmpty } ?? false
+                    marker = UploadMarker(key: next, id: isNamed ? try id(document["NextUploadIdMarker"]) : "")
                 }
-                return (uploads: uploads, next: marker)
+                return (uploads: uploads, next: marker, size: answer.body.count)
             }
-            if page.next != nil, page.next == marker { throw .endlessList }
+            try pages.add(page.size, next: page.next)
             // The storage may not know of prefixes.
             uploads += page.uploads.filter { $0.location.key.utf8.starts(with: prefix.utf8) }
             marker = page.next
         } while marker != nil
         return uploads
     }
+
+    /// Bytes of all answers that make one list.
+    private var maximumListSize: Int { min(options.maximumAnswerSize, .max / 4) * 4 }
 
     /// Where a list goes on; nil where it has ended.
     private static func next(
@@ -83,16 +105,11 @@ private struct UploadMarker: Sendable, Hashable {
     var id: String
 }
 
-extension ObjectError {
-    fileprivate static var endlessList: ObjectError {
-        ObjectError(.unusableAnswer, "The storage goes on with its list where it has been before.")
-    }
-}
-
 extension UploadedPart {
     /// A part as the storage lists it; nil where that is none.
     fileprivate init?(_ node: XMLNode) {
-        guard let number = node["PartNumber"].flatMap({ Int($0) }), number > 0, let etag = node["ETag"], !etag.isEmpty
+        guard let number = node["PartNumber"].flatMap({ Int($0) }), number > 0, let etag = node["ETag"],
+            StorageName.isUsable(etag)
         else { return nil }
         self.init(
             number: number, size: node["Size"].flatMap { Int64($0) }, etag: etag,

@@ -14,8 +14,10 @@ extension S3Transport {
         }
         return try await ask(request, deadline: deadline) { answer throws(S3Refusal) in
             let document = try answer.document("InitiateMultipartUpload")
-            guard let id = document["UploadId"], !id.isEmpty else {
-                throw S3Refusal(answer.unusable("The storage began an upload and does not say its name."))
+            guard let id = document["UploadId"], StorageName.isUsable(id) else {
+                throw S3Refusal(
+                    answer.unusable(
+                        "The storage began an upload and does not say its name, or says one of more than 2 KiB."))
             }
             return MultipartUpload(location: location, id: id)
         }
@@ -30,8 +32,8 @@ extension S3Transport {
         var request = S3Request(.PUT, upload)
         request.query.append(("partNumber", String(number)))
         let sent = try await send(body, request, idle: idle)
-        guard let etag = sent.answer.headers.first(name: "ETag"), !etag.isEmpty else {
-            throw sent.answer.unusable("The storage did not say the part's ETag.")
+        guard let etag = sent.answer.headers.first(name: "ETag"), StorageName.isUsable(etag) else {
+            throw sent.answer.unusable("The storage did not say the part's ETag, or said one of more than 2 KiB.")
         }
         return UploadedPart(number: number, size: body.size, etag: etag, crc32c: sent.crc32c)
     }
@@ -40,7 +42,9 @@ extension S3Transport {
         _ upload: MultipartUpload, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) {
         do throws(ObjectError) {
-            try await ask(S3Request(.DELETE, upload), deadline: deadline) { _ throws(S3Refusal) in }
+            try await ask(S3Request(.DELETE, upload), deadline: deadline) { answer throws(S3Refusal) in
+                try answer.requireSuccess()
+            }
         } catch {
             // No code is no XML, as of a storage that forgets uploads without a trace.
             guard error.code == .noSuchUpload || (error.code == .notFound && error.serverCode == nil) else {

@@ -8,26 +8,62 @@ extension S3Transport {
     ) async throws(ObjectError) -> StoredObject {
         var request = S3Request(.HEAD, bucket: location.bucket, key: location.key, region: location.region)
         request.headers = [("x-amz-checksum-mode", "ENABLED")]
-        do throws(ObjectError) {
-            return try await describe(request, deadline)
-        } catch {
+        let object: StoredObject
+        do throws(ObjectError) { object = try await describe(request, deadline) } catch {
             // The answer to a HEAD has no body, and so no name of what is wrong: whether credentials have ended or were
-            // never good, whether key or bucket is missing. A GET of a byte is refused for the same reason, with one.
+            // never good, whether key or bucket is missing. A GET is refused for the same reason, with one.
             guard error.serverCode == nil, let status = error.status, [400, 403, 404].contains(status) else {
                 throw error
             }
-            var byte = request
-            byte.method = .GET
-            byte.headers.append(("range", "bytes=0-0"))
-            do throws(ObjectError) {
-                _ = try await ask(byte, deadline: deadline) { _ throws(S3Refusal) in }
-            } catch {
-                // An object without bytes has not the first one.
-                guard error.status == 416 else { throw error }
-            }
+            _ = try await hasBytes(request, deadline)
+            // It is refused no more, as with new credentials.
+            object = try await describe(request, deadline)
         }
-        // It is refused no more, as with new credentials.
-        return try await describe(request, deadline)
+        // Some storages say so for a moment of an object of parts: an empty file would take the place of what is there.
+        guard object.size == 0, try await hasBytes(request, deadline) else { return object }
+        throw ObjectError(.wrongLength, "The storage says that \(location) has no bytes, and sends some.")
+    }
+
+    /// Asks for the first byte of an object.
+    ///
+    /// - Parameter head: The request for what is known of it.
+    private func hasBytes(
+        _ head: S3Request, _ deadline: ContinuousClock.Instant
+    ) async throws(ObjectError) -> Bool {
+        var request = head
+        request.method = .GET
+        request.headers.append(("range", "bytes=0-0"))
+        let clock = ExchangeClock(deadline: deadline)
+        do throws(ObjectError) {
+            return try await clock.limiting { [request] () async throws(ObjectError) -> Bool in
+                try await self.attempt(request, clock: clock) { signed throws(S3Refusal) in
+                    try await self.hasBody(try await self.success(signed, clock: clock))
+                }
+            }
+        } catch {
+            guard error.status == 416 else { throw error }
+            return false
+        }
+    }
+
+    private func hasBody(_ response: HTTPClientResponse) async throws(S3Refusal) -> Bool {
+        do {
+            for try await chunk in response.body where chunk.readableBytes > 0 { return true }
+            return false
+        } catch {
+            throw S3Refusal(ObjectError(ofClient: error))
+        }
+    }
+
+    /// Sends a request, and waits for the head of an answer that is a success.
+    private func success(_ signed: Signed, clock: ExchangeClock) async throws(S3Refusal) -> HTTPClientResponse {
+        let response = try await execute(signed.http)
+        guard (200..<300).contains(Int(response.status.code)) else {
+            _ = try await answer(response, clock: clock)
+            throw S3Refusal(.exchangeCancelled)
+        }
+        clock.moved()
+        return response
     }
 
     private func describe(
@@ -46,18 +82,14 @@ extension S3Transport {
         }
         var request = S3Request(.GET, bucket: location.bucket, key: location.key, region: location.region)
         request.headers = [
-            ("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"), ("if-match", etag),
-            ("x-amz-checksum-mode", "ENABLED"),
+            ("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"), ("x-amz-checksum-mode", "ENABLED"),
         ]
+        // A weak ETag matches none (RFC 9110, section 13.1.1). That of the answer is compared in any case.
+        if !EntityTag(etag).isWeak { request.headers.append(("if-match", etag)) }
         let clock = ExchangeClock(idle: idle)
         return try await clock.limiting { [request] () async throws(ObjectError) -> StoredObject in
             try await self.attempt(request, clock: clock) { signed throws(S3Refusal) in
-                let response = try await self.execute(signed.http)
-                guard (200..<300).contains(Int(response.status.code)) else {
-                    _ = try await self.answer(response, clock: clock)
-                    throw S3Refusal(.exchangeCancelled)
-                }
-                clock.moved()
+                let response = try await self.success(signed, clock: clock)
                 let answered = try RangeAnswer(response, range: range, etag: etag)
                 try await self.receive(response, answered, into: sink, clock: clock)
                 return answered.object

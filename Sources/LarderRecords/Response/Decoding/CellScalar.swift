@@ -29,13 +29,22 @@ extension String: CellScalar {
 extension Double: CellScalar {
     static var isNumber: Bool { true }
 
+    /// As `ResponseValue.double`: the nearest to a number with more digits than a double keeps.
     @inline(__always)
     static func read(_ cell: ResponseCell, _ buffer: ResponseBuffer) -> Double? {
         switch cell.kind {
         case .float: Double(bitPattern: cell.payload)
         case .int: Double(exactly: Int64(bitPattern: cell.payload))
+        case .number: nearest(to: cell, buffer)
         default: nil
         }
+    }
+
+    private static func nearest(to cell: ResponseCell, _ buffer: ResponseBuffer) -> Double? {
+        guard let number = Double(String(decoding: buffer.text(cell), as: UTF8.self)), number.isFinite else {
+            return nil
+        }
+        return number
     }
 }
 

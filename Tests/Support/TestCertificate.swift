@@ -1,35 +1,35 @@
-import Foundation
-import LarderTestSupport
-import NIOSSL
-import Testing
+package import Foundation
+package import NIOSSL
 
 /// A certificate for `localhost` that is made for one test.
-struct TestCertificate {
+package struct TestCertificate: Sendable {
     /// Whether the client of the test knows it.
-    var isTrusted = true
+    package var isTrusted = true
     private let certificate: String
     private let key: String
 
     /// Whether the machine has what makes it.
-    static let canBeMade = succeeds("openssl", "version")
+    package static let canBeMade = succeeds("openssl", "version")
 
-    init(in folder: URL) throws {
+    package init(in folder: URL) throws {
         certificate = folder.appending(path: "certificate.pem").path
         key = folder.appending(path: "key.pem").path
         let isMade = succeeds(
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days", "2",
             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate)
-        try #require(isMade)
+        guard isMade else { throw NotMade() }
     }
 
-    func serverContext() throws -> NIOSSLContext {
+    private struct NotMade: Error {}
+
+    package func serverContext() throws -> NIOSSLContext {
         try NIOSSLContext(
             configuration: .makeServerConfiguration(
                 certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
                 privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))))
     }
 
-    func clientConfiguration() throws -> TLSConfiguration {
+    package func clientConfiguration() throws -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(certificate))
         return configuration

@@ -1,0 +1,112 @@
+package import Foundation
+internal import LarderOperations
+internal import Logging
+
+/// Files and folders of a store that other users than their owner may read, change or enter.
+///
+/// What this version makes is its user's alone from the first moment; older versions left that to the mask of the
+/// process.
+package struct StoreExposure: Sendable {
+    package struct Item: Sendable, Hashable {
+        /// From the store's folder on; `.` is the folder itself.
+        package var path: String
+        /// The permissions, such as 0o644.
+        package var mode: Int
+    }
+
+    package let folder: URL
+    /// A folder comes before what is in it.
+    package private(set) var items: [Item] = []
+    /// Those of which the rights of others could not be taken: they are another user's, or the volume knows no such
+    /// rights.
+    package private(set) var left: [Item] = []
+
+    /// Looks at what the store has made, and at nothing else that may lie in its folder. Links are not followed.
+    package init(of folder: URL) { self.init(of: folder, isNarrowing: false) }
+
+    /// Takes the rights of others from everything that the store has made.
+    package static func narrow(_ folder: URL) -> StoreExposure { StoreExposure(of: folder, isNarrowing: true) }
+
+    private init(of folder: URL, isNarrowing: Bool) {
+        self.folder = folder
+        let names = Self.names(in: folder)
+        // An empty folder is about to become a store. Nothing in it was exposed yet, so that nothing is told.
+        if names.isEmpty, isNarrowing {
+            look(at: ".", isNarrowing)
+            items = left
+        }
+        guard names.contains("records") || names.contains(OperationsDatabase.fileName) else { return }
+        // A folder that holds something else too is its program's.
+        if names.allSatisfy(StoreContents.isOwn) { look(at: ".", isNarrowing) }
+        for name in names where StoreContents.isMade(name) { walk(name, isNarrowing) }
+    }
+
+    private static func names(in folder: URL) -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+    }
+
+    private mutating func walk(_ path: String, _ isNarrowing: Bool) {
+        guard look(at: path, isNarrowing) else { return }
+        for name in Self.names(in: folder.appending(path: path)) { walk("\(path)/\(name)", isNarrowing) }
+    }
+
+    /// Looks at one of them. A folder is narrowed before anything in it is looked at, so that no other user can put a link
+    /// there meanwhile.
+    ///
+    /// - Returns: Whether it is a folder.
+    @discardableResult
+    private mutating func look(at path: String, _ isNarrowing: Bool) -> Bool {
+        let isTop = path == "."
+        let place = isTop ? folder.path : folder.appending(path: path).path
+        var status = stat()
+        // The folder itself may be named by a link.
+        guard (isTop ? stat(place, &status) : lstat(place, &status)) == 0 else { return false }
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFDIR || kind == S_IFREG else { return false }
+        if status.st_mode & 0o077 != 0 {
+            let item = Item(path: path, mode: Int(status.st_mode & 0o777))
+            items.append(item)
+            if isNarrowing, !Self.narrow(place, to: status.st_mode & 0o7700) { left.append(item) }
+        }
+        return kind == S_IFDIR
+    }
+
+    /// By its name: closing a descriptor would give up the locks that this process has on the file.
+    private static func narrow(_ path: String, to mode: mode_t) -> Bool {
+        var status = stat()
+        return chmod(path, mode) == 0 && stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+    }
+
+    // MARK: Telling
+
+    /// For a store that is only read; nil where nothing is exposed.
+    package var finding: String? {
+        items.isEmpty ? nil : "Other users may use \(Self.list(items)) of the store \(folder.path). \(advice)"
+    }
+
+    /// For one that was narrowed; nil where there was nothing to be done.
+    package var change: String? {
+        guard !items.isEmpty else { return nil }
+        guard left.isEmpty else {
+            return "Other users may use \(Self.list(left)) of the store \(folder.path), and this user cannot change that. "
+                + "Let its owner run: chmod -R go= PATH, with the store's path."
+        }
+        return "Other users could use \(Self.list(items)) of the store \(folder.path). Now they cannot."
+    }
+
+    private var advice: String {
+        "Opening it for writing makes it this user's alone; so does: chmod -R go= PATH, with the store's path."
+    }
+
+    private static func list(_ items: [Item]) -> String {
+        let shown = items.prefix(3).map { "\($0.path) (\(String($0.mode, radix: 8)))" }.joined(separator: ", ")
+        return items.count > 3 ? "\(shown) and \(items.count - 3) more" : shown
+    }
+
+    /// Sees to it when a store is opened.
+    static func notice(in folder: URL, _ options: Store.Options) {
+        let exposure = options.isReadOnly ? StoreExposure(of: folder) : narrow(folder)
+        guard let text = options.isReadOnly ? exposure.finding : exposure.change else { return }
+        options.logger.warning("\(text)")
+    }
+}

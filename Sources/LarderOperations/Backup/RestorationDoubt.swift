@@ -1,0 +1,56 @@
+internal import Foundation
+internal import GRDB
+
+/// Why a mutation of a backup is set aside when it comes back: what is not provably unsent is not sent by itself.
+enum RestorationDoubt: String, CaseIterable {
+    /// An attempt that the backup knows of may have taken effect.
+    case attempted
+    /// It was unsent when the backup was made, and nothing proves that it was not sent since.
+    case sentSince
+
+    /// An expression of SQL: the doubt of a mutation, or null. What is answered or set aside is sent by nobody.
+    ///
+    /// - Parameters:
+    ///   - row: The name of the mutation's row in the statement.
+    ///   - isProven: A condition: whether the store proves that it was not sent since.
+    static func expression(_ row: String, isProven: String) -> String {
+        """
+        CASE WHEN \(row).state > 1 THEN NULL
+            WHEN NOT \(ProvablyUnsent.condition(row)) THEN '\(attempted.rawValue)'
+            WHEN NOT (\(isProven)) THEN '\(sentSince.rawValue)' END
+        """
+    }
+
+    /// Sets aside the mutations for which a query gives a doubt.
+    ///
+    /// - Parameter query: Gives numbers of mutations of `main`, each with its doubt or null.
+    /// - Returns: How many were set aside.
+    static func setAside(_ query: String, _ now: Date, _ db: Database) throws -> Int {
+        let queue = QueueTransaction(db: db)
+        let found = try db.rows(
+            "SELECT sequence, doubt FROM (\(query)) WHERE doubt IS NOT NULL ORDER BY sequence"
+        ) { (sequence: try $0.integer(0), doubt: try $0.text(1)) }
+        for (sequence, text) in found {
+            let doubt = RestorationDoubt(rawValue: text) ?? .attempted
+            try queue.setAside(sequence: sequence, doubt.failure(now))
+        }
+        return found.count
+    }
+
+    private func failure(_ now: Date) -> MutationFailure {
+        switch self {
+        case .attempted:
+            MutationFailure(
+                .outcomeUnknown,
+                message: "It was in flight when the backup was made, or an attempt before that may have taken effect; "
+                    + "look whether the server has it, then replay or discard it",
+                time: now)
+        case .sentSince:
+            MutationFailure(
+                .restored,
+                message: "It was pending when the backup was made, and may have been sent since; look whether the "
+                    + "server has it, then replay or discard it",
+                time: now)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// How an attempt tells the server the mutation's idempotency key, as it is stored.
+package struct KeyTelling: RawRepresentable, Sendable, Hashable {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Not at all: the server could not tell a repeat.
+    package static let none = KeyTelling(rawValue: "")
+    /// In a way that an earlier version of the library did not note.
+    package static let unnoted = KeyTelling(rawValue: "*")
+
+    package static func header(_ name: String) -> KeyTelling { KeyTelling(rawValue: "header:\(name.lowercased())") }
+    package static func variable(_ name: String) -> KeyTelling { KeyTelling(rawValue: "variable:\(name)") }
+
+    /// Whether the server would know an attempt that tells it so for a repeat of one that told it as this says.
+    package func allowsRepeat(_ telling: KeyTelling) -> Bool {
+        telling != .none && (self == telling || self == .unnoted)
+    }
+}
+
+/// What is left in doubt of a mutation that goes back to pending.
+package enum RemainingDoubt: Sendable, Hashable {
+    /// What was in doubt before the attempt.
+    case asBefore
+    /// The attempt too: it may have taken effect.
+    case attempt
+    /// Nothing: it is known that none of the attempts took effect.
+    case none
+}

@@ -1,0 +1,36 @@
+internal import LarderLMDB
+
+/// The names of fields and types that the records of a generation use, by their numbers.
+struct UsedNames {
+    private var numbers: Set<FieldID> = []
+    /// Nearly all fields of a record are those of the record before: the number that was met last in each place.
+    private var recent = [FieldID](repeating: 0, count: 1 << 12)
+
+    func contains(_ number: UInt64) -> Bool { FieldID(exactly: number).map(numbers.contains) ?? false }
+
+    private mutating func insert(_ number: FieldID) {
+        let place = Int(number) & (recent.count - 1)
+        guard recent[place] != number else { return }
+        recent[place] = number
+        numbers.insert(number)
+    }
+
+    /// - Complexity: O(n) in the fields of all records; reads no payloads.
+    mutating func collect(_ generation: Generation, _ transaction: borrowing WriteTransaction) throws {
+        var records = try transaction.cursor(in: generation.tables.records)
+        var entry = try records.first()
+        while let found = entry {
+            let record = try RecordView(unsafe found.value.withUnsafeBytes { $0 })
+            insert(record.type)
+            if let owner = record.owner { insert(owner.field) }
+            for index in 0..<record.count { insert(record.field(index)) }
+            entry = try records.next()
+        }
+        var fields = try transaction.cursor(in: generation.tables.fields)
+        entry = try fields.first()
+        while let found = entry {
+            if let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }) { insert(key.field) }
+            entry = try fields.next()
+        }
+    }
+}

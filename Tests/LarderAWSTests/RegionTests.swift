@@ -1,0 +1,67 @@
+import Larder
+import LarderAWS
+import Synchronization
+import Testing
+
+@Suite("Regions that a storage says, and that are none")
+struct RegionTests {
+    private static let body = ObjectBody(Array("soup".utf8))
+
+    private func put(_ transport: S3Transport) async throws(ObjectError) {
+        _ = try await transport.put(Self.body, to: .somewhere, ObjectAttributes(), idle: .ample)
+    }
+
+    @Test("One garbled answer does not spoil the bucket", arguments: [
+        "eu west 1", "eu-west-1\u{FFFD}", "eu/west", "-eu", "e.u", "eu_west", String(repeating: "r", count: 64), "",
+    ])
+    func garbled(region: String) async throws {
+        try await ScriptedStorage.run { request in
+            request.number == 0
+                ? .error(.movedPermanently, "PermanentRedirect", more: "<Region>\(region)</Region>") : .stored()
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .wrongRegion)
+            try await put(transport)
+            #expect(storage.requests.map(\.signedRegion) == ["us-east-1", "us-east-1"])
+        }
+    }
+
+    @Test("A region to which a request was sent in vain is not learned")
+    func notTaken() async throws {
+        try await ScriptedStorage.run { request in
+            switch request.number {
+            case 0: .error(.movedPermanently, "PermanentRedirect", more: "<Region>eu-wost-1</Region>")
+            case 1: .error(.forbidden, "SignatureDoesNotMatch")
+            default: .stored()
+            }
+        } _: { storage, transport in
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .invalidCredentials)
+            try await put(transport)
+            #expect(storage.requests.map(\.signedRegion) == ["us-east-1", "eu-wost-1", "us-east-1"])
+        }
+    }
+
+    @Test("A region that was learned and is not taken any more is forgotten")
+    func moved() async throws {
+        let home = Mutex("eu-west-1")
+        try await ScriptedStorage.run { request in
+            let home = home.withLock { $0 }
+            if request.signedRegion == home { return .stored() }
+            // Whatever it says of the place, it says to those who come from where the bucket was at first.
+            return request.signedRegion == "us-east-1"
+                ? .error(.movedPermanently, "PermanentRedirect", headers: ["x-amz-bucket-region": home])
+                : .error(.forbidden, "SignatureDoesNotMatch")
+        } _: { storage, transport in
+            try await put(transport)
+            home.withLock { $0 = "ap-south-1" }
+            let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
+            #expect(error.code == .invalidCredentials)
+            try await put(transport)
+            try await put(transport)
+            #expect(storage.requests.map(\.signedRegion) == [
+                "us-east-1", "eu-west-1", "eu-west-1", "us-east-1", "ap-south-1", "ap-south-1",
+            ])
+        }
+    }
+}

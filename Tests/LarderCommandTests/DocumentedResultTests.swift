@@ -1,0 +1,158 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("What CommandLine.md says of --json and of exit statuses")
+struct DocumentedResultTests {
+    @Test("The verbs on the cache print what is documented, and all of it")
+    func cache() async throws {
+        try await Pantry.withStore { pantry in
+            var documented = try DocumentedResults()
+            func print(_ row: String, _ arguments: [String], status: Int32 = 0) async throws {
+                let outcome = try await pantry.larder(arguments + ["--json"])
+                #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+                try documented.compare(row, outcome.output)
+            }
+            let one = try pantry.operation("One", variables: #"{"id":"1"}"#)
+            _ = try await LarderProcess.run(shell: "chmod go=rX '\(pantry.store)'", [])
+            try await print("`info`", ["info", "--types"])
+            try await print("`ls`", ["ls"])
+            try await print("`get`", ["get", "Recipe:1"])
+            try await print("`query`", ["query"] + one)
+            try await print("`watch`, of an operation or fragment", ["watch", "--count", "1"] + one)
+            try await print("`watch`, of a key", ["watch", "Recipe:1", "--count", "1"])
+            try await print("`check`", ["check"])
+            try await print("`changes`", ["changes"])
+            try await print("`fetch`", ["fetch", "--endpoint", "http://127.0.0.1:1/"] + one)
+            try await print(
+                "`ingest`", ["ingest", "--response", pantry.path("list.json")]
+                    + pantry.operation("List", variables: #"{"n":2}"#))
+            for verb in [["rm", "Recipe:2"], ["compact"], ["clear", "--write"]] {
+                try await print("`rm`, `compact`, `clear`", verb)
+            }
+            documented.finish()
+            #expect(documented.problems == [])
+        }
+    }
+
+    @Test("So do those on mutations and watchers")
+    func mutations() async throws {
+        try await Dock.run { dock in
+            var documented = try DocumentedResults()
+            func print(_ row: String, _ arguments: [String]) async throws {
+                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", dock.store])
+                #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+                try documented.compare(row, outcome.output)
+            }
+            let upload = try await dock.upload()
+            let mutation = try await dock.withPartition { app in
+                try await app.mutate(
+                    GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }"),
+                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(upload)], in: "file")])).id
+            }
+            try await OperationsDatabase.using(URL(filePath: dock.store)) { database in
+                _ = try await database.watchers.put("w", in: "main", document: "{ photo(id: 1) { id } }", now: Date())
+                try await database.watchers.note(
+                    StoredWatcher.Position(epoch: 1, number: 2), of: "w", in: "main", now: Date())
+            }
+            try await print("`watchers`", ["watchers"])
+            try await dock.fail(dock.begin(upload))
+            let id = "\(mutation)"
+            let variables = dock.folder.appending(path: "variables.json")
+            try Data("{}".utf8).write(to: variables)
+            try await print("`mutations list`", ["mutations", "list"])
+            try await print("`mutations show`", ["mutations", "show", id])
+            let changed = "`mutations edit`, `replay`, `discard`"
+            try await print(changed, ["mutations", "edit", id, "--variables", variables.path, "--write"])
+            try await print(changed, ["mutations", "discard", id, "--write"])
+            try await print("`mutations show`, of a settled one", ["mutations", "show", id])
+            documented.finish()
+            #expect(documented.problems == [])
+        }
+    }
+
+    @Test("So do those on transfers")
+    func transfers() async throws {
+        try await Dock.run { dock in
+            var documented = try DocumentedResults()
+            func print(_ row: String, _ arguments: [String]) async throws {
+                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", dock.store])
+                #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+                try documented.compare(row, outcome.output)
+            }
+            let (failed, waiting) = (try await dock.upload(), try await dock.upload())
+            try await dock.fail(dock.begin(failed, upload: "a-name"))
+            try dock.partialFile(of: UUID())
+            try await print("`transfers list`", ["transfers", "list"])
+            try await print("`transfers watch`", ["transfers", "watch", failed.text])
+            try await print("`transfers show`", ["transfers", "show", failed.text])
+            try await print("`transfers gc`", ["transfers", "gc"])
+            // Its upload cannot be aborted without a storage.
+            try await print("`transfers gc`", ["transfers", "gc", "--write"])
+            let changed = "`transfers pause`, `resume`, `cancel`, `retry`"
+            for verb in ["pause", "resume", "cancel"] {
+                try await print(changed, ["transfers", verb, waiting.text, "--write"])
+            }
+            documented.finish()
+            #expect(documented.problems == [])
+        }
+    }
+
+    @Test("So do those on environments, sessions, and credentials of which some are in quarantine")
+    func credentials() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(at: place, schema: try Schema(parsing: Pantry.schema), options: options)
+            let url = try #require(URL(string: "https://staging.example/graphql"))
+            let app = try store.partition(
+                of: BackendEnvironment(name: "staging", api: .init(url: url)), user: .user("ada"))
+            let tokens = Credentials.UserPoolTokens(
+                idToken: "a", accessToken: "b", refreshToken: "c", expires: nil)
+            try await app.session.signIn(Credentials(userPool: tokens), deadline: .now + .seconds(300))
+            let name = try #require(try store.current()).name
+            try store.close()
+            var documented = try DocumentedResults()
+            func print(_ row: String, _ verb: String) async throws {
+                let outcome = try await LarderProcess.run([verb, "--json", "--store", place.path])
+                #expect(outcome.status == 0, "\(verb): \(outcome.errors)")
+                try documented.compare(row, outcome.output)
+            }
+            try await print("`env`", "env")
+            try await print("`session`", "session")
+            try await print("`credentials`", "credentials")
+            try await OperationsDatabase.using(place) { database in
+                let rows = try database.credentials.snapshot(of: name).credentials
+                let identity = try #require(rows.first).identity
+                let moved = try await database.credentials.quarantine(
+                    rows.map { .init($0, reason: "damaged") }, in: name, of: identity, now: Date(), session: { _ in nil })
+                #expect(moved.count == 1)
+            }
+            try await print("`credentials`", "credentials")
+            documented.finish()
+            #expect(documented.problems == [])
+        }
+    }
+
+    @Test("Each exit status that is documented is given, for what is said of it")
+    func statuses() async throws {
+        try await Pantry.withStore { pantry in
+            let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/CommandLine.md")
+            let documented = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
+                line.firstMatch(of: /^\| (\d) \|/).flatMap { Int32($0.1) }
+            }
+            #expect(documented == [0, 1, 2, 3, 4, 5])
+            #expect(try await pantry.larder("ls").status == 0)
+            #expect(try await LarderProcess.run(["ls", "--store", pantry.path("none")]).status == 1)
+            #expect(try await pantry.larder("ls", "--limit", "many").status == 2)
+            #expect(try await pantry.larder("get", "Recipe:9").status == 3)
+            #expect(try await pantry.larder("clear").status == 4)
+            try Data(repeating: 1, count: 50_000).write(
+                to: URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb"))
+            #expect(try await pantry.larder("check").status == 5)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("Passwords in URLs")
+struct PasswordTests {
+    private static let urls = [
+        "https://ada:hush@127.0.0.1:1/graphql", "https://hush@127.0.0.1:1/", "https://:hush@127.0.0.1:1/",
+        "ada:hush@127.0.0.1/graphql", "ftp://ada:hush@127.0.0.1/", "https://ada:hu/sh@127.0.0.1/",
+        "https://ada:hush@/", "https://ada:hush hush@[::1/", "https://ada:hush\u{9B}@127.0.0.1/",
+    ]
+
+    private func expectRefused(_ outcome: Outcome) {
+        #expect(outcome.status == 2, "\(outcome.errors)")
+        let told = outcome.output + outcome.errors
+        #expect(!told.contains("hush") && !told.contains("hu/sh") && !told.contains("ada"), "\(told)")
+    }
+
+    @Test("fetch refuses an endpoint with a user or a password, tells neither, and makes no store", arguments: urls)
+    func fetch(url: String) async throws {
+        try await Pantry.withFiles { pantry in
+            for more in [[], ["--json"]] {
+                expectRefused(try await pantry.larder(["fetch", "--endpoint", url] + more + pantry.operation("List")))
+            }
+            #expect(!FileManager.default.fileExists(atPath: pantry.store))
+        }
+    }
+
+    @Test("So does clearing away what transfers have left", arguments: urls)
+    func storage(url: String) async throws {
+        try await Dock.run { dock in
+            expectRefused(try await dock.larder("transfers", "gc", "--region", "eu-west-1", "--endpoint", url))
+        }
+    }
+
+    @Test("So does making an environment known", arguments: urls)
+    func environment(url: String) async throws {
+        try await Pantry.withFiles { pantry in
+            expectRefused(try await LarderProcess.run(
+                program: "larder-migrate", ["env", "add", "a", "--url", url, "--store", pantry.store]))
+        }
+    }
+
+    @Test("A URL where none is expected is told of without its password")
+    func unexpected() async throws {
+        try await Pantry.withFiles { pantry in
+            let outcome = try await pantry.larder("info", "https://ada:hush@127.0.0.1/graphql")
+            #expect(outcome.status == 2)
+            #expect(outcome.errors.contains("https://…@127.0.0.1/graphql"), "\(outcome.errors)")
+            expectRefused(outcome)
+        }
+    }
+
+    @Test("In a message the user alone is hidden, of each URL")
+    func messages() {
+        #expect(
+            URLText.hidingUsers(in: "GET https://a:b@h/x?y=p@q, then 'http://c@i' and //j/@, mail k@l")
+                == "GET https://…@h/x?y=p@q, then 'http://…@i' and //j/@, mail k@l")
+        #expect(URLText.hidingUsers(in: "no URL at all") == "no URL at all")
+        #expect(URLText.hidingUser(ofURL: "https://a:b/c@d@h/x") == "https://…@h/x")
+        #expect(URLText.hidingUser(ofURL: "https://h/x") == "https://h/x")
+    }
+
+    @Test("An environment's description has no password, though the environment was never looked at")
+    func description() throws {
+        let url = try #require(URL(string: "https://ada:hush@h/graphql"))
+        #expect("\(BackendEnvironment(name: "a", api: .init(url: url)))" == "a (https://…@h/graphql)")
+    }
+}

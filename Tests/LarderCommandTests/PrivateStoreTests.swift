@@ -1,0 +1,96 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite("Whose the files are that the tools make")
+struct PrivateStoreTests {
+    /// What others may do with files, by path.
+    private func exposed(in folder: String) throws -> [String: String] {
+        var found: [String: String] = [:]
+        for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/" + name)
+            let mode = try #require(attributes[.posixPermissions] as? Int)
+            let isFolder = attributes[.type] as? FileAttributeType == .typeDirectory
+            if mode != (isFolder ? 0o700 : 0o600) { found[name] = String(mode, radix: 8) }
+        }
+        return found
+    }
+
+    @Test("Whatever the process's mask, they are this user's alone", arguments: ["000", "022", "277", "777"])
+    func made(mask: String) async throws {
+        try await Pantry.withFiles { pantry in
+            let room = pantry.path("room")
+            let store = room + "/above/store"
+            try FileManager.default.createDirectory(atPath: room, withIntermediateDirectories: true)
+            let migrate = LarderProcess.executable("larder-migrate").path
+            let options = try pantry.operation("List", variables: #"{"n":2}"#) + ["--response", pantry.path("list.json")]
+            let outcome = try await LarderProcess.run(
+                shell: """
+                    umask \(mask) && "$@" && shift && set -- --store '\(store)' &&
+                    '\(LarderProcess.executable().path)' compact "$@" &&
+                    '\(migrate)' env add a --url https://127.0.0.1/graphql "$@" && '\(migrate)' env use a "$@" &&
+                    '\(migrate)' backup "$@" && '\(migrate)' repair --write "$@" &&
+                    '\(migrate)' restore "$@" '\(store).backups/'*
+                    """,
+                ["ingest", "--store", store] + options)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try exposed(in: room) == [:])
+            #expect(FileManager.default.fileExists(atPath: store + "/larder.sqlite"))
+        }
+    }
+
+    /// Gives everybody what the owner may.
+    private func expose(_ folder: String) async throws {
+        let outcome = try await LarderProcess.run(shell: "chmod -R go=rX '\(folder)'", [])
+        try #require(outcome.status == 0)
+    }
+
+    @Test("A store that everybody may read is a finding of info and check, which change nothing", arguments: [
+        ["info"], ["check"],
+    ])
+    func found(verb: [String]) async throws {
+        try await Pantry.withStore { pantry in
+            let sound = try await pantry.larder(verb + ["--json"])
+            #expect(sound.output.contains(#""exposed":[]"#))
+            #expect(sound.errors == "")
+            try await expose(pantry.store)
+            let told = try await pantry.larder(verb)
+            #expect(told.status == 0)
+            #expect(told.errors.contains("Other users may use . (755), records (755)"), "\(told.errors)")
+            let json = try await pantry.larder(verb + ["--json"])
+            #expect(json.status == 0)
+            #expect(json.output.contains(#""exposed":[{"path":".","mode":"755"},"#), "\(json.output)")
+            #expect(json.output.contains(#"{"path":"records/main/1/data.mdb","mode":"644"}"#), "\(json.output)")
+            #expect(try exposed(in: pantry.store)["records/main/1/data.mdb"] == "644")
+        }
+    }
+
+    @Test("It is a finding of validate as well")
+    func validated() async throws {
+        try await Dock.run { dock in
+            _ = try await dock.upload()
+            try await expose(dock.store)
+            let told = try await LarderProcess.run(
+                program: "larder-migrate", ["validate", "--json", "--store", dock.store])
+            #expect(told.status == 0, "\(told.errors)")
+            #expect(told.output.contains(#"{"path":"larder.sqlite","mode":"644"}"#), "\(told.output)")
+        }
+    }
+
+    @Test("A verb that writes narrows it, and says so once")
+    func narrowed() async throws {
+        try await Pantry.withStore { pantry in
+            try await expose(pantry.store)
+            let first = try await pantry.larder("compact")
+            #expect(first.status == 0)
+            #expect(first.errors.contains("Other users could use . (755)"), "\(first.errors)")
+            #expect(try exposed(in: pantry.store) == [:])
+            #expect(try await pantry.larder("compact").errors == "")
+            try await expose(pantry.store)
+            let second = try await LarderProcess.run(program: "larder-migrate", ["backup", "--store", pantry.store])
+            #expect(second.status == 0, "\(second.errors)")
+            #expect(second.errors.contains("Other users could use . (755)"), "\(second.errors)")
+            #expect(try exposed(in: pantry.store) == [:])
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("Credentials in quarantine from the command line")
+struct QuarantineVerbTests {
+    @Test("The JSON names the kind, the reason and since when, and nothing of the credential")
+    func names() async throws {
+        try await Dock.run { dock in
+            let time = Date(timeIntervalSince1970: 1_800_000_000)
+            try await OperationsDatabase.using(URL(filePath: dock.store)) { database in
+                let held = SealedCredential(
+                    kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
+                let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
+                _ = try await database.credentials.replace(
+                    in: "main", with: [held], key: key, making: .init(now: time),
+                    session: { _ in StoredSession(state: "signedIn", changed: time) })
+                _ = try await database.credentials.quarantine(
+                    [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
+            }
+            let told = try await dock.larder("credentials", "--json")
+            #expect(told.status == 0, "\(told.errors)")
+            let expected = #""quarantined":[{"kind":"userPool","reason":"damaged","time":"2027-01-15T08:00:00Z"}]"#
+            #expect(told.output.contains(expected), "\(told.output)")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite(
+    "What CommandLine.md says of larder-migrate --json",
+    .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+struct DocumentedMigrationTests {
+    /// Runs verbs on a cellar, and compares what they print.
+    private final class Verbs {
+        let cellar: Cellar
+        var documented: DocumentedResults
+
+        init(_ cellar: Cellar) throws { (self.cellar, documented) = (cellar, try DocumentedResults()) }
+
+        @discardableResult
+        func run(
+            _ row: String, _ arguments: [String], status: Int32 = 0, environment: [String: String] = [:]
+        ) async throws -> [String: Any] {
+            let outcome = try await MigrateProcess.run(
+                arguments + ["--json", "--store", cellar.store.path], environment: environment, in: cellar.folder)
+            #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+            try documented.compare(row, outcome.output)
+            return try result(outcome)
+        }
+    }
+
+    private func withVerbs(_ body: (Verbs) async throws -> Void) async throws {
+        try await Cellar.with { cellar in
+            let verbs = try Verbs(cellar)
+            try await body(verbs)
+            verbs.documented.finish()
+            #expect(verbs.documented.problems == [])
+        }
+    }
+
+    @Test("Status tells who holds the lock, what is pending, and what is damaged, as it is documented")
+    func status() async throws {
+        try await withVerbs { verbs in
+            let cellar = verbs.cellar
+            try cellar.makeOlder()
+            try await cellar.addCache()
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+            defer { holder.kill() }
+            try await holder.wait(forLine: "holding")
+            let held = try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] as? String
+            #expect(held?.hasPrefix("pid \(holder.process.processIdentifier), ") == true, "\(held as Any)")
+            holder.kill()
+            _ = try await holder.finish()
+            #expect(try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] is NSNull)
+            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
+            try await verbs.run("`status`", ["status"], status: 3)
+        }
+    }
+
+    @Test("Planning, migrating, validating, backing up, restoring and repairing print what is documented, and all of it")
+    func work() async throws {
+        try await withVerbs { verbs in
+            let cellar = verbs.cellar
+            try cellar.makeOlder(migrations: 3)
+            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
+            try await verbs.run("`baseline`", ["baseline"])
+            try await verbs.run("`plan`, `up`", ["plan"], status: 3)
+            try await verbs.run("`plan`, `up`", ["up"])
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: cellar.store.path)
+            try await verbs.run("`validate`", ["validate"])
+            let to = cellar.folder.appending(path: "to").path
+            let backup = try await verbs.run("`backup`", ["backup", "--to", to])["backup"] as? String
+            try await verbs.run("`restore`", ["restore", try #require(backup)])
+            try await cellar.queue(1)
+            try await cellar.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
+            try await verbs.run("`repair`", ["repair"], status: 3)
+            try await verbs.run("`repair`", ["repair", "--write"])
+            try cellar.execute("DELETE FROM mutation_content")
+            try await verbs.run("`repair`", ["repair", "--write"])
+        }
+    }
+
+    @Test("So do the verbs of environments")
+    func environments() async throws {
+        try await withVerbs { verbs in
+            let cellar = verbs.cellar
+            func add(_ name: String, _ more: String...) async throws {
+                let url = "https://\(name).example/graphql"
+                try await verbs.run("`env add`", ["env", "add", name, "--url", url] + more)
+            }
+            let switching = "`plan --use`, `env use`, `env none`"
+            try await cellar.queue(1)
+            try await add("a", "--succeeds-unnamed")
+            try await add("b")
+            try await verbs.run("`env list`", ["env", "list"])
+            try await verbs.run(switching, ["env", "use", "a"])
+            try await verbs.run(switching, ["plan", "--use", "b", "--park"], status: 3)
+            try await verbs.run(switching, ["env", "use", "b", "--park"])
+            try Data(#"{"environment":"b"}"#.utf8).write(to: cellar.folder.appending(path: ".larder.json"))
+            try await verbs.run("`env current`", ["env", "current"])
+            try await verbs.run("`env current`", ["env", "current"], environment: ["LARDER_ENV": "b"])
+            try await verbs.run("`env show`", ["env", "show", "--origin"])
+            try await verbs.run(switching, ["env", "none", "--park"])
+            try await add("c")
+            try await verbs.run("`env remove`", ["env", "remove", "c"])
+        }
+    }
+
+    @Test("A damaged cache is a finding of validate, by its partition's name, with status 5")
+    func damagedCache() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
+            let outcome = try await cellar.migrate("validate", "--json")
+            #expect(outcome.status == 5, "\(outcome.output)")
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains(#""findingCount":1,"findings":["cache main: "#), "\(outcome.errors)")
+        }
+    }
+}
+
+extension Cellar {
+    fileprivate var cacheFile: URL { store.appending(path: "records/main/1/data.mdb") }
+
+    /// Puts a cache beside a database of an older version, which opening the store would migrate.
+    fileprivate func addCache() async throws {
+        let other = Cellar(folder: folder.appending(path: "other"))
+        try FileManager.default.createDirectory(at: other.folder, withIntermediateDirectories: true)
+        try await other.write(7)
+        try FileManager.default.copyItem(
+            at: other.store.appending(path: "records"), to: store.appending(path: "records"))
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+private let lost = MutationFailure(.outcomeUnknown, message: "lost", time: noon)
+
+@Suite("What is in doubt is on disk")
+struct DoubtTests {
+    private static let header = KeyTelling.header("Idempotency-Key")
+
+    private func begin(
+        _ id: UUID, _ telling: KeyTelling, _ database: OperationsDatabase
+    ) async throws -> Mutation {
+        try await database.mutations.begin(id, owner: "me", telling: telling, now: noon)
+    }
+
+    private func stored(_ id: UUID, _ database: OperationsDatabase) throws -> Mutation {
+        guard case .present(let mutation) = try database.mutations.find(id) else { throw OperationsError(.notFound, "") }
+        return mutation
+    }
+
+    @Test("After an attempt in doubt nothing is sent that the server would not know for its repeat", arguments: [
+        ("Idempotency-Key", "idempotency-key", true), ("Idempotency-Key", "X-Other", false), ("", "Idempotency-Key", false),
+        ("Idempotency-Key", "", false), ("", "", false),
+    ])
+    func repeats(first: String, second: String, isSent: Bool) async throws {
+        try await withOperations { database in
+            func telling(_ name: String) -> KeyTelling { name.isEmpty ? .none : .header(name) }
+            let id = try await database.enqueue(draft())
+            let attempt = try await begin(id, telling(first), database)
+            #expect(attempt.telling == telling(first) && attempt.doubt == nil)
+            try await database.mutations.retryLater(attempt.attempt, at: nil, lost, now: noon)
+            #expect(try stored(id, database).doubt == telling(first))
+            #expect(try await begin(id, telling(second), database).telling == (isSent ? telling(second) : nil))
+        }
+    }
+
+    @Test("That a later attempt had no effect leaves the doubt; that none had any, and a replay, end it")
+    func remaining() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            let queue = database.mutations
+            try await queue.retryLater(begin(id, Self.header, database).attempt, at: nil, lost, now: noon)
+            try await queue.retryLater(begin(id, Self.header, database).attempt, at: nil, offline, now: noon)
+            #expect(try stored(id, database).doubt == Self.header)
+            try await queue.retryLater(begin(id, .none, database).attempt, at: nil, lost, leaving: RemainingDoubt.none, now: noon)
+            #expect(try stored(id, database).doubt == nil)
+            try await queue.retryLater(begin(id, .none, database).attempt, at: nil, lost, now: noon)
+            #expect(try stored(id, database).doubt == KeyTelling.none)
+            _ = try await begin(id, .none, database)
+            try await queue.setAside(id, expecting: .inFlight, lost, now: noon)
+            try await queue.replay(id, now: noon)
+            #expect(try stored(id, database).doubt == nil)
+            #expect(try await begin(id, .none, database).telling == KeyTelling.none)
+        }
+    }
+
+    @Test("An attempt without effect leaves no doubt, and one that its process did not end says how it told the key")
+    func inFlight() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft())
+            try await database.mutations.retryLater(
+                begin(id, .none, database).attempt, at: nil, offline, now: noon)
+            #expect(try stored(id, database).doubt == nil)
+            _ = try await begin(id, Self.header, database)
+            let found = try database.mutations.recover(in: app, isAlive: { _ in false })
+            #expect(found.map(\.telling) == [Self.header])
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+private let source = FileIdentity(device: 1, inode: 2, size: 10_000, modified: 3)
+
+@Suite("Damaged rows")
+struct DamagedRowTests {
+    /// Changes rows as no program of ours would. Restrictions of the tables do not hold for it, their types do.
+    private func run(_ sql: String, _ database: OperationsDatabase) async throws {
+        try await database.pool.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA ignore_check_constraints = ON; \(sql); PRAGMA ignore_check_constraints = OFF")
+        }
+    }
+
+    private func queueUploads(_ count: Int, _ database: OperationsDatabase) async throws -> [UUID] {
+        let drafts = (0..<count).map { number in
+            TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "\(number)", path: "/file",
+                metadata: json("{}"), source: source, created: noon)
+        }
+        try await database.transfers.enqueue(drafts)
+        for draft in drafts {
+            let begun = try #require(try await database.transfers.begin(draft.id, owner: "me", now: noon))
+            try await database.transfers.note(begun.attempt, [
+                .partSize(4096), .upload("u"), .parts([.init(number: 1, size: 4096), .init(number: 3, size: 1808)]),
+            ])
+            try await database.transfers.release(begun.attempt)
+        }
+        return drafts.map(\.id)
+    }
+
+    @Test("Each table has a reading, so that a check decodes its rows")
+    func readings() async throws {
+        try await withOperations { database in
+            let tables = try await database.pool.read {
+                try $0.texts("""
+                    SELECT name FROM sqlite_schema
+                    WHERE type = 'table' AND (name = 'sqlite_sequence' OR name NOT LIKE 'sqlite%')
+                    """)
+            }
+            #expect(Set(tables) == Set(RowReading.all.map(\.table)))
+        }
+    }
+
+    @Test("Sizes and numbers of parts that are no plan's are named by a check, and set aside; other transfers go on",
+        arguments: [
+            "UPDATE transfer SET part_size = 0 WHERE sequence = 1",
+            "UPDATE transfer SET part_size = -1 WHERE sequence = 1",
+            "UPDATE transfer SET part_size = 1, size = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE transfer SET part_size = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE transfer SET size = -1 WHERE sequence = 1",
+            "UPDATE transfer SET attempts = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE transfer SET metadata = x'7b' WHERE sequence = 1",
+            "UPDATE transfer SET sha256 = x'00' WHERE sequence = 1",
+            "UPDATE transfer SET crc32c = -1 WHERE sequence = 1",
+            "UPDATE transfer_part SET size = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE transfer_part SET number = -9223372036854775808 WHERE sequence = 1 AND number = 1",
+            "UPDATE transfer_part SET number = 4 WHERE sequence = 1 AND number = 3",
+            "UPDATE transfer_part SET size = 1 WHERE sequence = 1 AND number = 1",
+        ])
+    func transfers(damage: String) async throws {
+        try await withOperations { database in
+            let ids = try await queueUploads(2, database)
+            try await run(damage, database)
+            #expect(try !database.check().isSound)
+            #expect(try database.transfers.list().map(\.id).contains(ids[1]))
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            let failed = try #require(try database.transfers.find(ids[0]))
+            #expect(failed.state == .failed && failed.failure?.code == "operations.damagedRow")
+            #expect(failed.upload == "u")
+            #expect(try database.transfers.runnable(in: app, now: noon, limit: 9).ids == [ids[1]])
+            // What was lost of it is not known: it is not tried again.
+            await expectFailure(.wrongState) { try await database.transfers.retry(ids[0], source: source) }
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).isEmpty)
+        }
+    }
+
+    @Test("A mutation whose row cannot be read is set aside and never sent again, and others of its lane go on",
+        arguments: [
+            "UPDATE mutation SET attempts = 9223372036854775807 WHERE sequence = 1",
+            "UPDATE mutation SET id = x'00' WHERE sequence = 1",
+            "UPDATE mutation_content SET variables = x'7b' WHERE sequence = 1",
+            "DELETE FROM mutation_content WHERE sequence = 1",
+        ])
+    func mutations(damage: String) async throws {
+        try await withOperations { database in
+            let first = try await database.enqueue(draft())
+            let second = try await database.enqueue(draft())
+            try await run(damage, database)
+            #expect(try !database.check().isSound)
+            #expect(try database.mutations.list().map(\.id) == [second])
+            await expectFailure(.damagedRow) { _ = try database.mutations.list(isStrict: true) }
+            #expect(try await database.setAsideDamagedRows(in: app, now: noon).count == 1)
+            let aside = try #require(try database.mutations.list().first)
+            #expect(aside.state == .deadLetter && aside.failure?.class == .damaged)
+            #expect(aside.id == first || damage.contains("SET id"))
+            await expectFailure(.wrongState) { try await database.mutations.replay(aside.id, now: noon) }
+            #expect(try database.heads() == [second])
+            try await database.complete(second)
+        }
+    }
+
+    @Test("Rows of other tables that cannot be read are named by a check", arguments: [
+        "UPDATE outcome SET sequence = 0", "UPDATE outcome SET id = x'00'", "UPDATE outcome SET result = x'7b'",
+        "UPDATE watcher SET variables = x''", "UPDATE partition SET transfer_changes = 9223372036854775807",
+        "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'mutation'",
+        "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'mutation'",
+    ])
+    func others(damage: String) async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            let id = try await database.enqueue(draft())
+            let attempt = try await database.begin(id).attempt
+            try await database.mutations.answer(attempt, json("{}"), now: noon)
+            try await database.mutations.settle(id, result: json("{}"), now: noon)
+            _ = try await database.watchers.put("list", in: app, document: "{ a }", now: noon)
+            try expectSound(database)
+            try await run(damage, database)
+            #expect(try !database.check().isSound)
+            try database.close()
+        }
+    }
+
+    @Test("A row that refers to nothing is a finding of check, and of a check before anything is opened")
+    func references() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            _ = try await database.enqueue(draft())
+            try await database.pool.writeWithoutTransaction { db in
+                try db.execute(sql: """
+                    PRAGMA foreign_keys = OFF;
+                    INSERT INTO session (partition, state, changed) VALUES (99, 'guest', 0);
+                    PRAGMA foreign_keys = ON;
+                    """)
+            }
+            #expect(try database.check().problems.map(\.kind) == [.reference])
+            try database.close()
+            #expect(try OperationsDatabase.check(folder: folder)?.problems.map(\.kind) == [.reference])
+        }
+    }
+
+    @Test("A plan of parts has sums that do not overflow, or there is none")
+    func plans() throws {
+        for (size, partSize) in [(-1, 1), (1, 0), (1, -1), (.max, 1), (.min, .min)] as [(Int64, Int64)] {
+            #expect(PartPlan(size: size, partSize: partSize) == nil)
+        }
+        for (size, partSize) in [(0, 1), (.max, .max), (.max, 1 << 44), (10_000, 4096), (8192, 4096)] as [(Int64, Int64)] {
+            let plan = try #require(PartPlan(size: size, partSize: partSize))
+            let sizes = plan.count == 0 ? [] : plan.numbers.map(plan.size(of:))
+            #expect(sizes.reduce(0, +) == size)
+            #expect(plan.range(of: plan.numbers.upperBound).upperBound == size)
+            #expect(!plan.has(StoredPart(number: 0, size: partSize)))
+            #expect(!plan.has(StoredPart(number: .min, size: partSize)))
+            #expect(!plan.has(StoredPart(number: plan.numbers.upperBound + 1, size: partSize)))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+private let source = FileIdentity(device: 1, inode: 2, size: 10_000, modified: 3)
+private let refused = TransferFailure(code: "object.accessDenied", message: "the storage said no", time: noon)
+
+@Suite("Mutations that wait for transfers")
+struct WaitingMutationTests {
+    /// Uploads, and a mutation that waits for all of them.
+    private func queue(
+        _ count: Int, _ database: OperationsDatabase, expires: Date? = nil
+    ) async throws -> (uploads: [UUID], mutation: UUID) {
+        let drafts = (0..<count).map { number in
+            TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "\(number)", path: "/file", source: source,
+                created: noon)
+        }
+        try await database.transfers.enqueue(drafts)
+        var waiter = draft(expires: expires)
+        waiter.transfers = drafts.map(\.id)
+        return (drafts.map(\.id), try await database.enqueue(waiter))
+    }
+
+    private func fail(_ upload: UUID, _ database: OperationsDatabase) async throws {
+        let begun = try #require(try await database.transfers.begin(upload, owner: "me", now: noon))
+        try await database.transfers.fail(begun.attempt, refused, now: noon)
+    }
+
+    @Test("One of which two uploads have failed is pending again when both are retried, and keeps its expiry")
+    func twoFailed() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(2, database, expires: after(60))
+            for upload in uploads { try await fail(upload, database) }
+            try await database.transfers.retry(uploads[0], source: source)
+            #expect(try database.state(mutation) == .deadLetter)
+            try expectSound(database)
+            // Another of its lane is not held up.
+            let next = try await database.enqueue(draft())
+            #expect(try database.heads() == [next])
+            try await database.transfers.retry(uploads[1], source: source)
+            let found = try #require(try database.mutation(mutation))
+            #expect(found.state == .pending && found.expires == after(60))
+        }
+    }
+
+    @Test("One whose other upload was cancelled stays a dead letter, whatever is retried or replayed")
+    func oneCancelled() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(2, database)
+            try await fail(uploads[0], database)
+            try await database.transfers.cancel(uploads[1], now: noon)
+            try await database.transfers.retry(uploads[0], source: source)
+            #expect(try database.state(mutation) == .deadLetter)
+            await expectFailure(.wrongState) { try await database.mutations.replay(mutation, now: noon) }
+            #expect(try database.state(mutation) == .deadLetter)
+            try await database.mutations.discard(mutation, dependents: .release, now: noon)
+        }
+    }
+
+    @Test("One whose upload has failed is not replayed until the upload is retried, and holds up none of its lane")
+    func replayed() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database)
+            let next = try await database.enqueue(draft())
+            try await fail(uploads[0], database)
+            let error = await failure { try await database.mutations.replay(mutation, now: noon) }
+            #expect(error?.code == .wrongState)
+            #expect(error?.message.contains(uploads[0].uuidString.lowercased()) == true)
+            #expect(try database.heads() == [next])
+            try await database.transfers.retry(uploads[0], source: source)
+            #expect(try database.state(mutation) == .pending)
+        }
+    }
+
+    @Test("One whose time was over while its upload had failed expires, and is not sent because that is retried")
+    func expired() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database, expires: after(60))
+            try await fail(uploads[0], database)
+            try await database.transfers.retry(uploads[0], source: source)
+            #expect(try await database.mutations.expire(in: app, now: after(61)) == [mutation])
+            #expect(try database.mutation(mutation)?.failure?.class == .expired)
+        }
+    }
+
+    @Test("A replay keeps an expiry that is to come, and drops one that is over")
+    func replayedExpiry() async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft(expires: after(60)))
+            try await database.setAside(id)
+            try await database.mutations.replay(id, now: after(59))
+            #expect(try database.mutation(id)?.expires == after(60))
+            try await database.setAside(id)
+            try await database.mutations.replay(id, now: after(60))
+            #expect(try database.mutation(id)?.expires == nil)
+        }
+    }
+
+    @Test("A check names a mutation that is pending though its upload has failed")
+    func checked() async throws {
+        try await withOperations { database in
+            let (uploads, mutation) = try await queue(1, database)
+            try await fail(uploads[0], database)
+            try await database.pool.write { db in
+                try db.run("UPDATE mutation SET state = 0, queued = 1")
+            }
+            #expect(try database.check().problems.map(\.kind) == [.rule])
+            try await database.pool.write { db in try db.run("UPDATE mutation SET queued = 0, state = 3") }
+            try await database.mutations.discard(mutation, dependents: .release, now: noon)
+        }
+    }
+}

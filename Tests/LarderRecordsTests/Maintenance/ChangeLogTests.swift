@@ -1,0 +1,81 @@
+import Foundation
+import LarderGraphQL
+@testable import LarderRecords
+import LarderTestSupport
+import Testing
+
+@Suite("The log of changes")
+struct ChangeLogTests {
+    @Test("It tells of the last 1,024 commits, and one position further back is everything")
+    func length() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let operation = try sample.operation("{ count }")
+            for number in 0..<1_026 {
+                let parsed = try ParsedResponse.parse(
+                    Array("{\"data\":{\"count\":\(number)}}".utf8), along: operation.layout)
+                _ = try await sample.cache.write(parsed, of: operation)
+            }
+            var position = try sample.cache.position
+            let last = position.number
+            position.number = last - 1_024
+            guard case .changes(let changes) = try sample.cache.changes(since: position) else {
+                Issue.record("the log has lost one of 1,024")
+                return
+            }
+            #expect(changes.map(\.number) == Array((last - 1_023)...last))
+            position.number -= 1
+            #expect(try sample.cache.changes(since: position) == .everything)
+        }
+    }
+
+    @Test("What was lost by clearing or compacting is told of as everything, by whoever looks next")
+    func lost() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func count(_ number: Int) async throws { try await sample.write("{ count }", data: "{\"count\":\(number)}") }
+            func look(_ position: ChangePosition?) throws -> [String] {
+                try sample.cache.inspect.changes(after: position).changes.map { change in
+                    "\(change.number) \(change.isEverything ? "everything" : change.keys.joined(separator: " "))"
+                }
+            }
+            try await count(1)
+            let first = try sample.cache.position
+            #expect(try look(nil) == ["1 QUERY_ROOT"])
+            #expect(try look(first) == [])
+            try await sample.cache.compact()
+            // Nothing was lost: what came before was seen.
+            #expect(try look(first) == [])
+            try await count(2)
+            try await sample.cache.compact()
+            #expect(try look(first) == ["2 everything"])
+            try await count(3)
+            #expect(try look(first) == ["2 everything", "3 QUERY_ROOT"])
+            let third = try sample.cache.position
+            _ = try await sample.cache.clear()
+            #expect(try look(third) == ["0 everything"])
+            // The numbers begin anew, and may be the same.
+            for number in 1...3 { try await count(number) }
+            #expect(try look(third) == ["0 everything"] + (1...3).map { "\($0) QUERY_ROOT" })
+        }
+    }
+
+    @Test("The numbers of a cleared cache are not taken for those of an answer from before")
+    func otherNumbers() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            func write(_ id: String, _ title: String) async throws {
+                try await sample.write(
+                    "{ movie(id: 1) { id title } }",
+                    data: #"{"movie":{"__typename":"Movie","id":"\#(id)","title":"\#(title)"}}"#)
+            }
+            try await write("1", "A")
+            let answer = try sample.cache.read(sample.operation("{ movie(id: 1) { id title } }"))
+            _ = try await sample.cache.clear()
+            try await write("2", "B")
+            let position = try sample.cache.position
+            try await write("2", "C")
+            // Movie:2 has the number that Movie:1 had.
+            #expect(try sample.cache.changedKeys(since: position, in: answer) == .anything)
+            let later = try sample.cache.read(sample.operation("{ movie(id: 1) { id title } }"))
+            #expect(try sample.cache.changedKeys(since: position, in: later) == .keys(["Movie:2"]))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import LarderGraphQL
+@testable import LarderRecords
+import LarderLMDB
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Writes that wait for the writer's thread")
+struct WaitingWriteTests {
+    /// Opened once; gives up after as long as no test should need.
+    private final class Gate: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+        func open() { semaphore.signal() }
+        func wait() { _ = semaphore.wait(timeout: .now() + 60) }
+    }
+
+    private func expectBusy(_ sample: SampleCache, deadline: ContinuousClock.Instant) async throws {
+        let operation = try sample.operation("{ count }")
+        let parsed = try ParsedResponse.parse(Array(#"{"data":{"count":2}}"#.utf8), along: operation.layout)
+        let error = await #expect(throws: RecordError.self) {
+            try await sample.cache.write(parsed, of: operation, deadline: deadline)
+        }
+        try requireNear(deadline)
+        #expect(error?.code == .busy)
+    }
+
+    @Test("A write behind a compaction of its own process ends at its deadline, and is not made afterwards")
+    func behindCompaction() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.write("{ count }", data: #"{"count":1}"#)
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let cache = sample.cache
+            let compaction = Task {
+                try await cache.compact { step in
+                    guard step == .written else { return }
+                    begun.continuation.yield()
+                    gate.wait()
+                }
+            }
+            for await _ in begun.stream { break }
+            try await expectBusy(sample, deadline: .now + .milliseconds(100))
+            gate.open()
+            _ = try await compaction.value
+            #expect(try sample.json("{ count }") == #"{"count":1}"#)
+            try await sample.write("{ count }", data: #"{"count":3}"#)
+        }
+    }
+
+    @Test("A write behind an update whose closure takes long ends at its deadline")
+    func behindUpdate() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let operation = try sample.operation("{ count }")
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let cache = sample.cache
+            let update = Task {
+                try await cache.update(operation) { _ in
+                    begun.continuation.yield()
+                    gate.wait()
+                    return nil
+                }
+            }
+            for await _ in begun.stream { break }
+            try await expectBusy(sample, deadline: .now + .milliseconds(100))
+            gate.open()
+            _ = try await update.value
+        }
+    }
+
+    @Test("A write behind one that waits longer for another process ends at its own deadline")
+    func behindPatientWrite() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let operation = try sample.operation("{ count }")
+            let parsed = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: operation.layout)
+            let lock = try LockFile(path: sample.path + "/1/write.lock", mustWrite: true)
+            try #require(try lock.tryLock(.exclusive))
+            let cache = sample.cache
+            let patient = Task { try await cache.write(parsed, of: operation, deadline: .now + .seconds(120)) }
+            // Until it waits for the lock, what comes may be made with it in one commit, which fails at once for both.
+            try await Task.sleep(for: .milliseconds(200))
+            try await expectBusy(sample, deadline: .now + .milliseconds(100))
+            lock.unlock()
+            _ = try await patient.value
+            #expect(try sample.json("{ count }") == #"{"count":1}"#)
+        }
+    }
+}

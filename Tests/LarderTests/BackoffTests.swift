@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Larder
+
+@Suite("Pauses between attempts")
+struct BackoffTests {
+    @Test("A pause is any time from none to its bound, which doubles up to the cap")
+    func jitter() {
+        let backoff = Backoff(first: .seconds(1), cap: .seconds(300))
+        for (attempt, bound) in [(1, 1.0), (2, 2), (3, 4), (9, 256), (10, 300), (1_000, 300)] {
+            #expect(backoff.pause(after: attempt, fraction: 0) == .zero)
+            #expect(backoff.pause(after: attempt, fraction: 0.5) == .seconds(bound / 2))
+            #expect(backoff.pause(after: attempt, fraction: 1) == .seconds(bound))
+        }
+        #expect(backoff.pause(after: 1, fraction: -1) == .zero)
+        #expect(backoff.pause(after: 1, fraction: 2) == .seconds(1))
+    }
+
+    @Test("The greater of the pause that was asked for and the one that grows", arguments: [
+        (1, nil, 1), (3, nil, 4), (3, 0, 4), (3, 2, 4), (3, 9, 9), (60, nil, 300), (1, 1_000_000, 86_400),
+    ] as [(Int, Int?, Int)])
+    func greater(attempt: Int, asked: Int?, seconds: Int) {
+        let pause = Backoff().pause(after: attempt, asked: asked.map { .seconds($0) }, fraction: 1)
+        #expect(pause == .seconds(seconds))
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+/// A child process works on the stores, so that a trap is a failed test and names its case.
+///
+/// A run takes some cases, by a seed that a failure prints. `LARDER_ALL_ROWS=1` takes all of them, which takes minutes;
+/// `LARDER_ROW_SEED` takes those of a seed again.
+@Suite("Hostile values in rows", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+struct HostileRowTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    @Test("Whatever stands in whatever column, nothing traps, checking names what reading refuses, and the rest goes on")
+    func anywhere() async throws {
+        let seed = Self.environment["LARDER_ROW_SEED"].flatMap(UInt64.init) ?? .random(in: 1 ... .max)
+        let isWhole = Self.environment["LARDER_ALL_ROWS"] == "1"
+        try await withTemporaryFolder { folder in
+            let said = folder.appending(path: "said")
+            let place = folder.appending(path: "stores")
+            let child = try ChildProgram.start(
+                place, ["rows", "\(seed)"] + (isWhole ? [] : ["120"]), output: said)
+            await child.ended()
+            let lines = try ChildProgram.lines(of: said)
+            let last = lines.last { $0.hasPrefix("case ") } ?? "before the first"
+            #expect(child.terminationReason == .exit && child.terminationStatus == 0, "seed \(seed), \(last)")
+            #expect(lines.last?.hasPrefix("tried ") == true, "seed \(seed), \(last)")
+            for (index, line) in lines.enumerated() where line.hasPrefix("bad: ") {
+                let row = lines[..<index].last { $0.hasPrefix("case ") } ?? ""
+                Issue.record("\(row): \(line), seed \(seed)")
+            }
+        }
+    }
+}

@@ -1,0 +1,421 @@
+import Foundation
+@testable import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+private let below = #"["rate","author","name"]"#
+
+private func errors(_ code: String?, path: String? = nil, data: String = "null") -> String {
+    let path = path.map { #","path":\#($0)"# } ?? ""
+    let code = code.map { #","extensions":{"code":"\#($0)"}"# } ?? ""
+    return #"{"data":\#(data),"errors":[{"message":"no"\#(path)\#(code)}]}"#
+}
+
+private func opened(_ folder: URL, _ server: any GraphQLTransport) throws -> (Store, Partition) {
+    let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+    return (store, try store.partition(transport: server))
+}
+
+@Suite("A mutation takes effect once, and is not set aside where waiting would do")
+struct EffectTests {
+    @Test(
+        "A field below the one that changes something fails: where repeats are not told, nothing is sent again",
+        arguments: ["THROTTLED", "INTERNAL_SERVER_ERROR", "BAD"])
+    func failedBelow(code: String) async throws {
+        let server = StatusServer { _, _ in StatusServer.body(errors(code, path: below)) }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("A field below the one that changes something has no time: where repeats are told, the same key is sent again")
+    func throttledBelow() async throws {
+        let server = StatusServer(StatusServer.key) { number, request in
+            number < 3 ? StatusServer.body(errors("THROTTLED", path: below)) : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(Set(server.requests.map(\.headers)).count == 1)
+        }
+    }
+
+    @Test("Of two fields one fails and makes all null: the other may have changed something, and nothing is sent again")
+    func oneOfTwo() async throws {
+        let server = StatusServer { _, _ in StatusServer.body(errors("THROTTLED", path: #"["second"]"#)) }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(GraphQLOperation("""
+                mutation {
+                  first: rate(input: {recipe: "1", stars: 5}) { id } second: rate(input: {recipe: "2", stars: 5}) { id }
+                }
+                """))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("Of two fields one fails: the mutation is applied, and what failed is told, also after a restart")
+    func partial() async throws {
+        let schema = kitchenSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        let server = StatusServer { _, _ in
+            StatusServer.body("""
+                {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
+                 "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"}},
+                           {"message":"slow"}]}
+                """)
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let app = try store.partition(transport: server)
+            let receipt = try await app.mutate(GraphQLOperation("""
+                mutation {
+                  first: rate(input: {recipe: "1", stars: 5}) { id rating }
+                  second: rate(input: {recipe: "2", stars: 5}) { id rating }
+                }
+                """))
+            try await quickRunner(app).drain()
+            try store.close()
+            let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let status = try #require(try again.partition().mutation(receipt.id).status())
+            #expect(status.state == .applied)
+            #expect(status.errors.map(\.message) == ["no such recipe", "slow"])
+            #expect(status.errors.first?.path == ResponsePath([.field("second"), .index(0)]))
+            #expect(status.errors.first?.extensions["code"] == .string("BAD"))
+            try again.close()
+        }
+    }
+
+    @Test(
+        "An expired token sets nothing aside, whatever stands beside the status", arguments: [
+            (401, errors(nil)), (401, errors("BAD")), (401, #"{"data":null}"#), (200, errors("UNAUTHENTICATED")),
+        ])
+    func expiredToken(status: Int, body: String) async throws {
+        let isSignedIn = Flag()
+        let server = StatusServer { _, request in
+            isSignedIn.isSet ? StatusServer.done(request) : StatusServer.body(body, status: status)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let runner = quickRunner(app) { $0.maximumLanes = 1 }
+            let running = Task { try await runner.run() }
+            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(server.requests.count == 1)
+            isSignedIn.set()
+            runner.resume()
+            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(300)).state == .applied) }
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A field that does not know the user stops the queue behind it")
+    func notSignedInField() async throws {
+        let server = StatusServer { _, _ in StatusServer.body(errors("UNAUTHENTICATED", path: #"["rate"]"#)) }
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation()) })
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            let states = try receipts.map { receipt in try receipt.status()?.state }
+            #expect(states == [.deadLetter, .pending, .pending, .pending, .pending])
+            #expect(server.requests.count == 1)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test(
+        "What the program has declared to be its server's refusal waits, and nothing is set aside", arguments: [
+            StatusServer.status(503), StatusServer.body(errors("BUSY", path: #"["rate"]"#)),
+            StatusServer.body(errors("INTERNAL_SERVER_ERROR"), status: 503),
+        ])
+    func declared(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = StatusServer(refusals: ServerRefusals(statuses: [503], errorKinds: ["BUSY"])) { number, request in
+            number < 4 ? answer : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 5)
+        }
+    }
+
+    @Test("503 proves nothing: where repeats are not told it is not sent again, where they are it is, more than faults are")
+    func unavailable() async throws {
+        let unsure = StatusServer { _, _ in StatusServer.status(503) }
+        try await withKitchen(unsure) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(unsure.requests.count == 1)
+        }
+        let sure = StatusServer(StatusServer.key) { number, request in
+            number < 30 ? StatusServer.status(503) : StatusServer.done(request)
+        }
+        try await withKitchen(sure) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
+    @Test("A captive portal is no server: what it answers waits", arguments: [511, 407])
+    func captivePortal(status: Int) async throws {
+        let server = StatusServer { number, request in
+            number < 30 ? StatusServer.status(status) : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
+    @Test("A deadline that passes before anything has left is waited out")
+    func nothingLeft() async throws {
+        let server = StatusServer { number, request in
+            number < 3
+                ? .failure(TransportError(number == 0 ? .timedOut : .interrupted, "late", phase: .beforeSending))
+                : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
+    // MARK: Another transport
+
+    /// The first attempt is lost, and the process goes on with another transport.
+    private func afterDoubt(
+        _ next: StatusServer, told first: Idempotency = StatusServer.key, check: String? = nil, isInFlight: Bool,
+        _ change: (inout MutationRunner.Options) -> Void = { _ in },
+        _ body: (MutationReceipt, Partition) async throws -> Void
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let lost = StatusServer(first) { _, _ in .failure(TransportError(.interrupted, "lost")) }
+            let (store, app) = try opened(folder, lost)
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: check))
+            let runner = quickRunner(app) { options in
+                options.backoff = Backoff(first: .seconds(1_000), cap: .seconds(1_000))
+                options.random = { 0.000_001 }
+                options.afterStep = { if $0 == .received, isInFlight { try? store.close() } }
+            }
+            let running = Task { try await runner.run() }
+            if isInFlight {
+                await #expect(throws: LarderError.self) { try await running.value }
+            } else {
+                while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+                running.cancel()
+                try await running.value
+            }
+            try store.close()
+            let (later, again) = try opened(folder, next)
+            try await quickRunner(again, change).drain()
+            try await body(again.mutation(receipt.id), again)
+            try later.close()
+        }
+    }
+
+    @Test(
+        "One in doubt is not sent by a transport that does not tell repeats, or tells them otherwise",
+        arguments: [nil, .header(name: "X-Other")] as [Idempotency?], [true, false])
+    func otherTransport(_ idempotency: Idempotency?, isInFlight: Bool) async throws {
+        let next = StatusServer(idempotency) { _, request in StatusServer.done(request) }
+        try await afterDoubt(next, isInFlight: isInFlight) { receipt, app in
+            #expect(next.requests.isEmpty)
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            // Whoever has it sent all the same answers for that.
+            try await app.replayMutation(receipt.id)
+            try await quickRunner(app).drain()
+            #expect(next.requests.count == 1)
+            #expect(try receipt.status()?.state == .applied)
+        }
+    }
+
+    @Test("One in doubt is sent again by another transport that tells repeats in the same way", arguments: [true, false])
+    func sameTelling(isInFlight: Bool) async throws {
+        let next = StatusServer(.header(name: "idempotency-key")) { _, request in StatusServer.done(request) }
+        try await afterDoubt(next, isInFlight: isInFlight) { (receipt, _) throws in
+            #expect(try receipt.status()?.state == .applied)
+            #expect(next.requests.count == 1)
+        }
+    }
+
+    @Test("One in doubt is asked about where its transport does not tell repeats", arguments: [true, false])
+    func askedAbout(isInFlight: Bool) async throws {
+        let next = StatusServer { _, request in StatusServer.done(request) }
+        try await afterDoubt(next, check: "had none", isInFlight: isInFlight, { options in
+            options.checks["had none"] = { _ in .hadNoEffect }
+        }) { (receipt, _) throws in
+            #expect(try receipt.status()?.state == .applied)
+            #expect(next.requests.count == 1)
+        }
+    }
+
+    // MARK: At once
+
+    @Test("A mutation sent at once took effect: that the cache cannot take its answer is no failure of it")
+    func cacheIsBusy() async throws {
+        let locked = Mutex<Int32>(-1)
+        defer { locked.withLock { descriptor in if descriptor >= 0 { close(descriptor) } } }
+        try await withTemporaryFolder { folder in
+            let server = StatusServer { _, request in
+                // Another process begins to compact while the server is asked.
+                let records = folder.appending(path: "records")
+                let files = FileManager.default.enumerator(atPath: records.path)
+                while let name = files?.nextObject() as? String {
+                    guard name.hasSuffix("write.lock") else { continue }
+                    let descriptor = open(records.appending(path: name).path, O_RDWR)
+                    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }
+                    locked.withLock { $0 = descriptor }
+                }
+                return StatusServer.done(request)
+            }
+            var options = Store.Options()
+            options.lockDeadline = .milliseconds(200)
+            options.silence()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let app = try store.partition(transport: server)
+            try await app.write(recipeList, json: Array(#"{"recipes":[]}"#.utf8))
+            let answer = try await app.mutate(giveStars("1", 5), delivery: .immediate(within: .seconds(60)))
+            #expect(locked.withLock { $0 } >= 0)
+            #expect(answer["rate"]?["rating"]?.double == 5)
+            locked.withLock { descriptor in
+                close(descriptor)
+                descriptor = -1
+            }
+            try store.close()
+        }
+    }
+
+    // MARK: Stopping
+
+    @Test("A runner that is stopped waits for what is under way, and takes its answer", arguments: [true, false])
+    func stopped(tellsRepeats: Bool) async throws {
+        let (hasBegun, mayEnd) = (Flag(), Flag())
+        let server = StatusServer(tellsRepeats ? StatusServer.key : nil) { _, request in
+            hasBegun.set()
+            // A transport that ends with its task.
+            while !mayEnd.isSet {
+                if Task.isCancelled { return .failure(TransportError(.cancelled, "cancelled")) }
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+            return StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await app.mutate([5, 4].map { (giveStars("1", $0), QueuedMutation()) })
+            let running = Task { try await quickRunner(app).run() }
+            await hasBegun.wait()
+            running.cancel()
+            try await Task.sleep(for: .milliseconds(50))
+            mayEnd.set()
+            try await running.value
+            #expect(try receipts[0].status()?.state == .applied)
+            #expect(try receipts[1].status()?.state == .pending)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    // MARK: Pauses
+
+    @Test("A resolver that has a mutation sent again and again is heard so often at most, and with pauses")
+    func obstinateResolver() async throws {
+        let server = StatusServer { _, _ in StatusServer.status(409) }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "again"))
+            let next = try await app.mutate(giveStars("1", 4))
+            let began = ContinuousClock.now
+            try await quickRunner(app) { options in
+                options.maximumFaults = 6
+                options.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(50))
+                options.random = { 1 }
+                options.resolvers["again"] = { .retry(variables: $0.operation.variables) }
+            }.drain()
+            #expect(try receipt.status()?.failure?.kind == "conflict")
+            #expect(server.requests.count == 7)
+            #expect(began.duration(to: .now) >= .milliseconds(250))
+            #expect(try next.status()?.failure?.kind == "conflict")
+        }
+    }
+
+    @Test("A check that says each time that there was no effect is not asked without a pause")
+    func obstinateCheck() async throws {
+        let server = StatusServer { number, request in
+            number < 5 ? .failure(TransportError(.interrupted, "lost")) : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "none"))
+            let began = ContinuousClock.now
+            try await quickRunner(app) { options in
+                options.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(50))
+                options.random = { 1 }
+                options.checks["none"] = { _ in .hadNoEffect }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(began.duration(to: .now) >= .milliseconds(250))
+        }
+    }
+
+    /// A second of the server's is so long here.
+    private static let second = Duration.milliseconds(50)
+
+    @Test(
+        "A server without time that asks for no pause gets fewer than thirty requests in a minute", arguments: [429, 503],
+        [1, 200])
+    func noPause(status: Int, lanes: Int) async throws {
+        let requests = RequestTimes()
+        let server = StatusServer(StatusServer.key) { _, _ in
+            requests.add()
+            return StatusServer.status(status, retryAfter: .zero)
+        }
+        try await withKitchen(server) { (app) throws in
+            try await app.mutate((0..<lanes).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let runner = quickRunner(app) { $0.backoff = Backoff(first: Self.second, cap: Self.second * 300) }
+            let running = Task { try await runner.run() }
+            try await eventually { requests.count >= 30 || requests.count > 1 && requests.span >= Self.second * 60 }
+            #expect(requests.count(within: Self.second * 60) < 30)
+            #expect(try app.mutations(in: [.deadLetter]).isEmpty)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("A server without time is left alone by all lanes, and none but the first is set aside where repeats are not told")
+    func pauseOfAll() async throws {
+        let hasTime = Flag()
+        let server = StatusServer { _, request in
+            hasTime.isSet ? StatusServer.done(request) : StatusServer.status(503, retryAfter: .seconds(3_600))
+        }
+        let later = Mutex(0.0)
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.now = { Date(timeIntervalSince1970: 1_800_000_000 + later.withLock { $0 }) }
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let app = try store.partition(transport: server)
+            let receipts = try await app.mutate((0..<50).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let runner = quickRunner(app) { $0.maximumLanes = 1 }
+            let running = Task { try await runner.run() }
+            while try app.mutations(in: [.deadLetter]).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(server.requests.count == 1)
+            hasTime.set()
+            later.withLock { $0 = 3_601 }
+            for receipt in receipts { _ = try await receipt.ended(within: .seconds(300)) }
+            #expect(try app.mutations(in: [.deadLetter]).count == 1)
+            #expect(server.requests.count == 50)
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import LarderGraphQL
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import Larder
+
+private let schema = """
+    type Review { id: ID! body: String! movie: Movie }
+    type Movie { id: ID! reviews: [Review!] latest: Review }
+    type Query { review(id: ID!): Review }
+    type Mutation { add(body: String!): Review addAll(bodies: [String!]!): [Review!] remove(review: ID!): Review }
+    """
+
+/// A server that tells repeats, answers `add` with a given text, and notes the variables of `remove`.
+private final class ReviewServer: GraphQLTransport {
+    let idempotency: Idempotency? = .header(name: "Idempotency-Key")
+    private let answer: String
+    private let seen = Mutex<[String]>([])
+
+    init(_ answer: String) { self.answer = answer }
+
+    var removed: [String] { seen.withLock { $0 } }
+
+    func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        guard request.document.contains("remove") else { return GraphQLAnswer(body: Array(answer.utf8), status: 200) }
+        seen.withLock { $0.append(String(decoding: request.variables, as: UTF8.self)) }
+        return GraphQLAnswer(body: Array(#"{"data":{"remove":null}}"#.utf8), status: 200)
+    }
+}
+
+private func withReviews(
+    _ answer: String, _ body: (Partition, ReviewServer) async throws -> Void
+) async throws {
+    let server = ReviewServer(answer)
+    try await withTemporaryFolder { folder in
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+        try await body(try store.partition(transport: server), server)
+        try store.close()
+    }
+}
+
+private func remove(_ id: Value) -> GraphQLOperation {
+    GraphQLOperation("mutation R($id: ID!) { remove(review: $id) { id } }", variables: ["id": id])
+}
+
+@Suite("Temporary ids and the objects that a mutation creates")
+struct TemporaryIDTests {
+    @Test("The real id is the created object's, whatever stands in the server's list where the program had it")
+    func otherOrder() async throws {
+        // Under many names: which of them is compared first depends on the order of a dictionary.
+        let lists = (0..<16).map { "l\($0): movie { id reviews { id } }" }.joined(separator: " ")
+        let add = GraphQLOperation("mutation { add(body: \"Fine\") { id \(lists) } }")
+        let answered = (0..<16).map {
+            #""l\#($0)":{"__typename":"Movie","id":"m","reviews":[{"__typename":"Review","id":"theirs"},"#
+                + #"{"__typename":"Review","id":"ours"}]}"#
+        }.joined(separator: ",")
+        let answer = #"{"data":{"add":{"__typename":"Review","id":"ours",\#(answered)}}}"#
+        try await withReviews(answer) { (app, server) throws in
+            let id = TemporaryObjectID()
+            var review: [String: Value] = ["__typename": "Review", "id": id.value]
+            for number in 0..<16 {
+                review["l\(number)"] = [
+                    "__typename": "Movie", "id": "m", "reviews": [["id": id.value], ["id": "theirs"]],
+                ]
+            }
+            try await app.mutate(
+                add, queued: QueuedMutation(optimisticResponse: ["add": .object(review)], temporaryIDs: [id]))
+            let removal = try await app.mutate(remove(id.value))
+            try await quickRunner(app).drain()
+            #expect(try removal.status()?.state == .applied)
+            #expect(server.removed == [#"{"id":"ours"}"#])
+        }
+    }
+
+    @Test("Where an answer has two ids for one temporary id, neither is taken and nothing of a stranger is changed")
+    func contradiction() async throws {
+        let answer = """
+            {"data":{"add":{"__typename":"Review","id":"ours","movie":{"__typename":"Movie","id":"m",
+            "latest":{"__typename":"Review","id":"theirs"}}}}}
+            """
+        try await withReviews(answer) { (app, server) throws in
+            let id = TemporaryObjectID()
+            let added = try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
+                queued: QueuedMutation(
+                    optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
+                    temporaryIDs: [id]))
+            let removal = try await app.mutate(remove(id.value))
+            try await quickRunner(app).drain()
+            #expect(try added.status()?.state == .applied)
+            #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
+            #expect(server.removed == [])
+        }
+    }
+
+    @Test("A temporary id that stands in a list alone gets no real id")
+    func listAlone() async throws {
+        let answer = #"{"data":{"addAll":[{"__typename":"Review","id":"1"},{"__typename":"Review","id":"2"}]}}"#
+        try await withReviews(answer) { (app, server) throws in
+            let (first, second) = (TemporaryObjectID(), TemporaryObjectID())
+            try await app.mutate(
+                GraphQLOperation("mutation { addAll(bodies: [\"a\", \"b\"]) { id } }"),
+                queued: QueuedMutation(
+                    optimisticResponse: ["addAll": [["id": first.value], ["id": second.value]]],
+                    temporaryIDs: [first, second]))
+            let removal = try await app.mutate(remove(second.value))
+            try await quickRunner(app).drain()
+            #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
+            #expect(server.removed == [])
+        }
+    }
+
+    @Test("An id that the server sends as a number is taken with all its digits", arguments: [
+        "7", "9223372036854775807", "9223372036854775808", "123456789012345678901234567890", "10000000000000000000",
+        "100000000000000000000000",
+    ])
+    func numbers(_ real: String) async throws {
+        try await withReviews(#"{"data":{"add":{"__typename":"Review","id":\#(real)}}}"#) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await app.mutate(remove(id.value))
+            try await quickRunner(app).drain()
+            #expect(server.removed == [#"{"id":"\#(real)"}"#])
+        }
+    }
+
+    @Test("A temporary id in the text of a document is refused before anything is queued", arguments: [
+        "mutation { remove(review: \"*\") { id } }", "mutation { a: remove(review: \"\\u006c+\") { id } }",
+        "mutation R($id: ID! = \"*\") { remove(review: $id) { id } }",
+        "mutation { addAll(bodies: [\"x\", \"Review:*\"]) { id } }",
+    ])
+    func literals(_ document: String) async throws {
+        try await withReviews("") { (app, _) throws in
+            let id = TemporaryObjectID()
+            try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let text = document.replacing("*", with: id.text).replacing("+", with: id.text.dropFirst())
+            let error = await #expect(throws: LarderError.self) { try await app.mutate(GraphQLOperation(text)) }
+            #expect(error?.code == .operation)
+            #expect(try app.mutations().count == 1)
+        }
+    }
+}

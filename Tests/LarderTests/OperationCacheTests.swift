@@ -1,0 +1,22 @@
+import LarderGraphQL
+import Testing
+
+@testable import Larder
+
+@Suite("Operations that are kept compiled")
+struct OperationCacheTests {
+    @Test("Variables and documents of megabytes do not fill the memory, and what is used again stays compiled")
+    func bytes() throws {
+        let cache = OperationCache(try SchemaIndex(parsing: "type Query { note(text: String): String }"))
+        let usual = GraphQLOperation("{ note }")
+        let first = try cache.bound(usual)
+        let text = String(repeating: "x", count: 1 << 20)
+        for number in 0..<12 {
+            _ = try cache.bound(GraphQLOperation(
+                "query($t: String) { note(text: $t) }", variables: ["t": .string("\(text)\(number)")]))
+            _ = try cache.bound(GraphQLOperation("{ n\(number): note(text: \"\(text)\") }"))
+            #expect(try cache.bound(usual) === first)
+        }
+        #expect(cache.size <= OperationCache.compiledLimit + OperationCache.boundLimit)
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import LarderOperations
+import LarderPowerLoss
+import LarderTestSupport
+import Logging
+import Synchronization
+import Testing
+
+@testable import Larder
+
+/// Calls `body` with what a child did that made a store and all that belongs to it.
+private func withRecording(
+    of work: String, _ body: (_ recording: Recording, _ root: URL) throws -> Void
+) async throws {
+    try await PowerRecorder.withScratch { folder in
+        let root = folder.appending(path: "root")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        let recording = try await PowerRecorder.record(root, beside: folder, ["belongings", "-", work])
+        try body(recording, root)
+    }
+}
+
+/// The permissions of everything in a folder, by path.
+private func modes(in folder: URL) throws -> [String: Int] {
+    var found: [String: Int] = [:]
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.appending(path: name).path)
+        found[name] = attributes[.posixPermissions] as? Int
+    }
+    return found
+}
+
+private func setMode(_ mode: Int, _ file: URL) throws {
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+}
+
+/// Gives everybody what the owner may, as versions did that left modes to the process's mask.
+private func expose(_ folder: URL) throws {
+    for name in try [""] + FileManager.default.subpathsOfDirectory(atPath: folder.path) {
+        let file = name.isEmpty ? folder : folder.appending(path: name)
+        var isFolder: ObjCBool = false
+        _ = FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder)
+        try setMode(isFolder.boolValue ? 0o755 : 0o644, file)
+    }
+}
+
+/// What was logged as a warning.
+private final class Warnings: LogHandler, Sendable {
+    let texts = Mutex<[String]>([])
+    var logLevel: Logger.Level { get { .trace } set {} }
+    var metadata: Logger.Metadata { get { [:] } set {} }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? { get { nil } set {} }
+
+    func log(event: LogEvent) {
+        if event.level >= .warning { texts.withLock { $0.append("\(event.message)") } }
+    }
+
+    var logger: Logger { Logger(label: "test") { _ in self } }
+}
+
+@Suite("What a store makes is its user's alone")
+struct PrivateFilesTests {
+    @Test(
+        "A store, its queue, keys, backups and restoration are made with rights for their user alone",
+        .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"))
+    func made() async throws {
+        try await withRecording(of: "everything") { (recording, root) throws in
+            #expect(recording.exposed == [])
+            let modes = try modes(in: root)
+            #expect(modes.filter { $0.value & 0o077 != 0 } == [:])
+            // Nothing of it was forgotten.
+            for name in ["store/larder.sqlite", "store/locks/migrate", "store/schemas", "store.key", "backups"] {
+                #expect(modes[name] != nil, "\(name)")
+            }
+        }
+    }
+
+    @Test(
+        "Partial downloads are made with rights for their user alone",
+        .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"))
+    func partialDownloads() async throws {
+        try await PowerRecorder.withScratch { folder in
+            let root = folder.appending(path: "root")
+            try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+            let recording = try await PowerRecorder.record(
+                root, beside: folder, load: "transfers", seed: RecordedLoad.seed, lives: 1)
+            #expect(recording.exposed.filter { $0.contains("/store") } == [])
+        }
+    }
+
+    @Test(
+        "A new store that only fetches is not lost with the name of its folder",
+        .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"))
+    func names() async throws {
+        try await withRecording(of: "records") { (recording, root) throws in
+            var (inodes, unsynced): ([String: UInt64], [String: UInt64]) = ([:], [:])
+            for entry in recording.entries {
+                switch entry {
+                case .root(let inode): inodes[root.path] = inode
+                case .makeFolder(let path, let inode):
+                    inodes[path] = inode
+                    let parent: UInt64 = try #require(inodes[URL(filePath: path).deletingLastPathComponent().path])
+                    unsynced[path] = parent
+                case .sync(let inode, _): unsynced = unsynced.filter { $0.value != inode }
+                default: break
+                }
+            }
+            #expect(inodes[root.appending(path: "store").path] != nil)
+            #expect(unsynced[root.appending(path: "store").path] == nil)
+            #expect(unsynced[root.appending(path: "store/records").path] == nil)
+        }
+    }
+
+    @Test(
+        "A key file is on disk before it has its name, and its name when the call returns",
+        .enabled(if: PowerRecorder.isUsable, "\(PowerRecorder.requirement)"))
+    func keyFiles() async throws {
+        try await withRecording(of: "everything") { (recording, root) throws in
+            let key = root.appending(path: "store.key").path
+            var (inodes, unsynced, named, rootInode): ([String: UInt64], Set<UInt64>, Int, UInt64) = ([:], [], 0, 0)
+            var nameIsSynced = true
+            for entry in recording.entries {
+                switch entry {
+                case .root(let inode): rootInode = inode
+                case .create(let path, let inode): inodes[path] = inode
+                case .write(let inode, _, _, false): unsynced.insert(inode)
+                case .sync(let inode, _):
+                    unsynced.remove(inode)
+                    if inode == rootInode { nameIsSynced = true }
+                case .link(let from, key), .rename(let from, key):
+                    named += 1
+                    nameIsSynced = false
+                    let inode = try #require(inodes[from])
+                    #expect(!unsynced.contains(inode))
+                default: break
+                }
+            }
+            #expect(named == 2)
+            #expect(nameIsSynced)
+        }
+    }
+
+    // MARK: Stores of older versions
+
+    private func withExposedStore(_ body: (URL, Warnings) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema))
+            _ = try store.partition().read(GraphQLOperation("{ __typename }"), allowsPartial: true)
+            _ = try store.operationsDatabase()
+            try store.close()
+            try expose(place)
+            try await body(place, Warnings())
+        }
+    }
+
+    private func open(_ place: URL, _ warnings: Warnings, isReadOnly: Bool = false) throws {
+        var options = Store.Options()
+        options.logger = warnings.logger
+        options.isReadOnly = isReadOnly
+        let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema), options: options)
+        _ = try store.partition()
+        try store.close()
+    }
+
+    @Test("A store that everybody may read is narrowed when it is opened for writing, and the log says so once")
+    func narrowed() async throws {
+        try await withExposedStore { place, warnings in
+            try open(place, warnings)
+            #expect(try modes(in: place).filter { $0.value & 0o077 != 0 } == [:])
+            #expect(try FileManager.default.attributesOfItem(atPath: place.path)[.posixPermissions] as? Int == 0o700)
+            try open(place, warnings)
+            let texts = warnings.texts.withLock { $0 }
+            #expect(texts.count == 1)
+            #expect(texts.first?.contains("larder.sqlite (644)") == true, "\(texts)")
+            #expect(texts.first?.hasSuffix("Now they cannot.") == true, "\(texts)")
+        }
+    }
+
+    @Test("One that is only read is told of, and nothing of it is changed")
+    func told() async throws {
+        try await withExposedStore { place, warnings in
+            let before = try modes(in: place)
+            try open(place, warnings, isReadOnly: true)
+            let texts = warnings.texts.withLock { $0 }
+            #expect(texts.count == 1)
+            #expect(texts.first?.contains("chmod -R go=") == true, "\(texts)")
+            #expect(try modes(in: place).filter { before[$0.key] != nil } == before)
+        }
+    }
+
+    @Test("In a folder that holds other things too, only what the store made is narrowed")
+    func neighbours() async throws {
+        try await withExposedStore { place, warnings in
+            let (page, hidden) = (place.appending(path: "index.html"), place.appending(path: ".profile"))
+            for file in [page, hidden] {
+                try Data("mine".utf8).write(to: file)
+                try setMode(0o644, file)
+            }
+            let outside = place.deletingLastPathComponent().appending(path: "outside")
+            try Data("mine".utf8).write(to: outside)
+            try setMode(0o644, outside)
+            try FileManager.default.createSymbolicLink(
+                at: place.appending(path: "records/link"), withDestinationURL: outside)
+            try open(place, warnings)
+            #expect(
+                Set(try modes(in: place).filter { $0.value & 0o077 != 0 && $0.key != "records/link" }.keys)
+                    == ["index.html", ".profile"])
+            for untouched in [place, outside] {
+                let mode = try FileManager.default.attributesOfItem(atPath: untouched.path)[.posixPermissions] as? Int
+                #expect(mode == (untouched == place ? 0o755 : 0o644))
+            }
+        }
+    }
+
+    @Test(
+        "A store of another user's is opened and told of, though this user can change nothing of it",
+        .enabled(if: ChildProgram.isBuilt && geteuid() == 0, "becomes another user, as root alone may"))
+    func others() async throws {
+        try await withTemporaryFolder { folder in
+            let place = folder.appending(path: "store")
+            let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema))
+            _ = try store.partition()
+            _ = try store.operationsDatabase()
+            try store.close()
+            // For everybody to write: what was made for a group once, and is not this user's to narrow.
+            for name in try [""] + FileManager.default.subpathsOfDirectory(atPath: place.path) {
+                let file = name.isEmpty ? place : place.appending(path: name)
+                var isFolder: ObjCBool = false
+                _ = FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder)
+                try setMode(isFolder.boolValue ? 0o777 : 0o666, file)
+            }
+            #expect(try await ChildProgram.run(place, "stranger", "queue") == ["queued"])
+        }
+    }
+}

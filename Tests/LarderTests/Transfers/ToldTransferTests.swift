@@ -1,0 +1,43 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("What a reader of events remembers")
+struct ToldTransferTests {
+    private static func status(_ state: TransferStatus.State, _ id: TransferID = TransferID(UUID())) -> TransferStatus {
+        TransferStatus(
+            id: id, kind: .upload, state: state, location: Depot.location, file: URL(filePath: "/file"), priority: 0,
+            size: 1, arrived: 0, attempts: 1, failure: nil, etag: nil, version: nil, created: .now, expires: nil,
+            ended: nil, notBefore: nil)
+    }
+
+    @Test("It remembers those that may change, and of those that are over the last few thousand")
+    func bounded() {
+        let listener = TransferBook.Listener()
+        let open = (0..<10).map { _ in Self.status(.running) }
+        listener.know(open)
+        for _ in 0..<20_000 {
+            let id = TransferID(UUID())
+            #expect(listener.isNews(Self.status(.running, id)))
+            #expect(listener.isNews(Self.status(.done, id)))
+        }
+        #expect(listener.knownCount == TransferBook.Listener.mostOver + open.count)
+        #expect(open.allSatisfy { !listener.isNews($0) })
+    }
+
+    @Test("The same is told once, and what has changed once more")
+    func once() {
+        let listener = TransferBook.Listener()
+        let (first, second) = (Self.status(.done), Self.status(.failed))
+        #expect(listener.isNews(first) && !listener.isNews(first))
+        #expect(listener.isNews(second) && !listener.isNews(second))
+        var changed = second
+        changed = Self.status(.pending, second.id)
+        #expect(listener.isNews(changed))
+        listener.compare([first, changed, Self.status(.cancelled, first.id)])
+        #expect(listener.take() == first.id.uuid)
+        #expect(listener.take() == nil)
+    }
+}
