@@ -122,18 +122,21 @@ extension TransferTransaction {
 
     /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one. The sixth: until when the object of an earlier one may appear,
-    /// as far as that can be said by a clock that may have been set back.
+    /// as far as that can be said by a clock that may have been set back; of more than a day, whoever has stored that, no
+    /// more than the day counts.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires,
             kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
                 OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))),
-            (SELECT max(e.doubt) FROM transfer e INDEXED BY transfer_doubt
-             WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND e.sequence < t.sequence
-                AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key),
+            (SELECT CAST(max(\(doubtEnd)) AS INTEGER) FROM transfer e INDEXED BY transfer_doubt
+             WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND \(doubtEnd) > ?2
+                AND e.sequence < t.sequence AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key),
             kind, bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
         WHERE partition = ?1 AND state = 0 ORDER BY priority DESC, sequence
         """
+
+    private static let doubtEnd = "min(e.doubt, e.doubt_set + \(TransferTable.longestDoubt))"
 
     private static func isPreceded(_ index: String, _ place: String) -> String {
         """

@@ -97,6 +97,31 @@ struct TransferPlaceTests {
         }
     }
 
+    @Test("A doubt holds up later uploads for a day at most, whatever is stored of it", arguments: [
+        "9223372036854775807", "4503599627370496", "1e300", "'never'", "x'ff'",
+    ])
+    func hostileDoubt(value: String) async throws {
+        try await withOperations { database in
+            let table = database.transfers
+            let first = upload("a"), second = upload("a")
+            try await table.enqueue([first, second])
+            _ = try await begin(first.id, database)
+            try await table.cancel(first.id, now: noon)
+            try database.writeNow { db in
+                try db.execute(sql: "PRAGMA writable_schema = ON; PRAGMA ignore_check_constraints = ON")
+                try db.execute(sql: "UPDATE transfer SET doubt_set = \(noon.milliseconds) WHERE state = 6")
+                try? db.execute(sql: "UPDATE transfer SET doubt = \(value) WHERE state = 6")
+            }
+            let isStored = try database.read { db in try db.integer("SELECT count(*) FROM transfer WHERE doubt > 0") }
+            guard isStored == 1 else { return }
+            let day = noon.addingTimeInterval(86_400)
+            let found = try table.runnable(in: app, now: noon, limit: 99)
+            #expect(found.ids == [])
+            #expect(found.lookAgain == day)
+            #expect(try table.runnable(in: app, now: day, limit: 99).ids == [second.id])
+        }
+    }
+
     @Test("What a dead runner may have sent as a whole is in doubt; what it had sent in part is not")
     func recovered() async throws {
         try await withOperations { database in

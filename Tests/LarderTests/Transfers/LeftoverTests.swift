@@ -46,6 +46,32 @@ struct LeftoverTests {
         }
     }
 
+    @Test("What a damaged row names that no request can bear is cleared away without asking", arguments: [
+        "key = printf('%.70000c', 'k')", "upload = printf('%.70000c', 'u')", "bucket = printf('%.70000c', 'b')",
+        "upload = NULL, uploads_before = CAST('[]' AS BLOB), key = printf('%.70000c', 'k')",
+    ])
+    func unnameable(change: String) async throws {
+        try await withDepot { depot in
+            let (file, _) = try depot.file(bytes: 20_000)
+            let upload = try #require(try await depot.stuckUploads(1, of: file).first)
+            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try OtherProgram(depot.folder.appending(path: "store")).run("UPDATE transfer SET \(change)")
+            depot.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .abort, .uploads: throw ObjectError(.unusableRequest, "the head is too large")
+                default: break
+                }
+            }
+            try await upload.cancel()
+            try await depot.drain()
+            #expect(try upload.status().state == .cancelled)
+        }
+    }
+
     @Test("An upload that the storage does not know for a moment is aborted before another is begun", arguments: [
         true, false,
     ])

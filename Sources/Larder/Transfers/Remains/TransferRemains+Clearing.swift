@@ -91,7 +91,7 @@ extension TransferRemains {
     private func abort(
         _ transfer: StoredTransfer, _ storage: (any ObjectTransport)?, _ timeout: Duration, _ cleared: inout Cleared
     ) async -> Bool {
-        guard transfer.hasUpload else { return true }
+        guard transfer.hasUpload, transfer.isNameable else { return true }
         guard let upload = transfer.multipartUpload else {
             cleared.left.append(Left(transfer: transfer.id, reason: .noName))
             return false

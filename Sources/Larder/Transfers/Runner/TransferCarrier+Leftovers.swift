@@ -58,7 +58,9 @@ extension TransferCarrier {
             let now = try table.find(transfer.id) ?? transfer
             if transfer.kind == .download { try DestinationFile(of: transfer).removeCopy(of: transfer.id) }
             do {
-                if let upload = now.multipartUpload {
+                if !now.isNameable {
+                    core.logger.warning("a transfer has names that no storage has", metadata: ["transfer": "\(now.id)"])
+                } else if let upload = now.multipartUpload {
                     try await storage.abortUpload(upload, deadline: deadline)
                 } else if let before = now.uploadsBefore {
                     try await abortUnnoted(of: now.location, after: before)

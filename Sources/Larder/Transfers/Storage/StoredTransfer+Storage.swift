@@ -11,6 +11,10 @@ extension StoredTransfer {
 
     /// Whether the storage has begun an upload in parts for it, or was asked to.
     var hasUpload: Bool { upload != nil || uploadsBefore != nil }
+
+    /// Whether a request can bear its names at all. No storage has objects or uploads of longer ones: such a row was
+    /// damaged, and has left nothing behind under these names.
+    var isNameable: Bool { bucket.utf8.count + key.utf8.count + (upload?.utf8.count ?? 0) <= 8 << 10 }
 }
 
 extension UploadedPart {
