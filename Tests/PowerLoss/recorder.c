@@ -5,6 +5,8 @@
 //     LARDER_MARKS             a file; each write to it becomes a mark between the changes
 //     LARDER_FAILING_SYNC      SUFFIX:N, where a sync fails: the Nth, from 1, of those of files and folders whose path
 //                              ends with SUFFIX fails with EIO, and no other; it does not reach the system
+//     LARDER_KILL_AFTER        TEXT:N, where the program is killed: after the Nth change, from 1, whose second name has
+//                              TEXT in it; of all changes where TEXT is empty
 //
 // The log is a sequence of entries, each a `struct entry` and then the first path, the second path and the bytes that
 // were written. It is in the order in which things happened: one lock is held around each call and its entry.
@@ -58,6 +60,8 @@ static char folder[PATH_MAX], marks[PATH_MAX];
 static size_t folder_length;
 static char failing[PATH_MAX];
 static long syncs_until_failure;
+static char fatal[PATH_MAX];
+static long changes_until_death;
 static int recording = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -73,12 +77,19 @@ static void append(const void *bytes, size_t count) {
     }
 }
 
+// Ends the program where this is the change after which it is killed. With status 0: whoever watches it expects that.
+static void live_on(const char *other) {
+    if (changes_until_death <= 0 || (fatal[0] && !(other && strstr(other, fatal)))) return;
+    if (--changes_until_death == 0) syscall(SYS_exit_group, 0);
+}
+
 static void note(struct entry entry, const char *path, const char *other) {
     entry.path_length = path ? (uint32_t)strlen(path) : 0;
     entry.other_length = other ? (uint32_t)strlen(other) : 0;
     append(&entry, sizeof entry);
     append(path, entry.path_length);
     append(other, entry.other_length);
+    if (entry.kind != ROOT) live_on(other);
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -93,6 +104,12 @@ __attribute__((constructor)) static void begin(void) {
     if (colon && (size_t)(colon - fault) < sizeof failing) {
         memcpy(failing, fault, (size_t)(colon - fault));
         syncs_until_failure = strtol(colon + 1, NULL, 10);
+    }
+    const char *end = getenv("LARDER_KILL_AFTER");
+    colon = end ? strrchr(end, ':') : NULL;
+    if (colon && (size_t)(colon - end) < sizeof fatal) {
+        memcpy(fatal, end, (size_t)(colon - end));
+        changes_until_death = strtol(colon + 1, NULL, 10);
     }
     recording = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (recording < 0) abort();
@@ -300,6 +317,7 @@ static void note_write(int descriptor, const struct iovec *parts, int count, uin
         append(parts[part].iov_base, length);
         written -= length;
     }
+    live_on(NULL);
 }
 
 // - at: Where to write; -1 for the descriptor's position.

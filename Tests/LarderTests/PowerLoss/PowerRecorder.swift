@@ -38,19 +38,23 @@ enum PowerRecorder {
     /// - Parameters:
     ///   - load: What the child is to do, by its word for that.
     ///   - failing: The sync that fails, as the recorder's LARDER_FAILING_SYNC.
+    ///   - fatal: The change after which the child is killed, as the recorder's LARDER_KILL_AFTER.
     static func record(
-        _ root: URL, beside folder: URL, load: String, seed: UInt64, lives: Int, failing: String? = nil
+        _ root: URL, beside folder: URL, load: String, seed: UInt64, lives: Int, failing: String? = nil,
+        fatal: String? = nil
     ) async throws -> Recording {
         let marks = folder.appending(path: "marks")
-        return try await record(root, beside: folder, [load, marks.path, "\(seed)", "\(lives)"], failing: failing)
+        return try await record(
+            root, beside: folder, [load, marks.path, "\(seed)", "\(lives)"], failing: failing, fatal: fatal)
     }
 
     /// Records what a child with these arguments does in `root`.
     static func record(
-        _ root: URL, beside folder: URL, _ arguments: [String], failing: String? = nil
+        _ root: URL, beside folder: URL, _ arguments: [String], failing: String? = nil, fatal: String? = nil
     ) async throws -> Recording {
         var environment: [String: String] = [:]
         environment["LARDER_FAILING_SYNC"] = failing
+        environment["LARDER_KILL_AFTER"] = fatal
         let (log, marks) = (folder.appending(path: "recording"), folder.appending(path: "marks"))
         let child = try ChildProgram.start(
             root.appending(path: "store"), arguments, input: nil, output: nil,

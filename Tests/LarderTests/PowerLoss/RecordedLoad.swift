@@ -10,6 +10,9 @@ struct RecordedLoad {
     private static let cuts = number("LARDER_POWER_CUTS")
     private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24
 
+    /// How many second cuts there are of each kind.
+    static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 4
+
     private static func number(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
     }

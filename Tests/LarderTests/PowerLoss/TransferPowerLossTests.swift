@@ -16,7 +16,7 @@ struct TransferPowerLossTests {
 
     /// After a real cut files are where they were, with the numbers that they had. What the store notes of both is made
     /// to fit those of the copy.
-    private static func relocate(_ remains: Remains) throws {
+    static func relocate(_ remains: Remains) throws {
         let store = remains.root.appending(path: "store")
         guard FileManager.default.fileExists(atPath: store.appending(path: "larder.sqlite").path) else { return }
         var (device, numbers) = (0 as UInt64, "")

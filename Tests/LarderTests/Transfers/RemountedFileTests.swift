@@ -66,8 +66,8 @@ struct RemountedFileTests {
 
     @Test(
         "A file that was put in its place before a kill is the download's, if it has its bytes",
-        arguments: [true, false])
-    func movedFile(isSame: Bool) async throws {
+        arguments: [true, false], [true, false])
+    func movedFile(isSame: Bool, isRemounted: Bool) async throws {
         try await withDepot { depot in
             let (_, bytes) = try depot.file(bytes: 2000)
             depot.storage.keep(bytes, at: Depot.location)
@@ -78,9 +78,10 @@ struct RemountedFileTests {
             other[700] ^= 1
             try Data(isSame ? bytes : other).write(to: copy)
             let etag = try #require(depot.storage.object(Depot.location)).etag
+            let identity = try isRemounted ? moved(copy) : FileIdentity(ofSource: copy.path)
             try await note(
                 [
-                    .object(etag: etag, size: 2000, crc32c: nil), .partSize(1024), .file(try moved(copy)),
+                    .object(etag: etag, size: 2000, crc32c: nil), .partSize(1024), .file(identity),
                     .parts([
                         .init(number: 1, size: 1024, crc32c: CRC32C(of: bytes[..<1024]).value),
                         .init(number: 2, size: 976, crc32c: CRC32C(of: bytes[1024...]).value),

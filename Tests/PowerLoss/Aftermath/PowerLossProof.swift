@@ -26,6 +26,8 @@ package struct PowerLossProof: Sendable {
     package var cuts: [PowerCut]?
     /// Only after these entries, wherever they are.
     package var isMeant: (@Sendable (RecordedEntry) -> Bool)?
+    /// Not before so many entries.
+    package var beginning = 0
     /// Only after a sync that failed.
     package var isOfFailedSyncs = false
     /// What had been marked before the recording began.
@@ -35,7 +37,10 @@ package struct PowerLossProof: Sendable {
     /// After so many problems it ends.
     package var patience = 5
     /// Looks into what a cut has left, and says what is not as it must be.
-    package var inspect: @Sendable (Remains) async throws -> [String] = { remains in
+    package var inspect: @Sendable (Remains) async throws -> [String] = { try await recipes($0) }
+
+    /// What is not as it must be after a `PowerLossLoad`.
+    package static func recipes(_ remains: Remains) async throws -> [String] {
         var promised = Acknowledged()
         for mark in remains.marks { promised.take(mark) }
         return await Aftermath(
@@ -69,7 +74,7 @@ package struct PowerLossProof: Sendable {
                 try disk.play(entry)
                 if case .mark(let mark) = entry { marks.append(mark) }
                 if case .failedSync = entry { hasFailed = true }
-                guard hasFailed || !isOfFailedSyncs, isWorthACut(place, &random) else { continue }
+                guard place >= beginning, hasFailed || !isOfFailedSyncs, isWorthACut(place, &random) else { continue }
                 result.places += 1
                 for cut in cuts ?? PowerCut.all(tornCuts, by: &random) {
                     let files = disk.left(by: cut)
@@ -113,18 +118,23 @@ package struct PowerLossProof: Sendable {
         return try await inspect(remains).map { "\(place): \($0)" }
     }
 
+    /// The places where something was synced or promised.
+    package var turningPoints: [Int] { recording.entries.indices.filter { recording.entries[$0].isTurningPoint } }
+
     /// Writes what one cut leaves into an empty folder.
-    ///
-    /// - Returns: What the load had marked until then.
-    package func write(_ cut: PowerCut, at place: Int, to root: URL) throws -> [String] {
+    package func write(_ cut: PowerCut, at place: Int, to root: URL) throws -> Remains {
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
         var marks = earlierMarks
         for entry in recording.entries[...place] {
             try disk.play(entry)
             if case .mark(let mark) = entry { marks.append(mark) }
         }
-        try disk.left(by: cut).write(to: root)
-        return marks
+        let files = disk.left(by: cut)
+        try files.write(to: root)
+        return Remains(
+            root: root, recordedRoot: recording.root,
+            paths: Dictionary(files.files.map { ($0.inode, $0.path) }) { $1 }, marks: marks,
+            isAll: cut.contents == .kept && cut.names == .kept, place: place)
     }
 
     /// Whether the recording, played to its end, is what is in the folder: that nothing was missed.

@@ -5,9 +5,17 @@ internal import Synchronization
 package final class Marks: Sendable {
     private let file: Mutex<FileHandle>
 
-    package init(_ file: URL) throws {
-        try Data().write(to: file)
-        self.file = Mutex(try FileHandle(forWritingTo: file))
+    /// - Parameter continued: Whether what is in the file stays.
+    package init(_ file: URL, continued: Bool = false) throws {
+        if !continued { try Data().write(to: file) }
+        let handle = try FileHandle(forWritingTo: file)
+        if continued { try handle.seekToEnd() }
+        self.file = Mutex(handle)
+    }
+
+    /// What was marked in a file.
+    package static func lines(of file: URL) throws -> [String] {
+        String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
     package func callAsFunction(_ words: String...) {

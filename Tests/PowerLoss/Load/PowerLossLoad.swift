@@ -62,6 +62,24 @@ package struct PowerLossLoad: Sendable {
         }
     }
 
+    /// Opens the store again that was left in the middle of a life, and sends what is queued.
+    ///
+    /// - Parameter earlier: What was marked until then.
+    package func recover(after earlier: [String]) async throws {
+        var promised = Acknowledged()
+        for mark in earlier { promised.take(mark) }
+        let server = RecipeLedger(after: promised.effects) { [marks] key, effect in marks("effect", key, effect.words) }
+        let store = try Store.open(at: folder, schemaText: [Self.schema])
+        let app = try store.partition(transport: server)
+        try await drain(app)
+        for id in promised.mutations.keys {
+            guard let state = try app.mutation(id).status()?.state, state == .applied else { continue }
+            marks("ended", "\(id)", state.rawValue)
+        }
+        try store.close()
+        marks("closed")
+    }
+
     /// Goes through what a named watcher gives until the store is closed.
     private func watch(_ app: Partition) async throws -> Task<Void, any Error> {
         let states = try await app.watch(named: Self.watcher, Self.list)

@@ -71,6 +71,21 @@ package struct TransferLoad: Sendable {
         }
     }
 
+    /// Opens the store again that was left in the middle of a life, and carries out what is queued.
+    ///
+    /// - Parameter earlier: What was marked until then.
+    package func recover(after earlier: [String]) async throws {
+        let effects = earlier.compactMap { ObjectLedger.Effect(words: $0.split(separator: " ").map(String.init)) }
+        let storage = ObjectLedger(after: effects) { [marks] effect in marks(effect.words) }
+        let store = try Store.open(at: folder, schemaText: [PowerLossLoad.schema])
+        let app = try store.partition()
+        let waiting = try app.transfers.all().map(follow)
+        try await carry(app, storage, isCutShort: false)
+        for task in waiting { await task.value }
+        try store.close()
+        marks("closed")
+    }
+
     private func queue(_ life: Int, _ app: Partition, _ files: URL) async throws -> [Transfer] {
         let source = sources.appending(path: "sent-\(life)")
         try Data(Self.bytes(of: "sent-\(life)")).write(to: source)

@@ -145,7 +145,9 @@ struct DestinationFile {
         }
     }
 
-    private func synchronizeFolder() throws(LarderError) {
+    /// Makes the name durable. Whoever finds the file in its place does so as well: the program that put it there may
+    /// have been killed before that, or have failed in it.
+    func synchronizeFolder() throws(LarderError) {
         do throws(LMDBError) { try FolderSync.run(folder.path) } catch {
             throw LarderError(
                 .destinationUnusable, "\(file.path) was put in place, and a power cut may undo that: its folder could "

@@ -59,7 +59,7 @@ struct DownloadAttempt: Sendable {
         }
         if let sha256 = transfer.sha256, try await file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
         let isThere = missing.isEmpty ? try await destination.isSame(as: file) : false
-        if !isThere { try await destination.take(file) }
+        if isThere { try destination.synchronizeFolder() } else { try await destination.take(file) }
         options.afterStep(.fileMoved)
         return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
     }
@@ -109,19 +109,18 @@ struct DownloadAttempt: Sendable {
         return Plan(etag: object.etag, crc32c: object.crc32c, parts: parts, arrived: [:])
     }
 
-    /// The object, where the partial file was put in its place and that was not noted any more.
+    /// The object, where the partial file was put in its place and that was not noted any more. What is there has the
+    /// bytes that were noted, whatever its number: those of files that are gone are given to others.
     private func movedObject() async throws -> StoredObject? {
         guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
             let found = destination.identity, found.inode == noted.inode, found.size == size
         else { return nil }
-        if found.device != noted.device {
-            // Mounted elsewhere, or another file.
-            let parts = try carrier.table.parts(of: transfer.id)
-            let moved = try SourceFile(path: transfer.path, identity: found)
-            guard let whole = PartsSummary(parts.map(UploadedPart.init)),
-                try await moved.checksum(0..<size) == whole.crc32c
-            else { return nil }
-        }
+        let parts = try carrier.table.parts(of: transfer.id)
+        guard let whole = PartsSummary(parts.map(UploadedPart.init)), whole.size == size,
+            let moved = try? SourceFile(path: transfer.path, identity: found),
+            (try? await moved.checksum(0..<size)) == whole.crc32c
+        else { return nil }
+        try destination.synchronizeFolder()
         return StoredObject(etag: etag, size: size, crc32c: transfer.crc32c)
     }
 
