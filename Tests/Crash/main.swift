@@ -27,8 +27,12 @@ import LarderTestSupport
 //     larder-crash STORE transfers MARKS SEED N
 //                                       does that with transfers, of files that are kept beside the marks: see
 //                                       TransferLoad
+//     larder-crash STORE recover-power|recover-transfers MARKS SEED N
+//                                       goes on with a store that such a load was killed in; the marks are kept
 //     larder-crash STORE faults MARKS ANSWER N
 //                                       works through N lives while a sync fails: see FaultLoad
+//     larder-crash STORE longlog MARKS SEED N
+//                                       fills the queue's log beside one who reads: see LongLog
 //     larder-crash STORE tools MARKS SEED N
 //                                       does to a store what the tools do: see ToolLoad
 //     larder-crash STORE share LEDGER plain|telling SEED COUNT END [STEP N]
@@ -115,6 +119,19 @@ case "faults":
     try await FaultLoad(
         folder: folder, marks: try Marks(URL(filePath: argument)), answer: answer, lives: lives
     ).run()
+case "recover-power":
+    let file = URL(filePath: argument)
+    let earlier = try Marks.lines(of: file)
+    try await PowerLossLoad(
+        folder: folder, marks: try Marks(file, continued: true), seed: 1, lives: 1
+    ).recover(after: earlier)
+case "recover-transfers":
+    let file = URL(filePath: argument)
+    let (earlier, sources) = (try Marks.lines(of: file), file.deletingLastPathComponent().appending(path: "sources"))
+    try await TransferLoad(
+        folder: folder, sources: sources, marks: try Marks(file, continued: true), seed: 1, lives: 1
+    ).recover(after: earlier)
+case "longlog": try await LongLog(folder: folder, marks: try Marks(URL(filePath: argument))).run()
 case "tools": try await ToolLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
 case "transfers":
     guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }

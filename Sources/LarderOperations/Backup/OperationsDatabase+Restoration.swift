@@ -80,7 +80,7 @@ extension OperationsDatabase {
         defer { try? database.close() }
         try database.migrate(holding: lock)
         return try translated {
-            try database.pool.writeWithoutTransaction { db in
+            try database.writeWithoutTransaction { db in
                 try db.run("ATTACH DATABASE ? AS backup", [staged.path])
                 // Statements that are kept hold on to it.
                 defer {

@@ -30,8 +30,7 @@ extension OperationsDatabase {
                         try db.execute(sql: "PRAGMA busy_timeout = 0")
                         defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
                         do {
-                            try self.log.require(db)
-                            _ = try db.checkpoint(.truncate)
+                            try self.log.checkpoint(db, .truncate)
                         } catch let error as DatabaseError {
                             guard error.resultCode == .SQLITE_BUSY else { throw error }
                             return false

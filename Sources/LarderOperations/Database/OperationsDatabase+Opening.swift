@@ -30,6 +30,7 @@ extension OperationsDatabase {
                         // Reads the file first: a disk that fails would look like a SQLite that can keep no log.
                         let isNew = try isNew(db)
                         try makeDurable(db)
+                        log.takeCheckpoints(of: db)
                         if isNew { try FolderNames.synchronize(above: file) }
                     }
                     switch options.schema {
@@ -56,7 +57,11 @@ extension OperationsDatabase {
             in: file.deletingLastPathComponent(), for: "opening a store", within: options.busyTimeout)
         defer { lock.release() }
         try log.require(db)
-        try migrations.apply(db)
+        do { try migrations.apply(db) } catch {
+            // Nor may closing it copy to the file what the log holds.
+            log.doubt(db)
+            throw error
+        }
     }
 
     /// Whether a folder had a database of which nothing is left but its log.
@@ -210,6 +215,10 @@ extension OperationsDatabase {
         try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
         guard try Int.fetchOne(db, sql: "PRAGMA secure_delete") == 1 else {
             throw OperationsError(.unsupported, "this SQLite cannot overwrite what is deleted; use the system's")
+        }
+        // GRDB does not hear of a disk that fails in this, which SQLite says only when it is asked for more rows.
+        if try String.fetchOne(db, sql: "PRAGMA journal_mode") != "wal" {
+            try db.execute(sql: "PRAGMA journal_mode = WAL")
         }
         guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
             try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal"

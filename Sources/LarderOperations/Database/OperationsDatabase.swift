@@ -76,8 +76,7 @@ package final class OperationsDatabase: Sendable {
         if !options.isReadOnly, log.isWritten {
             try? pool.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA busy_timeout = 0")
-                try log.require(db)
-                _ = try db.checkpoint(.passive)
+                try log.checkpoint(db, .passive)
             }
         }
         try translated { try pool.close() }
@@ -153,10 +152,13 @@ package final class OperationsDatabase: Sendable {
         return try translated {
             try pool.writeWithoutTransaction { db in
                 try log.require(db)
-                do { return try body(db) } catch {
+                let value: Value
+                do { value = try body(db) } catch {
                     log.doubt(db)
                     throw error
                 }
+                log.checkpointIfLong(db)
+                return value
             }
         }
     }

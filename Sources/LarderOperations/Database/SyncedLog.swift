@@ -13,6 +13,11 @@ internal import Synchronization
 ///
 /// So the frames that a process finds in the log are written once more, as they are, and synced before its first
 /// commit; and again after a commit that failed. No checkpoint is made before. An empty log costs nothing.
+///
+/// The same holds of the database's own file. SQLite's automatic checkpoints say nothing when a sync fails, and what a
+/// checkpoint before had copied, which was not synced as a reader kept it from copying all, is never copied again. So
+/// checkpoints are made here, and after one that failed all pages of the file are written once more and synced before
+/// the next. Until then the log has everything: SQLite begins it anew only where all of it was copied and synced.
 final class SyncedLog: Sendable {
     private enum State {
         /// It may hold what others wrote, or tried to.
@@ -22,7 +27,14 @@ final class SyncedLog: Sendable {
         case doubtful
     }
 
+    /// From so many frames on, of a page each, a commit is followed by a checkpoint: as SQLite's own are.
+    private static let longest: Int32 = 1_000
+
     private let state = Mutex(State.found)
+    /// How many frames there were after the last commit of this process.
+    private let frames = Mutex<Int32>(0)
+    /// Whether a checkpoint of this process has failed, so that pages of the file may never have got to the disk.
+    private let isFileDoubtful = Mutex(false)
     private let folder: URL
 
     init(of file: URL) { folder = file.deletingLastPathComponent() }
@@ -35,6 +47,18 @@ final class SyncedLog: Sendable {
 
     /// Keeps SQLite from making a checkpoint when it closes a connection that comes before `require`.
     static func prepare(_ db: Database) { larder_keep_log(db.sqliteConnection, 1) }
+
+    /// Takes the place of SQLite's automatic checkpoints of the connection that writes.
+    func takeCheckpoints(of db: Database) {
+        // Safe: the function is called by commits alone, which are made by whoever has this object.
+        sqlite3_wal_hook(
+            db.sqliteConnection,
+            { context, _, _, frames in
+                guard let context else { return SQLITE_OK }
+                Unmanaged<SyncedLog>.fromOpaque(context).takeUnretainedValue().frames.withLock { $0 = frames }
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
 
     /// Makes everything durable that the log holds. Outside a transaction.
     ///
@@ -57,7 +81,7 @@ final class SyncedLog: Sendable {
             throw error
         }
         self.state.withLock { $0 = .synced }
-        larder_keep_log(db.sqliteConnection, 0)
+        if !isFileDoubtful.withLock({ $0 }) { larder_keep_log(db.sqliteConnection, 0) }
     }
 
     /// Begins a transaction that `commit` ends.
@@ -77,12 +101,61 @@ final class SyncedLog: Sendable {
             doubt(db)
             throw OperationsError.commitUnknown(OperationsError.translated(error).cause)
         }
+        checkpointIfLong(db)
     }
 
     /// Says that a commit has failed in a way that leaves open whether it is there.
     func doubt(_ db: Database) {
         state.withLock { $0 = .doubtful }
         larder_keep_log(db.sqliteConnection, 1)
+    }
+
+    // MARK: Checkpoints
+
+    /// Makes a checkpoint where the log has grown long. One that fails takes nothing back: it is tried again after the
+    /// next commit. Outside a transaction.
+    func checkpointIfLong(_ db: Database) {
+        guard frames.withLock({ $0 >= Self.longest }) else { return }
+        try? checkpoint(db, .passive)
+    }
+
+    /// Copies what the log holds to the file. Outside a transaction.
+    func checkpoint(_ db: Database, _ mode: Database.CheckpointMode) throws {
+        try require(db)
+        if isFileDoubtful.withLock({ $0 }) {
+            try Self.rewriteFile(db)
+            isFileDoubtful.withLock { $0 = false }
+            larder_keep_log(db.sqliteConnection, 0)
+        }
+        do { _ = try db.checkpoint(mode) } catch let error as DatabaseError {
+            // Another program's reader or checkpoint.
+            if [.SQLITE_BUSY, .SQLITE_LOCKED].contains(error.resultCode) { throw error }
+            isFileDoubtful.withLock { $0 = true }
+            larder_keep_log(db.sqliteConnection, 1)
+            throw error
+        }
+    }
+
+    /// Which of the locks in shared memory whoever makes a checkpoint holds: https://www.sqlite.org/walformat.html
+    private static let checkpointLock: Int32 = 1
+
+    /// Writes all pages of the database's own file once more, as they are, and syncs it.
+    private static func rewriteFile(_ db: Database) throws {
+        let (file, calls) = try self.file(SQLITE_FCNTL_FILE_POINTER, of: db)
+        // In a file whose changes go to a log only checkpoints write, one at a time.
+        try check(calls.xShmLock?(file, checkpointLock, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE))
+        defer { _ = calls.xShmLock?(file, checkpointLock, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE) }
+        var size: Int64 = 0
+        try check(calls.xFileSize?(file, &size))
+        var bytes = [UInt8](repeating: 0, count: 64 << 10)
+        var offset: Int64 = 0
+        while offset < size {
+            let count = Int32(min(Int64(bytes.count), size - offset))
+            try check(calls.xRead?(file, &bytes, count, offset))
+            try check(calls.xWrite?(file, bytes, count, offset))
+            offset += Int64(count)
+        }
+        try check(calls.xSync?(file, syncFlags))
     }
 
     // MARK: Frames
@@ -95,13 +168,7 @@ final class SyncedLog: Sendable {
     ///
     /// - Returns: False where there are none.
     private static func rewrite(_ db: Database) throws -> Bool {
-        // Safe: the file is the connection's, which nobody closes while its queue runs this; its functions are called
-        // as SQLite itself does, with the file they belong to, and with as many bytes as they are told of.
-        var found: UnsafeMutablePointer<sqlite3_file>?
-        let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &found)
-        guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else {
-            throw failure(code == SQLITE_OK ? SQLITE_IOERR : code)
-        }
+        let (file, calls) = try self.file(SQLITE_FCNTL_JOURNAL_POINTER, of: db)
         var size: Int64 = 0
         try check(calls.xFileSize?(file, &size))
         guard size > head else { return false }
@@ -122,12 +189,29 @@ final class SyncedLog: Sendable {
             offset += Int64(frame)
         }
         guard offset > head else { return false }
-        #if canImport(Darwin)
-        try check(calls.xSync?(file, SQLITE_SYNC_FULL))
-        #else
-        try check(calls.xSync?(file, SQLITE_SYNC_NORMAL))
-        #endif
+        try check(calls.xSync?(file, syncFlags))
         return true
+    }
+
+    #if canImport(Darwin)
+    private static let syncFlags = SQLITE_SYNC_FULL
+    #else
+    private static let syncFlags = SQLITE_SYNC_NORMAL
+    #endif
+
+    /// One of a connection's files, and what can be done with it.
+    ///
+    /// Safe to be used while the connection's queue runs, which nobody closes then, as SQLite itself uses it: its
+    /// functions with the file they belong to, and with as many bytes as they are told of.
+    private static func file(
+        _ which: Int32, of db: Database
+    ) throws -> (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) {
+        var found: UnsafeMutablePointer<sqlite3_file>?
+        let code = sqlite3_file_control(db.sqliteConnection, "main", which, &found)
+        guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else {
+            throw failure(code == SQLITE_OK ? SQLITE_IOERR : code)
+        }
+        return (file, calls)
     }
 
     private static func check(_ code: Int32?) throws {
@@ -136,7 +220,7 @@ final class SyncedLog: Sendable {
 
     private static func failure(_ code: Int32) -> DatabaseError {
         DatabaseError(
-            resultCode: ResultCode(rawValue: code), message: "the log could not be written once more and synced")
+            resultCode: ResultCode(rawValue: code), message: "the log or the file could not be written once more and synced")
     }
 }
 
