@@ -46,12 +46,15 @@ let package = Package(
             pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
         ),
-        .target(name: "LarderLMDB", dependencies: ["CLMDB"], swiftSettings: strict),
+        // Calls that Swift does not see.
+        .target(name: "CFiles"),
+        .target(name: "LarderFiles", dependencies: ["CFiles"], swiftSettings: strict),
+        .target(name: "LarderLMDB", dependencies: ["CLMDB", "LarderFiles"], swiftSettings: strict),
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",
             dependencies: [
-                "LarderLMDB", "LarderGraphQL",
+                "LarderFiles", "LarderLMDB", "LarderGraphQL",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict
@@ -75,7 +78,7 @@ let package = Package(
         .target(
             name: "LarderOperations",
             dependencies: [
-                "LarderMigrations", "LarderGraphQL", "LarderLMDB", "CFiles",
+                "LarderMigrations", "LarderGraphQL", "LarderFiles", "CFiles",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 // The C functions by which a row's columns are read.
@@ -85,12 +88,10 @@ let package = Package(
         ),
         // CRC-32C by the processor's instructions.
         .target(name: "CChecksums"),
-        // Calls that Swift does not see.
-        .target(name: "CFiles"),
         .target(
             name: "Larder",
             dependencies: [
-                "LarderLMDB", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums", "CFiles",
+                "LarderFiles", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -103,7 +104,7 @@ let package = Package(
         .target(
             name: "LarderImport",
             dependencies: [
-                "Larder", "LarderLMDB", "LarderRecords", "LarderGraphQL",
+                "Larder", "LarderFiles", "LarderRecords", "LarderGraphQL",
                 .product(name: "Crypto", package: "swift-crypto"),
                 // Their files are opened as only SQLite's C functions can: without a trace.
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -142,7 +143,7 @@ let package = Package(
         .target(
             name: "LarderCommandLine",
             dependencies: [
-                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB",
+                "Larder", "LarderFiles", "LarderOperations", "LarderRecords", "LarderLMDB",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/CommandLine",
@@ -151,7 +152,7 @@ let package = Package(
         .executableTarget(
             name: "LarderMigrateCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderImport", "LarderOperations", "LarderRecords",
+                "LarderCommandLine", "Larder", "LarderFiles", "LarderImport", "LarderOperations", "LarderRecords",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tools/larder-migrate",
@@ -223,11 +224,11 @@ let package = Package(
             path: "Tests/Support",
             swiftSettings: strict
         ),
-        .testTarget(name: "LarderLMDBTests", dependencies: ["LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(name: "LarderLMDBTests", dependencies: ["LarderFiles", "LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LarderRecordsTests", dependencies: ["LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+            name: "LarderRecordsTests", dependencies: ["LarderFiles", "LarderRecords", "LarderTestSupport"], swiftSettings: strict),
         .executableTarget(
             name: "larder-operations-crash",
             dependencies: ["LarderOperations", "LarderTestSupport"],
@@ -267,7 +268,8 @@ let package = Package(
         .testTarget(
             name: "LarderTests",
             dependencies: [
-                "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport", "larder-crash",
+                "Larder", "LarderFiles", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
+                "larder-crash",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 // To hold, damage and look into larder.sqlite as another program would.
@@ -325,7 +327,8 @@ let package = Package(
         .testTarget(
             name: "LarderMigrateTests",
             dependencies: [
-                "Larder", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations", "LarderMigrateCommand",
+                "Larder", "LarderFiles", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations",
+                "LarderMigrateCommand",
                 "larder-migrate-crash", "LarderTestSupport",
                 // To make databases as other programs, or other versions, would.
                 .product(name: "GRDB", package: "GRDB.swift"),

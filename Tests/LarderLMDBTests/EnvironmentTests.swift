@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -100,16 +101,16 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables)
             try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
-            #expect(CleanCloseStamp(folder: folder.path) == nil)
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
             try environment.close()
-            let stamp = try #require(CleanCloseStamp(folder: folder.path))
-            let data = try DataFile(folder: folder.path, isReadOnly: true)
+            let stamp = try #require(CleanCloseStamp(folder: folder.path, in: FileSystem()))
+            let data = try DataFile(folder: folder.path, options: .init())
             #expect(stamp == CleanCloseStamp(try data.status(), transaction: try requireSound(folder).transaction))
             let path = CleanCloseStamp.path(in: folder.path)
             var content = Array(try Data(contentsOf: URL(filePath: path)))
             content[20] ^= 1
             try Data(content).write(to: URL(filePath: path))
-            #expect(CleanCloseStamp(folder: folder.path) == nil)
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
         }
     }
 
@@ -131,9 +132,12 @@ struct EnvironmentTests {
             try handle.write(contentsOf: Data(content))
             try handle.close()
             func vouch() throws {
-                let data = try DataFile(folder: folder.path, isReadOnly: true)
-                let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
-                try CleanCloseStamp(try data.status(), transaction: meta.transaction).write(in: folder.path)
+                var options = Environment.Options()
+                options.isReadOnly = true
+                let data = try DataFile(folder: folder.path, options: options)
+                let meta = try MetaPage.newest(in: data.pages)
+                try CleanCloseStamp(try data.status(), transaction: meta.transaction)
+                    .write(in: folder.path, FileSystem())
             }
             try vouch()
             try Environment(folder: folder.path, tables: sampleTables).close()
@@ -179,7 +183,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             var options = Environment.Options()
             options.durability = .withoutMetaSync
-            func isStamped() -> Bool { CleanCloseStamp(folder: folder.path) != nil }
+            func isStamped() -> Bool { CleanCloseStamp(folder: folder.path, in: FileSystem()) != nil }
             for number in 0..<2 as Range<UInt64> {
                 let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
                 #expect(isStamped() == (number > 0))
@@ -197,10 +201,10 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let deadline = ContinuousClock.now + .seconds(20)
             for isRecovered in [true, false] {
-                let first = try #require(try PresenceLock(folder: folder.path, isReadOnly: false))
+                let first = try #require(try PresenceLock(folder: folder.path, options: .init()))
                 #expect(try first.enter(deadline: deadline) == .first)
                 try first.settle(isRecovered: isRecovered, deadline: deadline)
-                let second = try #require(try PresenceLock(folder: folder.path, isReadOnly: false))
+                let second = try #require(try PresenceLock(folder: folder.path, options: .init()))
                 #expect(try second.enter(deadline: deadline) == (isRecovered ? .recovered : .verified))
             }
         }
@@ -211,7 +215,7 @@ struct EnvironmentTests {
         try await withTemporaryFolder { folder in
             let far = ContinuousClock.now + .seconds(20)
             func lock() throws -> PresenceLock {
-                let lock = try PresenceLock(folder: folder.path, isReadOnly: false)
+                let lock = try PresenceLock(folder: folder.path, options: .init())
                 return try #require(lock)
             }
             let earlier = try lock()

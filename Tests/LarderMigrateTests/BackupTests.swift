@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -174,7 +175,7 @@ struct BackupTests {
                 #expect(try await cellar.restore(cellar.backups.appending(path: name)).status == 0)
             }
             // The next one removes what is left, and leaves alone what somebody else is making in the same place.
-            let others = try BackupDraft(in: cellar.backups)
+            let others = try BackupDraft(in: cellar.backups, FileSystem())
             #expect(try await cellar.migrate("backup").status == 0)
             #expect(try cellar.leftovers() == ["store.backups/\(others.folder.lastPathComponent)"])
             withExtendedLifetime(others) {}

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// A backup that has no name yet. The kernel locks its folder as long as its process lives, so that the next backup can
 /// tell what a killed one has left from one that another store's process is making in the same place.
@@ -11,13 +11,13 @@ struct BackupDraft {
     private let lock: LockFile
 
     /// Makes one, and removes what was left of others.
-    init(in backups: URL) throws {
-        try FileSystem.makeFolder(backups.path)
+    init(in backups: URL, _ files: FileSystem) throws {
+        try files.makeFolder(backups.path)
         Self.removeLeft(in: backups)
         for _ in 0..<8 {
             let folder = backups.appending(path: Self.prefix + UUID().uuidString)
-            try FileSystem.makeFolder(folder.path)
-            let lock = try LockFile(existing: folder.path)
+            try files.makeFolder(folder.path)
+            let lock = try LockFile(existing: folder.path, in: files)
             // Another backup may have taken it for left before it was locked.
             if try lock.tryLock(.exclusive), FileManager.default.fileExists(atPath: folder.path) {
                 (self.folder, self.lock) = (folder, lock)

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderOperations
 internal import LarderRecords
 
@@ -10,8 +10,8 @@ enum BackupFailure {
         case let error as LarderError: error
         case let error as RecordError: LarderError(error)
         case let error as OperationsError: LarderError(error)
-        case let error as LMDBError where error.code == .diskFull: full(error)
-        case let error as LMDBError where error.code == .permissionDenied || error.code == .readOnly:
+        case let error as FileError where error.code == .noSpace: full(error)
+        case let error as FileError where error.code == .permissionDenied || error.code == .readOnlyVolume:
             notWritable(error)
         case let error as CocoaError where error.code == .fileWriteOutOfSpace: full(error)
         case let error as CocoaError where [.fileWriteNoPermission, .fileReadNoPermission].contains(error.code):

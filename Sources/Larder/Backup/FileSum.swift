@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// SHA-256 of files, in hexadecimal.
 enum FileSum {
@@ -13,10 +13,15 @@ enum FileSum {
     /// Copies a file to a new one, durably.
     ///
     /// - Returns: The size and the sum of what was copied.
-    static func copy(_ file: URL, to target: String) throws -> (size: Int, sum: String) {
-        let output = FileHandle(fileDescriptor: try FileSystem.makeFile(target), closeOnDealloc: true)
-        defer { try? output.close() }
-        let result = try read(file) { try output.write(contentsOf: $0) }
+    static func copy(
+        _ file: URL, to target: String, _ files: FileSystem
+    ) throws -> (size: Int, sum: String) {
+        let output = try files.open(target, [.writing, .new])
+        var offset: Int64 = 0
+        let result = try read(file) { part in
+            try output.write(Array(part), at: offset)
+            offset += Int64(part.count)
+        }
         try output.synchronize()
         return result
     }

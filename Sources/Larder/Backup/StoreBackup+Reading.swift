@@ -1,4 +1,5 @@
 package import Foundation
+internal import LarderFiles
 internal import LarderOperations
 internal import LarderRecords
 
@@ -67,7 +68,7 @@ extension StoreBackup {
     /// Copies one of the backup's files, and compares what was copied with what the manifest says.
     func copy(_ path: String, to target: String) throws {
         guard let file = manifest.file(path) else { throw LarderError.damagedBackup("the backup has no \(path)") }
-        try require(file, try FileSum.copy(folder.appending(path: path), to: target))
+        try require(file, try FileSum.copy(folder.appending(path: path), to: target, FileSystem()))
     }
 
     private func require(_ file: BackupManifest.File, _ found: (size: Int, sum: String)) throws(LarderError) {

@@ -1,6 +1,6 @@
 internal import Crypto
 package import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderOperations
 internal import LarderRecords
 
@@ -38,10 +38,10 @@ package struct StoreBackup: Sendable {
         reached: (Moment) throws -> Void = { _ in }
     ) throws -> StoreBackup {
         do {
-            let draft = try BackupDraft(in: backups)
+            let draft = try BackupDraft(in: backups, options.files)
             do {
                 let manifest = try write(store, to: draft.folder, options, now, reached)
-                let folder = try name(draft.folder, in: backups, now)
+                let folder = try name(draft.folder, in: backups, now, options.files)
                 try reached(.named)
                 return withExtendedLifetime(draft) { StoreBackup(folder: folder, manifest: manifest) }
             } catch {
@@ -88,8 +88,8 @@ package struct StoreBackup: Sendable {
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601
         let file = draft.appending(path: BackupManifest.fileName)
-        try FileSystem.replace(file.path, with: Array(encoder.encode(manifest)))
-        try synchronize(draft, manifest)
+        try options.files.replace(file.path, with: Array(encoder.encode(manifest)))
+        try synchronize(draft, manifest, options.files)
         try reached(.written)
         return manifest
     }
@@ -129,20 +129,24 @@ package struct StoreBackup: Sendable {
     }
 
     /// Makes the files survive power loss, and their names with those of their folders.
-    private static func synchronize(_ draft: URL, _ manifest: BackupManifest) throws {
+    private static func synchronize(
+        _ draft: URL, _ manifest: BackupManifest, _ files: FileSystem
+    ) throws {
         var folders = [draft.path]
         for path in manifest.files.map(\.path) + [BackupManifest.fileName] {
             let file = draft.appending(path: path)
-            try FileSystem.synchronize(file.path)
+            try files.synchronize(file.path)
             let folder = file.deletingLastPathComponent().path
             if !folders.contains(folder) { folders.append(folder) }
         }
         if folders.count > 1 { folders.append(draft.appending(path: "records").path) }
-        for folder in folders { try FolderSync.run(folder) }
+        for folder in folders { try files.synchronizeFolder(folder) }
     }
 
     /// Gives the backup its name: the time, and a number where that is taken.
-    private static func name(_ draft: URL, in backups: URL, _ now: Date) throws -> URL {
+    private static func name(
+        _ draft: URL, in backups: URL, _ now: Date, _ files: FileSystem
+    ) throws -> URL {
         let style = Date.ISO8601FormatStyle(
             dateSeparator: .dash, dateTimeSeparator: .standard, timeSeparator: .omitted, timeZoneSeparator: .omitted)
         let time = now.formatted(style)
@@ -153,8 +157,8 @@ package struct StoreBackup: Sendable {
             do { try FileManager.default.moveItem(at: draft, to: folder) } catch let error as CocoaError
                 where error.code == .fileWriteFileExists
             { continue }
-            try FolderSync.run(backups.path)
-            try FolderSync.run(backups.deletingLastPathComponent().path)
+            try files.synchronizeFolder(backups.path)
+            try files.synchronizeFolder(backups.deletingLastPathComponent().path)
             return folder
         }
         throw LarderError(.backup, "there are too many backups of this second in \(backups.path)")

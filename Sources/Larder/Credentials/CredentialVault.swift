@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderOperations
 internal import Synchronization
 

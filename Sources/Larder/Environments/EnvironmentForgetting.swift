@@ -78,7 +78,7 @@ package enum EnvironmentForgetting {
         }
         for download in forgotten.downloads {
             // What cannot be removed is left to the tools.
-            try? DestinationFile(of: download).removeCopy(of: download.id)
+            try? DestinationFile(of: download, options.files).removeCopy(of: download.id)
             _ = try? PartialFile.remove(download.id, in: store)
         }
         try reached(.cachesRemoved)

@@ -57,7 +57,7 @@ package struct StoreStatus: Sendable {
         _ body: (OperationsDatabase) throws(OperationsError) -> Result
     ) throws(OperationsError) -> Result? {
         guard FileManager.default.fileExists(atPath: folder.appending(path: OperationsDatabase.fileName).path),
-            try !OperationsDatabase.isLost(in: folder)
+            try !OperationsDatabase.isLost(in: folder, options.files)
         else { return nil }
         var options = options.operations
         options.isReadOnly = true

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LarderFiles
 internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
@@ -51,6 +52,8 @@ final class PartitionCore: Sendable {
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)
     let session: PartitionSession
+    /// By which transfers make their calls of the system.
+    let files: FileSystem
     let logger: Logger
 
     init(
@@ -63,6 +66,7 @@ final class PartitionCore: Sendable {
         self.folder = folder
         now = options.now
         logger = options.logger
+        files = options.files
         self.followOthers = followOthers
         session = PartitionSession(name: name, folder: folder, options: options)
         operations = OperationCache(schema, updaters: options.updaters)

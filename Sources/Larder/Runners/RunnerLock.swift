@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at
 /// once when its process dies and stays with one that is only stopped.
@@ -12,14 +12,14 @@ final class RunnerLock: Sendable {
     init(folder: URL, partition: String, suffix: String) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
-        do throws(LMDBError) { file = try LockFile(making: locks.appending(path: partition + suffix).path) } catch {
+        do throws(FileError) { file = try LockFile(making: locks.appending(path: partition + suffix).path) } catch {
             throw LarderError(.notRunnable, "the runner's lock cannot be made: \(error)", cause: error)
         }
     }
 
     /// False where another runner, in this process or another, has it.
     func tryAcquire() throws(LarderError) -> Bool {
-        do throws(LMDBError) {
+        do throws(FileError) {
             guard try file.tryLock(.exclusive) else { return false }
         } catch { throw LarderError(.notRunnable, "the runner's lock cannot be taken", cause: error) }
         file.setNote(owner)

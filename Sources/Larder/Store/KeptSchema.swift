@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderRecords
 internal import Logging
 
@@ -12,8 +12,10 @@ struct KeptSchema {
     private static let keptCount = 4
 
     private let file: URL
+    private let files: FileSystem
 
-    init(folder: URL, texts: [String]) {
+    init(folder: URL, texts: [String], _ files: FileSystem) {
+        self.files = files
         var hash = SHA256()
         for text in texts {
             hash.update(data: Array("\(text.utf8.count):".utf8))
@@ -31,8 +33,8 @@ struct KeptSchema {
     func save(_ schema: Schema, _ logger: Logger) {
         do {
             let folder = file.deletingLastPathComponent()
-            try FileSystem.makeFolder(folder.path)
-            try FileSystem.replace(file.path, with: schema.compiled)
+            try files.makeFolder(folder.path)
+            try files.replace(file.path, with: schema.compiled)
             try removeOldest(in: folder)
         } catch {
             logger.warning("the compiled schema could not be kept", metadata: ["error": "\(error)"])

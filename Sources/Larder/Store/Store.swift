@@ -1,4 +1,5 @@
 public import Foundation
+package import LarderFiles
 internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
@@ -43,6 +44,8 @@ public final class Store: Sendable {
 
         /// Called after each step of a switch; for programs that are killed there.
         package var afterSwitchStep: @Sendable (SwitchStep) -> Void = { _ in }
+        /// By which the store makes its calls of the system; LMDB and SQLite make others.
+        package var files = FileSystem()
 
         /// 64 GiB of address space, writable, and five seconds for every wait.
         public init() {}
@@ -89,7 +92,7 @@ public final class Store: Sendable {
         at folder: URL, schemaText texts: [String], options: Options = Options(), file: String = #fileID,
         line: Int = #line
     ) throws(LarderError) -> Store {
-        let kept = KeptSchema(folder: folder, texts: texts)
+        let kept = KeptSchema(folder: folder, texts: texts, options.files)
         let schema: Schema
         if let compiled = kept.load() { schema = compiled } else {
             schema = try Schema(parsing: texts)
@@ -175,6 +178,7 @@ extension Store.Options {
         options.isReadOnly = isReadOnly
         options.busyTimeout = lockDeadline
         options.verifiesAlways = verifiesAlways
+        options.files = files
         return options
     }
 
@@ -186,6 +190,7 @@ extension Store.Options {
         options.verifiesAlways = verifiesAlways
         options.lockDeadline = lockDeadline
         options.label = label
+        options.files = files
         return options
     }
 }

@@ -1,4 +1,5 @@
 package import Foundation
+internal import LarderFiles
 internal import LarderOperations
 internal import Logging
 
@@ -41,9 +42,7 @@ package struct StoreExposure: Sendable {
         for name in names where StoreContents.isMade(name) { walk(name, isNarrowing) }
     }
 
-    private static func names(in folder: URL) -> [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
-    }
+    private static func names(in folder: URL) -> [String] { (try? FileSystem().names(in: folder.path)) ?? [] }
 
     private mutating func walk(_ path: String, _ isNarrowing: Bool) {
         guard look(at: path, isNarrowing) else { return }
@@ -58,23 +57,25 @@ package struct StoreExposure: Sendable {
     private mutating func look(at path: String, _ isNarrowing: Bool) -> Bool {
         let isTop = path == "."
         let place = isTop ? folder.path : folder.appending(path: path).path
-        var status = stat()
         // The folder itself may be named by a link.
-        guard (isTop ? stat(place, &status) : lstat(place, &status)) == 0 else { return false }
-        let kind = status.st_mode & S_IFMT
-        guard kind == S_IFDIR || kind == S_IFREG else { return false }
-        if status.st_mode & 0o077 != 0 {
-            let item = Item(path: path, mode: Int(status.st_mode & 0o777))
+        guard let status = (try? FileSystem().status(of: place, followingLinks: isTop)) ?? nil,
+            [.folder, .file].contains(status.kind)
+        else { return false }
+        if status.mode & 0o077 != 0 {
+            let item = Item(path: path, mode: Int(status.mode & 0o777))
             items.append(item)
-            if isNarrowing, !Self.narrow(place, to: status.st_mode & 0o7700) { left.append(item) }
+            if isNarrowing, !Self.narrow(place, to: status.mode & 0o7700) { left.append(item) }
         }
-        return kind == S_IFDIR
+        return status.kind == .folder
     }
 
     /// By its name: closing a descriptor would give up the locks that this process has on the file.
-    private static func narrow(_ path: String, to mode: mode_t) -> Bool {
-        var status = stat()
-        return chmod(path, mode) == 0 && stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+    private static func narrow(_ path: String, to mode: UInt16) -> Bool {
+        let files = FileSystem()
+        guard (try? files.setMode(mode, of: path)) != nil, let status = (try? files.status(of: path)) ?? nil else {
+            return false
+        }
+        return status.mode & 0o077 == 0
     }
 
     // MARK: Telling

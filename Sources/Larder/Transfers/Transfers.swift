@@ -61,7 +61,7 @@ public struct Transfers: Sendable {
         _ location: ObjectLocation, to file: URL, options: DownloadOptions = DownloadOptions()
     ) async throws(LarderError) -> Transfer {
         try Self.check(location, sha256: options.sha256)
-        try DestinationFile(file: file, replaces: options.replacesFile).check()
+        try DestinationFile(file: file, replaces: options.replacesFile, core.files).check()
         let queued = try await queue([
             TransferDraft(
                 id: options.id?.uuid, partition: core.name, kind: .download, bucket: location.bucket,

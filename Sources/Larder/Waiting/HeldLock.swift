@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// A kernel's lock that is held: free at once when its process dies, and not before where that is only stopped.
 final class HeldLock: Sendable {
@@ -16,15 +16,17 @@ final class HeldLock: Sendable {
     ///   - waiting: Is told who holds it, each time that it is found held.
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(
-        _ name: String, in locks: URL, for purpose: String, label: String, until deadline: ContinuousClock.Instant,
+        _ name: String, in locks: URL, _ files: FileSystem = FileSystem(), for purpose: String, label: String, until deadline: ContinuousClock.Instant,
         waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(LarderError) -> HeldLock {
         let file: LockFile
-        do throws(LMDBError) { file = try LockFile(making: locks.appending(path: name).path) } catch { throw unusable(name, error) }
+        do throws(FileError) { file = try LockFile(making: locks.appending(path: name).path, in: files) } catch {
+            throw unusable(name, error)
+        }
         var pause = Duration.milliseconds(1)
         while true {
             let isTaken: Bool
-            do throws(LMDBError) { isTaken = try file.tryLock(.exclusive) } catch { throw unusable(name, error) }
+            do throws(FileError) { isTaken = try file.tryLock(.exclusive) } catch { throw unusable(name, error) }
             if isTaken {
                 file.setNote(
                     "process \(ProcessInfo.processInfo.processIdentifier) (\(label)), \(purpose), since "

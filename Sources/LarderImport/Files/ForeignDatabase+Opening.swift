@@ -1,12 +1,12 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 extension ForeignDatabase {
     /// A file that belongs to a database.
     struct Companion {
         var suffix: String
         var file: ForeignFile
-        var status: ForeignFile.Status
+        var status: FileStatus
     }
 
     /// Whether a file begins as SQLite's databases do.
@@ -39,12 +39,12 @@ extension ForeignDatabase {
 
     /// Copies a database and what belongs to it into a new folder, which only this user may enter.
     static func copied(
-        _ file: ForeignFile, _ status: ForeignFile.Status, _ companions: [Companion]
+        _ file: ForeignFile, _ status: FileStatus, _ companions: [Companion]
     ) throws(ImportError) -> URL {
         let manager = FileManager.default
         let folder = manager.temporaryDirectory.appending(path: "larder-import-\(UUID().uuidString)")
         do {
-            try FileSystem.makeFolder(folder.path)
+            try FileSystem().makeFolder(folder.path)
             try manager.copyItem(atPath: file.path, toPath: folder.appending(path: "copy.db").path)
             for companion in companions {
                 let target = folder.appending(path: "copy.db\(companion.suffix)")

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDBSQLite
+internal import LarderFiles
 
 /// Another program's SQLite database, opened without leaving a trace: not a byte of it changes, and no file is made
 /// beside it.
@@ -20,7 +21,7 @@ final class ForeignDatabase {
     let file: ForeignFile
     let options: Options
     private let connection: OpaquePointer
-    private let status: ForeignFile.Status
+    private let status: FileStatus
     /// Holds the copy; removed in the end.
     private let copy: URL?
 

@@ -1,12 +1,5 @@
 internal import CLMDB
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LarderFiles
 
 extension Environment {
     /// Writes a snapshot as a new environment into a folder, which is made and must hold none. Durable on return.
@@ -14,7 +7,7 @@ extension Environment {
     /// - Parameter compacting: leaves out free pages and puts the others in order; starts again at transaction 1.
     package func copy(to target: String, compacting: Bool) throws(LMDBError) {
         try pinned { () throws(LMDBError) in
-            try FileSystem.makeFolder(target)
+            try translated { () throws(FileError) in try options.files.makeFolder(target) }
             try files.unregistered?.enter()
             defer { files.unregistered?.leave() }
             // A plain copy takes LMDB's writer lock for a moment, which would wait for ever on a stopped writer.
@@ -23,20 +16,20 @@ extension Environment {
             defer { writer?.release() }
             let path = target + "/data.mdb"
             // LMDB would make the file for everybody to read, as far as the process's mask lets it.
-            let descriptor = try FileSystem.makeFile(path)
-            defer { systemClose(descriptor) }
-            let status = mdb_env_copyfd2(handle, descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
+            let file = try translated { () throws(FileError) in try options.files.open(path, [.writing, .new]) }
+            let status = withExtendedLifetime(file) {
+                mdb_env_copyfd2(handle, file.descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
+            }
             guard status == MDB_SUCCESS else {
-                unlink(path)
+                _ = try? options.files.remove(path)
                 // Compacting counts on every page being in use or free.
                 let meaning = compacting && status == MDB_INCOMPATIBLE ? MDB_CORRUPTED : status
                 throw .make(meaning, doing: "copying the environment", path: path)
             }
-            try FileSystem.synchronize(path)
-            try FolderSync.run(target)
+            try translated { () throws(FileError) in
+                try file.synchronize()
+                try options.files.synchronizeFolder(target)
+            }
         }
     }
 }
-
-/// `close`, whose name a method has.
-private func systemClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -1,3 +1,5 @@
+package import LarderFiles
+
 extension Environment {
     /// What a commit survives besides a killed process, which every commit survives.
     package enum Durability: Sendable, Hashable {
@@ -35,6 +37,8 @@ extension Environment {
         package var lockLabel = "larder"
         /// How long opening may wait for another process that verifies or writes.
         package var lockDeadline = Duration.seconds(5)
+        /// By which this layer makes its own calls of the system; LMDB makes others.
+        package var files = FileSystem()
 
         package init() {}
     }

@@ -1,3 +1,4 @@
+internal import LarderFiles
 internal import Synchronization
 
 /// Everything that an open environment holds beside LMDB's own handle: the data file, its registration in this
@@ -24,12 +25,14 @@ final class EnvironmentFiles: Sendable {
     init(folder: String, options: Environment.Options, openedBy: String) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        if !options.isReadOnly, !options.mustExist { try FileSystem.makeFolder(folder) }
-        data = try DataFile(folder: folder, isReadOnly: options.isReadOnly, mustExist: options.mustExist)
+        if !options.isReadOnly, !options.mustExist {
+            try translated { () throws(FileError) in try options.files.makeFolder(folder) }
+        }
+        data = try DataFile(folder: folder, options: options)
         registration = try OpenFiles.register(
             data.identity, by: openedBy, path: data.path, deadline: .now + options.lockDeadline)
         writer = try Self.writerLock(folder: folder, options: options)
-        presence = try PresenceLock(folder: folder, isReadOnly: options.isReadOnly)
+        presence = try PresenceLock(folder: folder, options: options)
         let entry = try presence?.enter(deadline: .now + options.lockDeadline) ?? .first
         let isFirst = entry == .first
         mustSettle = isFirst
@@ -42,35 +45,36 @@ final class EnvironmentFiles: Sendable {
     private static func readerTable(
         in folder: String, _ options: Environment.Options, isFirst: Bool
     ) throws(LMDBError) -> UnregisteredReading? {
-        do throws(LMDBError) {
+        do throws(FileError) {
             if isFirst {
-                try allocateReaderTable(in: folder, for: options.maxReaders)
+                try allocateReaderTable(in: folder, options)
             } else if options.isReadOnly {
-                try FileSystem.requireWritable(folder + "/lock.mdb")
+                // Fails as writing to the table would.
+                _ = try options.files.open(folder + "/lock.mdb", [.reading, .writing, .making])
             }
             return nil
         } catch {
-            guard options.isReadOnly, UnregisteredReading.isNeeded(after: error) else { throw error }
-            return UnregisteredReading(folder: folder, patience: options.lockDeadline)
+            guard options.isReadOnly, UnregisteredReading.isNeeded(after: error) else { throw LMDBError(error) }
+            return UnregisteredReading(folder: folder, options: options)
         }
     }
 
     /// Takes disk for LMDB's reader table, which LMDB maps as a hole: on a full disk touching it would be a signal.
     ///
     /// Only for the first opener: nobody else has it mapped.
-    private static func allocateReaderTable(in folder: String, for maxReaders: Int) throws(LMDBError) {
+    private static func allocateReaderTable(in folder: String, _ options: Environment.Options) throws(FileError) {
         // Readers and LMDB's header take 64 bytes each, the header on some systems some more.
-        let size = (max(1, min(maxReaders, 1 << 20)) * 64 + 4096) & ~4095
-        try FileSystem.fill(folder + "/lock.mdb", to: size)
+        let size = (max(1, min(options.maxReaders, 1 << 20)) * 64 + 4096) & ~4095
+        try options.files.fill(folder + "/lock.mdb", to: size)
     }
 
     private static func writerLock(
         folder: String, options: Environment.Options
     ) throws(LMDBError) -> WriterLock? {
-        do throws(LMDBError) {
-            return try WriterLock(folder: folder, label: options.lockLabel, mustWrite: !options.isReadOnly)
+        do throws(FileError) {
+            return try WriterLock(folder: folder, options: options)
         } catch {
-            guard options.isReadOnly, error.code == .missing else { throw error }
+            guard options.isReadOnly, error.code == .missing else { throw LMDBError(error) }
             return nil
         }
     }
@@ -79,7 +83,7 @@ final class EnvironmentFiles: Sendable {
     private static func verify(
         _ data: DataFile, _ writer: WriterLock?, folder: String, options: Environment.Options, isFirst: Bool
     ) throws(LMDBError) -> Bool {
-        let file = PageFile(descriptor: data.descriptor, path: data.path)
+        let file = data.pages
         let status = try data.status()
         guard status.size > 0 else {
             guard !options.mustExist else {
@@ -97,7 +101,7 @@ final class EnvironmentFiles: Sendable {
         }
         // Where others have it open, the first of them verified it; it changes while they write.
         let stamp = CleanCloseStamp(status, transaction: meta.transaction)
-        let isDue = isFirst && CleanCloseStamp(folder: folder) != stamp
+        let isDue = isFirst && CleanCloseStamp(folder: folder, in: options.files) != stamp
         switch options.verification {
         case .unlessCleanlyClosed:
             if isDue { _ = try PageWalk.run(file, size: status.size) }
@@ -120,27 +124,28 @@ final class EnvironmentFiles: Sendable {
     func stamp(synchronize: () throws(LMDBError) -> Void) throws(LMDBError) {
         guard !options.isReadOnly, let writer, try writer.tryAcquire() else { return }
         defer { writer.release() }
-        guard try CleanCloseStamp(folder: folder) != currentStamp() else { return }
+        guard try CleanCloseStamp(folder: folder, in: options.files) != currentStamp() else { return }
         try synchronize()
         // Synchronizing writes, which moves the file's time.
-        try currentStamp().write(in: folder)
+        let stamp = try currentStamp()
+        try translated { () throws(FileError) in try stamp.write(in: folder, options.files) }
     }
 
     private func currentStamp() throws(LMDBError) -> CleanCloseStamp {
-        let meta = try MetaPage.newest(in: PageFile(descriptor: data.descriptor, path: data.path))
+        let meta = try MetaPage.newest(in: data.pages)
         return CleanCloseStamp(try data.status(), transaction: meta.transaction)
     }
 
     /// Removes the stamp for good; false where it stays, or may come back after power loss. Only for the holder of the
     /// writer's lock.
     func revokeStamp() -> Bool {
-        do throws(LMDBError) {
-            let wasThere = try FileSystem.remove(CleanCloseStamp.path(in: folder))
+        do throws(FileError) {
+            let wasThere = try options.files.remove(CleanCloseStamp.path(in: folder))
             // A stamp that is not there may be on the disk: another process, or an earlier life of this one, may have
             // removed it and not come to the sync.
             guard wasThere || !hasNoStamp.load(ordering: .relaxed) else { return true }
             hasNoStamp.store(false, ordering: .relaxed)
-            try FolderSync.run(folder)
+            try options.files.synchronizeFolder(folder)
             hasNoStamp.store(true, ordering: .relaxed)
             return true
         } catch { return false }

@@ -1,4 +1,5 @@
 internal import CLMDB
+package import LarderFiles
 
 #if canImport(Darwin)
 internal import Darwin
@@ -20,6 +21,9 @@ extension LMDBError {
         let text = String(cString: mdb_strerror(status))
         return LMDBError(code, "\(doing): \(text). \(remedy)", path: path, page: page, status: status)
     }
+
+    /// A call of the file system's that failed.
+    package init(_ error: FileError) { self = .make(error.status, doing: error.doing, path: error.path) }
 
     private static func meaning(of status: Int32) -> (Code, String) {
         switch status {
@@ -71,4 +75,10 @@ extension LMDBError {
             (.io, "Check the volume and its system log.")
         }
     }
+}
+
+/// Runs calls of the file system, whose failures are this layer's errors.
+@inline(__always)
+func translated<Result>(_ body: () throws(FileError) -> Result) throws(LMDBError) -> Result {
+    do throws(FileError) { return try body() } catch { throw LMDBError(error) }
 }

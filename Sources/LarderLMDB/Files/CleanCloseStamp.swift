@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LarderFiles
 
 /// What a data file looked like when it was closed cleanly, kept beside it.
 ///
@@ -28,7 +22,7 @@ struct CleanCloseStamp: Hashable {
     private static let version: UInt64 = 1
     private static let byteCount = 56
 
-    init(_ status: FileSystem.Status, transaction: UInt64) {
+    init(_ status: FileStatus, transaction: UInt64) {
         size = status.size
         modified = status.modified
         inode = status.inode
@@ -36,12 +30,12 @@ struct CleanCloseStamp: Hashable {
     }
 
     /// The stamp in a folder; nil where there is none that can be read and trusted.
-    init?(folder: String) {
-        guard let descriptor = try? FileSystem.open(Self.path(in: folder), O_RDONLY) else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: Self.byteCount + 1)
-        let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-        guard count == Self.byteCount, bytes.starts(with: Self.magic) else { return nil }
+    init?(folder: String, in files: FileSystem) {
+        // One byte more, so that a longer file is told.
+        let count = Self.byteCount + 1
+        guard let bytes = try? files.open(Self.path(in: folder)).bytes(at: 0, count: count),
+            bytes.count == Self.byteCount, bytes.starts(with: Self.magic)
+        else { return nil }
         func number(_ offset: Int) -> UInt64 {
             bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
@@ -52,7 +46,7 @@ struct CleanCloseStamp: Hashable {
         inode = number(40)
     }
 
-    func write(in folder: String) throws(LMDBError) {
+    func write(in folder: String, _ files: FileSystem) throws(FileError) {
         var bytes = Self.magic
         func append(_ number: UInt64) {
             for shift in stride(from: 0 as UInt64, to: 64, by: 8) {
@@ -65,7 +59,7 @@ struct CleanCloseStamp: Hashable {
         append(transaction)
         append(inode)
         append(Self.checksum(bytes[...]))
-        try FileSystem.replace(Self.path(in: folder), with: bytes)
+        try files.replace(Self.path(in: folder), with: bytes)
     }
 
     static let name = "clean.stamp"

@@ -1,3 +1,4 @@
+internal import LarderFiles
 internal import Synchronization
 
 /// Which files this process has open as environments, by device and inode.

@@ -1,3 +1,5 @@
+internal import LarderFiles
+
 /// Says that a living process has the environment open, and that its file was verified.
 ///
 /// Shared while the environment is open; exclusive while the first opener verifies, so that nobody writes meanwhile
@@ -23,35 +25,40 @@ final class PresenceLock: Sendable {
     }
 
     /// Nil where the environment is read-only and the folder has no such file and takes none.
-    init?(folder: String, isReadOnly: Bool) throws(LMDBError) {
-        do throws(LMDBError) {
-            file = try LockFile(path: folder + "/open.lock", mustWrite: !isReadOnly)
+    init?(folder: String, options: Environment.Options) throws(LMDBError) {
+        do throws(FileError) {
+            file = try LockFile(path: folder + "/open.lock", mustWrite: !options.isReadOnly, in: options.files)
         } catch {
-            guard isReadOnly, error.code == .missing else { throw error }
+            guard options.isReadOnly, error.code == .missing else { throw LMDBError(error) }
             return nil
         }
     }
 
     func enter(deadline: ContinuousClock.Instant) throws(LMDBError) -> Entry {
-        let entry: Entry? = try poll(until: deadline) { () throws(LMDBError) in
-            if try file.tryLock(.exclusive) {
-                if file.isWritable { file.setNote(Note.unverified) }
-                return .first
-            }
-            guard try file.tryLock(.shared) else { return nil }
-            switch file.note() {
-            case Note.verified: return .verified
-            case Note.recovered: return .recovered
-            default: break
-            }
-            // Nobody verifies now, and who cannot write cannot say that it has.
-            if !file.isWritable { return .first }
-            file.unlock()
-            return nil
+        let entry: Entry? = try translated { () throws(FileError) in
+            try poll(until: deadline) { () throws(FileError) in try tryEnter() }
         }
         if let entry { return entry }
         let advice = "Wait longer, or end that process if it is stopped."
         throw LMDBError(.lockTimedOut, "Another process is verifying the file. \(advice)", path: file.path)
+    }
+
+    /// Nil while another process verifies.
+    private func tryEnter() throws(FileError) -> Entry? {
+        if try file.tryLock(.exclusive) {
+            if file.isWritable { file.setNote(Note.unverified) }
+            return .first
+        }
+        guard try file.tryLock(.shared) else { return nil }
+        switch file.note() {
+        case Note.verified: return .verified
+        case Note.recovered: return .recovered
+        default: break
+        }
+        // No process verifies now, and one that cannot write cannot say that it has.
+        if !file.isWritable { return .first }
+        file.unlock()
+        return nil
     }
 
     /// Lets others in, after verifying.
@@ -60,10 +67,7 @@ final class PresenceLock: Sendable {
     func settle(isRecovered: Bool, deadline: ContinuousClock.Instant) throws(LMDBError) {
         if file.isWritable { file.setNote(isRecovered ? Note.recovered : Note.verified) }
         // Another may slip in while the lock changes its kind; it verifies once more, and nobody writes meanwhile.
-        let settled: Void? = try poll(until: deadline) { () throws(LMDBError) in
-            try file.tryLock(.shared) ? () : nil
-        }
-        guard settled == nil else { return }
+        guard try !translated({ () throws(FileError) in try file.lock(.shared, until: deadline) }) else { return }
         throw LMDBError(.lockTimedOut, "Another process is verifying the file. Wait longer.", path: file.path)
     }
 

@@ -1,12 +1,5 @@
+internal import LarderFiles
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// The right to write, in this process and in all: taken before LMDB's own lock, which would wait for ever.
 ///
@@ -17,9 +10,9 @@ final class WriterLock: Sendable {
     /// This process's line, as it stands in the file.
     private let note: String
 
-    init(folder: String, label: String, mustWrite: Bool) throws(LMDBError) {
-        file = try LockFile(path: folder + "/write.lock", mustWrite: mustWrite)
-        note = "pid \(getpid()), \(label.prefix(100).filter { !$0.isNewline })"
+    init(folder: String, options: Environment.Options) throws(FileError) {
+        file = try LockFile(path: folder + "/write.lock", mustWrite: !options.isReadOnly, in: options.files)
+        note = "pid \(processID), \(options.lockLabel.prefix(100).filter { !$0.isNewline })"
     }
 
     func acquire(deadline: ContinuousClock.Instant) throws(LMDBError) {
@@ -35,14 +28,14 @@ final class WriterLock: Sendable {
         guard isHeld.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
             return false
         }
-        do throws(LMDBError) {
+        do throws(FileError) {
             guard try file.tryLock(.exclusive) else {
                 isHeld.store(false, ordering: .releasing)
                 return false
             }
         } catch {
             isHeld.store(false, ordering: .releasing)
-            throw error
+            throw LMDBError(error)
         }
         if file.isWritable, file.note() != note { file.setNote(note) }
         return true

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LarderFiles
 internal import Synchronization
 
 /// Reading where LMDB's table of readers cannot be written: in a folder of somebody else's, on a full disk.
@@ -20,19 +14,19 @@ final class UnregisteredReading: Sendable {
 
     private let readers = Mutex(Readers())
     private let path: String
-    private let patience: Duration
+    private let options: Environment.Options
 
-    /// - Parameter patience: How long a read may wait for the one that is writing.
-    init(folder: String, patience: Duration) {
+    /// - Parameter options: Their `lockDeadline` is how long a read may wait for the one that is writing.
+    init(folder: String, options: Environment.Options) {
         path = folder + "/write.lock"
-        self.patience = patience
+        self.options = options
     }
 
     /// Whether LMDB would fail to register readers in a folder, which is then read without.
     ///
     /// - Parameter error: Of opening or enlarging the table.
-    static func isNeeded(after error: LMDBError) -> Bool {
-        [EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EFBIG].contains(error.status)
+    static func isNeeded(after error: FileError) -> Bool {
+        [.permissionDenied, .readOnlyVolume, .noSpace].contains(error.code)
     }
 
     /// Begins a read; `.lockTimedOut` where somebody writes for longer than that.
@@ -52,15 +46,15 @@ final class UnregisteredReading: Sendable {
 
     private func lock(_ readers: inout Readers) throws(LMDBError) {
         if readers.lock == nil {
-            do throws(LMDBError) { readers.lock = try LockFile(path: path, mustWrite: false) } catch {
-                guard error.code == .missing || Self.isNeeded(after: error) else { throw error }
+            do throws(FileError) {
+                readers.lock = try LockFile(path: path, mustWrite: false, in: options.files)
+            } catch {
+                guard error.code == .missing || Self.isNeeded(after: error) else { throw LMDBError(error) }
             }
         }
         guard let lock = readers.lock else { return }
-        let locked: Void? = try poll(until: .now + patience) { () throws(LMDBError) in
-            try lock.tryLock(.shared) ? () : nil
-        }
-        guard locked == nil else { return }
+        let deadline = ContinuousClock.now + options.lockDeadline
+        guard try !translated({ () throws(FileError) in try lock.lock(.shared, until: deadline) }) else { return }
         let advice = "Wait longer, or give this user write access to the folder, which then reads without waiting."
         throw LMDBError(.lockTimedOut, "\(lock.note()) is writing. \(advice)", path: path)
     }

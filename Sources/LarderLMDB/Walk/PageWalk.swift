@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LarderFiles
 
 /// Reads every page in use of a data file, and says whether LMDB can map it without following a bad number.
 ///
@@ -35,13 +29,14 @@ package enum PageWalk {
 
     /// Walks the data file at a path.
     package static func run(path: String) throws(LMDBError) -> Summary {
-        let descriptor = try FileSystem.open(path, O_RDONLY)
-        defer { close(descriptor) }
-        let status = try FileSystem.status(descriptor, path: path)
-        guard status.isRegularFile else {
+        let (file, status) = try translated { () throws(FileError) in
+            let file = try FileSystem().open(path)
+            return (file, try file.status())
+        }
+        guard status.kind == .file else {
             throw LMDBError(.foreign, "This is not a regular file; check the path.", path: path)
         }
-        return try run(PageFile(descriptor: descriptor, path: path), size: status.size)
+        return try run(PageFile(file), size: status.size)
     }
 
     static func run(_ file: PageFile, size: Int64) throws(LMDBError) -> Summary {

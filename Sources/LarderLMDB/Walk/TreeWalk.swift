@@ -187,8 +187,7 @@ final class TreeWalk {
         try use(first)
         let header = memory.level(TreeRecord.greatestDepth)
         let offset = Int64(first) * Int64(meta.pageSize)
-        let read = try FileSystem.read(
-            file.descriptor, at: offset, into: header, count: PageLayout.headerSize, path: file.path)
+        let read = try file.read(at: offset, into: header, count: PageLayout.headerSize)
         guard read == PageLayout.headerSize else { throw .truncated(path: file.path, page: first) }
         guard layout.number(header) == first else { throw damaged("it calls itself \(layout.number(header))", first) }
         guard layout.flags(header) == PageLayout.overflow else { throw damaged("it is no overflow page", first) }
@@ -221,8 +220,7 @@ final class TreeWalk {
         var done = 0
         while done < size, !reader.isDone {
             let wanted = min(chunk, size - done)
-            let read = try FileSystem.read(
-                file.descriptor, at: start + Int64(done), into: bytes, count: wanted, path: file.path)
+            let read = try file.read(at: start + Int64(done), into: bytes, count: wanted)
             guard read == wanted else { throw .truncated(path: file.path, page: page) }
             try list(UnsafeRawBufferPointer(start: bytes, count: wanted), page, &reader)
             done += wanted

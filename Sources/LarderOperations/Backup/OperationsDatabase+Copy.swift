@@ -1,6 +1,6 @@
 package import Foundation
 internal import GRDB
-internal import LarderLMDB
+internal import LarderFiles
 
 extension OperationsDatabase {
     /// Writes a snapshot of the database to a new file, by SQLite's online backup. Durable on return; other programs go
@@ -11,7 +11,7 @@ extension OperationsDatabase {
         try requireOpen()
         do {
             try translated {
-                try FileSystem.makeEmptyFile(target.path)
+                try options.files.makeEmptyFile(target.path)
                 let copy = try DatabaseQueue(path: target.path)
                 do {
                     try pool.backup(to: copy)
@@ -22,7 +22,7 @@ extension OperationsDatabase {
                     throw error
                 }
                 try copy.close()
-                try FileSystem.synchronize(target.path)
+                try options.files.synchronize(target.path)
             }
         } catch {
             Self.removeFiles(of: target)

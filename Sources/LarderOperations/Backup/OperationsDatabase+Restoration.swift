@@ -1,6 +1,6 @@
 package import Foundation
 internal import GRDB
-internal import LarderLMDB
+internal import LarderFiles
 
 extension OperationsDatabase {
     /// What is left to be done where a backup's `larder.sqlite` is put into a store.
@@ -71,8 +71,8 @@ extension OperationsDatabase {
         let staged = stagedFile(in: folder, token)
         defer { removeFiles(of: staged) }
         let file = folder.appending(path: fileName)
-        guard FileManager.default.fileExists(atPath: file.path), try !isLost(in: folder) else {
-            return try translated { try install(staged, as: file, token, nothingSentSince, now) }
+        guard FileManager.default.fileExists(atPath: file.path), try !isLost(in: folder, options.files) else {
+            return try translated { try install(staged, as: file, token, nothingSentSince, now, options.files) }
         }
         var options = options
         options.schema = .asItIs
@@ -101,7 +101,8 @@ extension OperationsDatabase {
 
     /// Makes a staged database the store's, which has none. Nothing in the folder tells what the lost one has sent.
     private static func install(
-        _ staged: URL, as file: URL, _ token: String, _ nothingSentSince: Bool, _ now: Date
+        _ staged: URL, as file: URL, _ token: String, _ nothingSentSince: Bool, _ now: Date,
+        _ files: FileSystem
     ) throws -> RestorationReport {
         let queue = try DatabaseQueue(path: staged.path)
         var report = RestorationReport(isWhole: true)
@@ -124,22 +125,22 @@ extension OperationsDatabase {
             throw error
         }
         try queue.close()
-        try FileSystem.synchronize(staged.path)
-        try putAside(remainsOf: file, now)
+        try files.synchronize(staged.path)
+        try putAside(remainsOf: file, now, files)
         // Fails where somebody has made one meanwhile.
         try FileManager.default.linkItem(at: staged, to: file)
-        try FolderNames.synchronize(above: file)
+        try FolderNames.synchronize(above: file, files)
         return report
     }
 
     /// Renames what is left of a lost database: SQLite would take its log for that of the file that takes its place.
-    private static func putAside(remainsOf file: URL, _ now: Date) throws {
+    private static func putAside(remainsOf file: URL, _ now: Date, _ files: FileSystem) throws {
         let kept = unusedDamagedName(for: file, now)
         // The log last: as long as it lies there, the database counts as lost.
         for suffix in ["", "-journal", "-wal"] where FileManager.default.fileExists(atPath: file.path + suffix) {
             try FileManager.default.moveItem(atPath: file.path + suffix, toPath: kept.path + suffix)
         }
         try? FileManager.default.removeItem(atPath: file.path + "-shm")
-        try FolderSync.run(file.deletingLastPathComponent().path)
+        try files.synchronizeFolder(file.deletingLastPathComponent().path)
     }
 }

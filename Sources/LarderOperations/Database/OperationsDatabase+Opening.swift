@@ -1,14 +1,6 @@
 package import Foundation
 internal import GRDB
-internal import LarderLMDB
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+package import LarderFiles
 
 extension OperationsDatabase {
     /// "Lrdr", so that a database is known to be ours.
@@ -22,7 +14,7 @@ extension OperationsDatabase {
         try prepareFolder(of: file, options)
         return try translated {
             let pool = try openPool(file, options)
-            let log = SyncedLog(of: file)
+            let log = SyncedLog(of: file, options.files)
             do {
                 try pool.writeWithoutTransaction { db in
                     if options.verifiesAlways { try quickCheck(db) }
@@ -31,7 +23,7 @@ extension OperationsDatabase {
                         let isNew = try isNew(db)
                         try makeDurable(db)
                         log.takeCheckpoints(of: db)
-                        if isNew { try FolderNames.synchronize(above: file) }
+                        if isNew { try FolderNames.synchronize(above: file, options.files) }
                     }
                     switch options.schema {
                     case .asItIs: break
@@ -65,23 +57,26 @@ extension OperationsDatabase {
     }
 
     /// Whether a folder had a database of which nothing is left but its log.
-    package static func isLost(in folder: URL) throws(OperationsError) -> Bool {
-        try isLost(folder.appending(path: fileName))
+    package static func isLost(
+        in folder: URL, _ files: FileSystem
+    ) throws(OperationsError) -> Bool {
+        try isLost(folder.appending(path: fileName), files)
     }
 
     /// SQLite would take it for a new database, and delete the log with all that is in it. A single byte is nothing to it
     /// as well.
-    private static func isLost(_ file: URL) throws(OperationsError) -> Bool {
+    private static func isLost(_ file: URL, _ files: FileSystem) throws(OperationsError) -> Bool {
         // In this order: the log is made when the file has its first page already.
-        guard try look(at: file.path + "-wal").size > 0 else { return false }
-        return try look(at: file.path).size <= 1
+        guard try look(at: file.path + "-wal", files)?.size ?? 0 > 0 else { return false }
+        return try look(at: file.path, files)?.size ?? 0 <= 1
     }
 
     private static func prepareFolder(of file: URL, _ options: Options) throws(OperationsError) {
-        let isLost = try isLost(file)
-        let kind = try look(at: file.path)
-        let exists = kind != .missing
-        guard kind != .folder else {
+        let files = options.files
+        let isLost = try isLost(file, files)
+        let found = try look(at: file.path, files)
+        let exists = found != nil
+        guard found?.kind != .folder else {
             throw OperationsError(.foreign, "\(file.path) is a folder; move it away")
         }
         if isLost {
@@ -97,12 +92,12 @@ extension OperationsDatabase {
         guard exists else {
             // SQLite would make it for everybody to read. It gives its log and its shared memory the file's own mode.
             return try translated {
-                try FileSystem.makeFolder(file.deletingLastPathComponent().path)
-                try FileSystem.makeEmptyFile(file.path)
+                try files.makeFolder(file.deletingLastPathComponent().path)
+                try files.makeEmptyFile(file.path)
             }
         }
         // SQLite would open it for reading, and fail at the first write.
-        if !FileManager.default.isWritableFile(atPath: file.path) {
+        if !files.isWritable(file.path) {
             throw OperationsError(
                 .notWritable, "\(file.path) cannot be written; make the file and its folder writable for this user")
         }
@@ -141,26 +136,15 @@ extension OperationsDatabase {
         }
     }
 
-    private enum Kind: Equatable {
-        case missing, folder
-        case file(bytes: Int)
-
-        var size: Int { if case .file(let bytes) = self { bytes } else { 0 } }
-    }
-
-    /// What is there. A file that cannot be looked at, on a disk that fails, is none that is missing.
-    private static func look(at path: String) throws(OperationsError) -> Kind {
-        var status = stat()
-        guard stat(path, &status) != 0 else {
-            return status.st_mode & S_IFMT == S_IFDIR ? .folder : .file(bytes: Int(clamping: status.st_size))
-        }
-        switch errno {
-        case ENOENT, ENOTDIR: return .missing
-        case EACCES, EPERM:
-            throw OperationsError(.notWritable, "\(path) cannot be looked at; give this user access to its folder.")
-        case let failure:
+    /// What is there; nil where there is nothing. A file that cannot be looked at, on a disk that fails, is not missing.
+    private static func look(at path: String, _ files: FileSystem) throws(OperationsError) -> FileStatus? {
+        do throws(FileError) { return try files.status(of: path) } catch {
+            guard error.code != .permissionDenied else {
+                throw OperationsError(
+                    .notWritable, "\(path) cannot be looked at; give this user access to its folder.", cause: error)
+            }
             throw OperationsError(
-                .storage, "\(path) cannot be looked at (\(String(cString: strerror(failure)))); look after the volume.")
+                .storage, "\(path) cannot be looked at (\(error.reason)); look after the volume.", cause: error)
         }
     }
 

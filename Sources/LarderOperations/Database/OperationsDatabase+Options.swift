@@ -1,3 +1,5 @@
+package import LarderFiles
+
 extension OperationsDatabase {
     /// How the database is opened.
     package struct Options: Sendable {
@@ -9,6 +11,9 @@ extension OperationsDatabase {
         package var verifiesAlways = false
         /// What becomes of migrations that are missing.
         package var schema = SchemaUse.migrated
+
+        /// By which this layer makes its own calls of the system; SQLite makes others.
+        package var files = FileSystem()
 
         package init() {}
     }

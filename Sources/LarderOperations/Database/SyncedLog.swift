@@ -2,6 +2,7 @@ internal import CFiles
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
+internal import LarderFiles
 internal import Synchronization
 
 /// Keeps the rule that nothing is acknowledged behind bytes that this process has not synced itself.
@@ -37,7 +38,12 @@ final class SyncedLog: Sendable {
     private let isFileDoubtful = Mutex(false)
     private let folder: URL
 
-    init(of file: URL) { folder = file.deletingLastPathComponent() }
+    private let files: FileSystem
+
+    init(of file: URL, _ files: FileSystem) {
+        folder = file.deletingLastPathComponent()
+        self.files = files
+    }
 
     /// Whether this process has written, or tried to.
     var isWritten: Bool { state.withLock { $0 != .found } }
@@ -69,7 +75,7 @@ final class SyncedLog: Sendable {
         try db.run("BEGIN IMMEDIATE TRANSACTION")
         do {
             // In a transaction, so that nobody else writes meanwhile.
-            if try Self.rewrite(db) { try FolderNames.synchronize(folder) }
+            if try Self.rewrite(db) { try FolderNames.synchronize(folder, files) }
             if state == .doubtful {
                 let version = try db.integer("PRAGMA user_version") ?? 0
                 // The same once more is a commit to SQLite: the first page is written.

@@ -1,14 +1,7 @@
 internal import Dispatch
 internal import GRDB
+internal import LarderFiles
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Makes writes one after the other, those that wait together in one commit.
 ///
@@ -199,7 +192,7 @@ final class Writer: Sendable {
         while true {
             if state.withLock({ !$0.waiting.isEmpty }) { return true }
             guard DispatchTime.now() < deadline else { return false }
-            sched_yield()
+            yieldProcessor()
         }
     }
 

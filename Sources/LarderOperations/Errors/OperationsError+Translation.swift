@@ -1,6 +1,6 @@
 internal import Foundation
 internal import GRDB
-internal import LarderLMDB
+internal import LarderFiles
 
 /// Runs `body` and turns whatever it throws into this layer's error.
 func translated<Result>(_ body: () throws -> Result) throws(OperationsError) -> Result {
@@ -14,7 +14,7 @@ extension OperationsError {
         case let error as OperationsError: error
         case let error as DatabaseError: translated(error)
         case let error as CocoaError: translated(error)
-        case let error as LMDBError: translated(error)
+        case let error as FileError: translated(error)
         default: OperationsError(.storage, "the store of intent failed", cause: error)
         }
     }
@@ -68,10 +68,10 @@ extension OperationsError {
     }
 
     /// The calls of the file system that the layers share.
-    static func translated(_ error: LMDBError) -> OperationsError {
+    static func translated(_ error: FileError) -> OperationsError {
         switch error.code {
-        case .diskFull: OperationsError(.full, "The disk is full; free space and try again.", cause: error)
-        case .permissionDenied, .readOnly:
+        case .noSpace: OperationsError(.full, "The disk is full; free space and try again.", cause: error)
+        case .permissionDenied, .readOnlyVolume:
             OperationsError(.notWritable, "Give this user access to the store's folder.", cause: error)
         default: OperationsError(.storage, "The store's folder cannot be used; the cause says why.", cause: error)
         }

@@ -1,5 +1,6 @@
 package import Foundation
 internal import GRDB
+internal import LarderFiles
 
 extension OperationsDatabase {
     /// Puts down the history of a database that has the tables and not the history of how it got them, such as one that
@@ -31,7 +32,7 @@ extension OperationsDatabase {
                 try queue.writeWithoutTransaction { db in
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                     SyncedLog.prepare(db)
-                    try SyncedLog(of: file).require(db)
+                    try SyncedLog(of: file, FileSystem()).require(db)
                     try db.inTransaction(.immediate) {
                         entries = try migrations.recordHistory(db)
                         return entries.isEmpty ? .rollback : .commit

@@ -1,13 +1,5 @@
 package import Foundation
-internal import LarderLMDB
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LarderFiles
 
 /// The right to change a store's schema, its formats, or all of its content at once: one thread's, in all processes.
 ///
@@ -35,7 +27,7 @@ package final class MigrationLock: Sendable {
             guard try file.lock(.exclusive, until: .now + max(.zero, time)) else {
                 throw OperationsError.migrationLocked(by: file.note(), file.path)
             }
-            file.setNote("pid \(getpid()), \(thread), \(work), since \(Date().formatted(.iso8601))")
+            file.setNote("pid \(processID), \(thread), \(work), since \(Date().formatted(.iso8601))")
             return MigrationLock(file)
         } catch { throw OperationsError(error, "the migration lock of \(store.path) cannot be taken") }
     }
@@ -74,7 +66,7 @@ extension OperationsError {
             self = error
             return
         }
-        let code = (error as? LMDBError).map { OperationsError.translated($0).code } ?? .storage
+        let code = (error as? FileError).map { OperationsError.translated($0).code } ?? .storage
         self.init(code, "\(message); the cause says why", cause: error)
     }
 }

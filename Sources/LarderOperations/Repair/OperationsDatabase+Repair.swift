@@ -1,6 +1,6 @@
 package import Foundation
 internal import GRDB
-internal import LarderLMDB
+package import LarderFiles
 
 extension OperationsDatabase {
     /// A moment of a repair at which a test may kill the program.
@@ -23,7 +23,8 @@ extension OperationsDatabase {
     ///   `.full`, `.missing`. The database is as it was then, unless the folder could not be synced after the new file
     ///   had taken its place: the error says so, and a power cut may undo it.
     package static func repair(
-        folder: URL, holding lock: MigrationLock, now: Date = Date(), reached: (RepairStep) throws -> Void = { _ in }
+        folder: URL, holding lock: MigrationLock, now: Date = Date(), files: FileSystem = FileSystem(),
+        reached: (RepairStep) throws -> Void = { _ in }
     ) throws -> RepairReport {
         let file = folder.appending(path: fileName)
         guard FileManager.default.fileExists(atPath: file.path) else {
@@ -34,21 +35,21 @@ extension OperationsDatabase {
         defer { try? FileManager.default.removeItem(at: draft) }
         return try translated {
             // Before the work, too, so that it is not done in vain.
-            let before = try ExclusiveUse.of(file) { try state(of: file) }
+            let before = try ExclusiveUse.of(file, files) { try state(of: file) }
             let source = try interrupted(file) ?? file
-            try FileSystem.makeFolder(draft.path)
+            try files.makeFolder(draft.path)
             // SQLite writes to what it reads: it is given a copy.
             let copy = draft.appending(path: "damaged.sqlite")
             for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source.path + suffix) {
                 try FileManager.default.copyItem(atPath: source.path + suffix, toPath: copy.path + suffix)
             }
-            var report = try salvage(copy, into: draft, now)
+            var report = try salvage(copy, into: draft, now, files)
             try reached(.salvaged)
-            report.kept = try ExclusiveUse.of(file) {
+            report.kept = try ExclusiveUse.of(file, files) {
                 guard try state(of: file) == before else {
                     throw OperationsError(.busy, "another process wrote to \(file.path) meanwhile; end it first")
                 }
-                return try swap(file, for: draft.appending(path: fileName), source, now, reached)
+                return try swap(file, for: draft.appending(path: fileName), source, now, files, reached)
             }
             return report
         }
@@ -79,7 +80,9 @@ extension OperationsDatabase {
         return nil
     }
 
-    private static func salvage(_ damaged: URL, into folder: URL, _ now: Date) throws -> RepairReport {
+    private static func salvage(
+        _ damaged: URL, into folder: URL, _ now: Date, _ files: FileSystem
+    ) throws -> RepairReport {
         // Nobody else looks into this folder: the lock is its own.
         let new = try OperationsDatabase(folder: folder)
         do {
@@ -115,7 +118,7 @@ extension OperationsDatabase {
             let queue = try DatabaseQueue(path: file.path)
             try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
             try queue.close()
-            try FileSystem.synchronize(file.path)
+            try files.synchronize(file.path)
             return report
         } catch {
             try? new.close()
@@ -141,7 +144,8 @@ extension OperationsDatabase {
     /// Puts a file in the place of the damaged one. Where that has a log, this takes two steps: the log would be taken
     /// for the new file's. `interrupted` finds what a kill between them leaves.
     private static func swap(
-        _ file: URL, for new: URL, _ source: URL, _ now: Date, _ reached: (RepairStep) throws -> Void
+        _ file: URL, for new: URL, _ source: URL, _ now: Date, _ files: FileSystem,
+        _ reached: (RepairStep) throws -> Void
     ) throws -> String {
         let folder = file.deletingLastPathComponent()
         var kept = source
@@ -152,15 +156,13 @@ extension OperationsDatabase {
                 try FileManager.default.linkItem(atPath: file.path + "-wal", toPath: kept.path + "-wal")
             }
             try FileManager.default.linkItem(at: file, to: kept)
-            try FolderSync.run(folder.path)
+            try files.synchronizeFolder(folder.path)
         }
         try reached(.kept)
         for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
-        try FolderSync.run(folder.path)
-        guard rename(new.path, file.path) == 0 else {
-            throw OperationsError(.storage, "\(file.path) could not be replaced (errno \(errno))")
-        }
-        try FolderSync.run(folder.path)
+        try files.synchronizeFolder(folder.path)
+        try files.rename(new.path, file.path)
+        try files.synchronizeFolder(folder.path)
         try reached(.swapped)
         return kept.lastPathComponent
     }

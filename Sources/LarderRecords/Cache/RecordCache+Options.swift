@@ -1,4 +1,5 @@
 internal import Foundation
+package import LarderFiles
 internal import LarderLMDB
 
 extension RecordCache {
@@ -33,6 +34,9 @@ extension RecordCache {
         /// Told of optimistic layers that cannot be worked out, and so are left out.
         package var layerFailed: @Sendable (LayerFailure) -> Void = { _ in }
 
+        /// By which this layer makes its calls of the system.
+        package var files = FileSystem()
+
         package init() {}
 
         var environment: Environment.Options {
@@ -43,6 +47,7 @@ extension RecordCache {
             options.verification = verifiesAlways ? .always : .unlessCleanlyClosed
             options.lockDeadline = lockDeadline
             options.lockLabel = label
+            options.files = files
             return options
         }
     }

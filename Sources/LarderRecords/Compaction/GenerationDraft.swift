@@ -1,13 +1,5 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// A generation that is being made, in a folder that nobody else looks into until `finish` gives it its name.
 struct GenerationDraft {
@@ -21,18 +13,18 @@ struct GenerationDraft {
     init(_ number: Int, in folder: GenerationFolder, from start: ((String) throws -> Void)? = nil) throws {
         self.number = number
         self.folder = folder
-        temporary = "\(folder.path)/\(number).draft-\(UUID().uuidString)"
+        temporary = "\(folder.path)/\(number).draft-\(FileSystem.uniqueSuffix())"
         var options = folder.options.environment
         // Closing makes all of it durable at once.
         options.durability = .none
         do {
             if let start {
-                try FileSystem.makeFolder(temporary)
+                try folder.options.files.makeFolder(temporary)
                 try start(temporary)
             }
             environment = try Environment(folder: temporary, tables: Tables.definitions, options: options)
         } catch {
-            try? FileManager.default.removeItem(atPath: temporary)
+            try? folder.options.files.removeTree(temporary)
             throw error
         }
         guard let tables = Tables(environment) else { throw RecordError.damagedState }
@@ -55,8 +47,8 @@ struct GenerationDraft {
     /// removes.
     func abandon() {
         try? environment.close()
-        try? FileManager.default.removeItem(atPath: temporary)
-        try? FileManager.default.removeItem(atPath: packed)
+        try? files.removeTree(temporary)
+        try? files.removeTree(packed)
     }
 
     /// Makes everything durable, and gives the draft its name if nobody has taken that.
@@ -65,22 +57,24 @@ struct GenerationDraft {
     func place() throws -> Bool {
         do {
             try environment.close()
-            try FolderSync.run(temporary)
-            guard rename(temporary, folder.path(of: number)) == 0 else {
-                let status = errno
+            try files.synchronizeFolder(temporary)
+            do throws(FileError) { try files.rename(temporary, folder.path(of: number)) } catch {
                 abandon()
-                guard [EEXIST, ENOTEMPTY, ENOENT].contains(status) else {
-                    throw RecordError(
-                        .storage, "a new generation of the record cache could not be put in place (errno \(status))")
-                }
+                guard [.exists, .missing].contains(error.code) else { throw Self.notPlaced(error) }
                 return false
             }
-            try FolderSync.run(folder.path)
+            try files.synchronizeFolder(folder.path)
             return true
         } catch {
             abandon()
             throw error
         }
+    }
+
+    private var files: FileSystem { folder.options.files }
+
+    private static func notPlaced(_ error: FileError) -> RecordError {
+        RecordError(.storage, "A new generation of the record cache could not be put in place.", cause: error)
     }
 
     private var packed: String { temporary + "-packed" }
@@ -96,21 +90,20 @@ struct GenerationDraft {
             if packs {
                 try environment.copy(to: whole, compacting: true)
                 try environment.close()
-                try FileManager.default.removeItem(atPath: temporary)
+                try files.removeTree(temporary)
                 // Opened once, so that closing it leaves the stamp of a clean close.
                 try Environment(folder: whole, tables: Tables.definitions, options: folder.options.environment).close()
             } else {
                 try environment.close()
                 // Its file has a name before it has its own, as after copying: without the file it cannot be opened.
-                try FolderSync.run(whole)
+                try files.synchronizeFolder(whole)
             }
-            defer { try? FileManager.default.removeItem(atPath: whole) }
-            guard rename(whole, folder.path(of: number)) == 0 || errno == EEXIST || errno == ENOTEMPTY else {
-                if errno == ENOENT { return false }
-                throw RecordError(
-                    .storage, "a new generation of the record cache could not be put in place (errno \(errno))")
+            defer { try? files.removeTree(whole) }
+            do throws(FileError) { try files.rename(whole, folder.path(of: number)) } catch {
+                if error.code == .missing { return false }
+                guard error.code == .exists else { throw Self.notPlaced(error) }
             }
-            try FolderSync.run(folder.path)
+            try files.synchronizeFolder(folder.path)
             return true
         } catch {
             abandon()

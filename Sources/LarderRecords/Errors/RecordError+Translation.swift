@@ -1,3 +1,4 @@
+internal import LarderFiles
 internal import LarderLMDB
 
 /// Runs `body` and turns whatever it throws into this layer's error.
@@ -10,6 +11,7 @@ extension RecordError {
     static func translated(_ error: any Error) -> RecordError {
         switch error {
         case let error as RecordError: error
+        case let error as FileError: translated(LMDBError(error))
         case let error as LMDBError:
             RecordError(Code(error.code), error.message, cause: error)
         case let error as DamagedRecord:

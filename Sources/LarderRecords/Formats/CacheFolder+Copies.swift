@@ -1,4 +1,4 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
 
 extension CacheFolder {
@@ -21,7 +21,7 @@ extension CacheFolder {
                     if try copy(found.generation, to: target) { return }
                 } catch let error as LMDBError where error.code == .missing {}
                 // Superseded meanwhile: what was copied may lack what others were told is stored.
-                try? FileManager.default.removeItem(atPath: target)
+                try? files.removeTree(target)
             } while retries.goOn()
             throw RecordError(.busy, "the record cache at \(path) was superseded again and again while it was copied")
         }
@@ -51,11 +51,11 @@ extension CacheFolder {
 
     /// The tokens of caches that were staged and have not become generations.
     package func stagedTokens() -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.filter { $0.hasPrefix("restored-") }.map { String($0.dropFirst("restored-".count)) }.sorted()
+        let names = (try? files.names(in: path)) ?? []
+        return names.filter { $0.hasPrefix("restored-") }.map { String($0.dropFirst("restored-".count)) }
     }
 
-    package func removeStaged(_ token: String) { try? FileManager.default.removeItem(atPath: stagedPath(token)) }
+    package func removeStaged(_ token: String) { try? files.removeTree(stagedPath(token)) }
 
     /// Gets a copy of a cache ready to be the next generation. Nobody sees it before `adoptStaged`.
     ///
@@ -66,7 +66,7 @@ extension CacheFolder {
     package func stage(_ token: String, _ fill: (String) throws -> Void) throws {
         let staged = stagedPath(token)
         do {
-            try FileSystem.makeFolder(staged)
+            try files.makeFolder(staged)
             try fill(staged + "/data.mdb")
             try translated { try prepare(staged) }
         } catch {
@@ -86,9 +86,7 @@ extension CacheFolder {
         }
         if format < CacheFormat.current, FormatStep.path(from: format, in: steps) == nil {
             // Nothing of it can be used, as if the cache had been rebuilt where it lay.
-            for name in try FileManager.default.contentsOfDirectory(atPath: staged) {
-                try FileManager.default.removeItem(atPath: "\(staged)/\(name)")
-            }
+            for name in try files.names(in: staged) { try files.removeTree("\(staged)/\(name)") }
             options.mustExist = false
         }
         let environment = try Environment(folder: staged, tables: Tables.definitions, options: options)
@@ -112,8 +110,8 @@ extension CacheFolder {
             }
         }
         try environment.close()
-        try FolderSync.run(staged)
-        try FolderSync.run(path)
+        try files.synchronizeFolder(staged)
+        try files.synchronizeFolder(path)
     }
 
     private func readFormat(_ staged: String, _ options: Environment.Options) throws -> UInt32 {

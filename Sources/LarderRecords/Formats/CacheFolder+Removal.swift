@@ -1,4 +1,4 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
 
 extension CacheFolder {
@@ -8,22 +8,22 @@ extension CacheFolder {
     private var mark: String { path + "/forgotten" }
 
     /// Whether the cache is marked.
-    package var isForgotten: Bool { FileManager.default.fileExists(atPath: mark) }
+    package var isForgotten: Bool { files.exists(mark) }
 
     /// Marks the cache, durably; nothing where there is none.
     package func markForgotten() throws(RecordError) {
-        guard FileManager.default.fileExists(atPath: path) else { return }
+        guard files.exists(path) else { return }
         try translated {
-            try Data().write(to: URL(filePath: mark))
-            try FolderSync.run(path)
+            _ = try files.open(mark, [.writing, .making])
+            try files.synchronizeFolder(path)
         }
     }
 
     /// Takes the mark away.
     package func keepForgotten() throws(RecordError) {
         try translated {
-            try FileManager.default.removeItem(atPath: mark)
-            try FolderSync.run(path)
+            try files.remove(mark)
+            try files.synchronizeFolder(path)
         }
     }
 
@@ -33,17 +33,14 @@ extension CacheFolder {
     /// Removes what was left of others as well, by whoever was killed at it: one caller at a time in all processes.
     package func remove() throws(RecordError) {
         try translated {
-            let parent = URL(filePath: path).deletingLastPathComponent()
-            if FileManager.default.fileExists(atPath: path) {
-                // At once, so that nobody finds half of it.
-                let doomed = parent.appending(path: Self.doomedPrefix + UUID().uuidString)
-                try FileManager.default.moveItem(atPath: path, toPath: doomed.path)
-                try FolderSync.run(parent.path)
+            let parent = FileSystem.parent(of: path)
+            if files.exists(path) {
+                // At once, so that no other process finds half of it.
+                try files.rename(path, "\(parent)/\(Self.doomedPrefix)\(FileSystem.uniqueSuffix())")
+                try files.synchronizeFolder(parent)
             }
-            guard FileManager.default.fileExists(atPath: parent.path) else { return }
-            for name in try FileManager.default.contentsOfDirectory(atPath: parent.path)
-            where name.hasPrefix(Self.doomedPrefix) {
-                try FileManager.default.removeItem(at: parent.appending(path: name))
+            for name in try files.names(in: parent) where name.hasPrefix(Self.doomedPrefix) {
+                try files.removeTree("\(parent)/\(name)")
             }
         }
     }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
 
 /// A moment in which a cache is given its next generation, at which a test may kill the program.
@@ -50,13 +50,13 @@ extension CacheFolder {
     ) throws(RecordError) {
         let staged = stagedPath(token)
         try translated {
-            guard FileManager.default.fileExists(atPath: staged) else { return }
+            guard files.exists(staged) else { return }
             if try !isCurrent(staged) {
                 try replace(deadline, reached) { number, _, _ in
-                    try GenerationDraft(number, in: folder) { try Self.link(staged, into: $0) }
+                    try GenerationDraft(number, in: folder) { try link(staged, into: $0) }
                 }
             }
-            try FileManager.default.removeItem(atPath: staged)
+            try files.removeTree(staged)
         }
     }
 
@@ -109,7 +109,7 @@ extension CacheFolder {
                 try reached(.named)
                 // Nothing can be written into it: it loses its name, and with that the next is the current one.
                 folder.remove(found.generation)
-                try FolderSync.run(path)
+                try files.synchronizeFolder(path)
                 try reached(.superseded)
                 return
             }
@@ -164,20 +164,16 @@ extension CacheFolder {
     private func isCurrent(_ staged: String) throws -> Bool {
         let found = try format()
         guard found.state != .absent else { return false }
-        return try Self.inode(folder.path(of: found.generation)) == Self.inode(staged)
-    }
-
-    private static func inode(_ folder: String) throws -> Int? {
-        let path = folder + "/data.mdb"
-        guard FileManager.default.fileExists(atPath: path) else { return nil }
-        return (try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? NSNumber)?.intValue
+        let current = try files.status(of: folder.path(of: found.generation) + "/data.mdb")
+        guard let current, let other = try files.status(of: staged + "/data.mdb") else { return false }
+        return current.isSameFile(as: other)
     }
 
     /// Gives a file a second name, so that the first is there until the other is a generation's.
-    private static func link(_ staged: String, into draft: String) throws {
-        for name in try FileManager.default.contentsOfDirectory(atPath: staged) where !name.hasSuffix("lock.mdb") {
+    private func link(_ staged: String, into draft: String) throws {
+        for name in try files.names(in: staged) where !name.hasSuffix("lock.mdb") {
             if name.hasSuffix(".lock") { continue }
-            try FileManager.default.linkItem(atPath: "\(staged)/\(name)", toPath: "\(draft)/\(name)")
+            try files.link("\(staged)/\(name)", "\(draft)/\(name)")
         }
     }
 }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
 
 /// The folder of one partition's record cache, in whatever format and state, for work on the cache as a whole.
@@ -20,6 +20,7 @@ package struct CacheFolder: Sendable {
     }
 
     package var path: String { folder.path }
+    var files: FileSystem { folder.options.files }
 
     /// Whether a cache of this format keeps what it knows when it is migrated.
     package func isTransformed(from format: UInt32) -> Bool { FormatStep.path(from: format, in: steps) != nil }
@@ -58,12 +59,11 @@ package struct CacheFolder: Sendable {
 
     private func byteCount(_ number: Int) -> Int {
         let file = folder.path(of: number) + "/data.mdb"
-        let size = try? FileManager.default.attributesOfItem(atPath: file)[.size] as? NSNumber
-        return size?.intValue ?? 0
+        return Int(clamping: ((try? files.status(of: file)) ?? nil)?.size ?? 0)
     }
 
     private func hasFile(_ number: Int) -> Bool {
-        FileManager.default.fileExists(atPath: folder.path(of: number) + "/data.mdb")
+        files.exists(folder.path(of: number) + "/data.mdb")
     }
 
     /// What is wrong with a file, where an error says so; nil for an error that says nothing of the file.

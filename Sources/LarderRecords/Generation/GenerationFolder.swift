@@ -1,4 +1,4 @@
-internal import Foundation
+internal import LarderFiles
 internal import LarderLMDB
 
 /// The folder of one partition's record cache: a folder for each generation, named by its number.
@@ -13,12 +13,14 @@ struct GenerationFolder: Sendable {
 
     private static let stampKey = Array("stamp".utf8)
 
+    private var files: FileSystem { options.files }
+
     func path(of number: Int) -> String { "\(path)/\(number)" }
 
     /// The generations that have their names, ascending; none also where the folder is missing or cannot be read, which
     /// opening or making one then says.
     func numbers() -> [Int] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let names = (try? files.names(in: path)) ?? []
         // The next must have a number as well.
         return names.compactMap(Int32.init).filter { $0 > 0 && $0 < .max }.map(Int.init).sorted()
     }
@@ -49,6 +51,8 @@ struct GenerationFolder: Sendable {
                 try makeEmpty((numbers.last ?? superseded) + 1)
             } catch let error as LMDBError where error.code == .missing {
                 failure = error
+            } catch let error as FileError where error.code == .missing {
+                failure = error
             }
         }
         // A folder loses its name before its file goes: this one lost the file otherwise.
@@ -62,8 +66,7 @@ struct GenerationFolder: Sendable {
     /// Whether a generation has its name and not its file. Below another one it was being removed when the power went:
     /// not all file systems keep changes of names in their order.
     private func lacksFile(_ number: Int) -> Bool {
-        FileManager.default.fileExists(atPath: path(of: number))
-            && !FileManager.default.fileExists(atPath: path(of: number) + "/data.mdb")
+        files.exists(path(of: number)) && !files.exists(path(of: number) + "/data.mdb")
     }
 
     /// Whether a generation of whatever format says so; false where it cannot be told. Once one was replaced by the next
@@ -86,7 +89,7 @@ struct GenerationFolder: Sendable {
 
     /// What may not be looked into only looks as if nothing were there.
     private func requireReadable() throws(RecordError) {
-        guard access(path, R_OK | X_OK) != 0, errno == EACCES else { return }
+        guard files.exists(path), !files.isReadableFolder(path) else { return }
         throw RecordError(
             .notWritable,
             "the record cache at \(path) may not be read; give this user access to the folder and its files")
@@ -178,15 +181,15 @@ struct GenerationFolder: Sendable {
         let old = numbers().filter { $0 < number }
         guard !old.isEmpty else { return }
         for old in old { remove(old) }
-        try FolderSync.run(path)
+        try files.synchronizeFolder(path)
     }
 
     /// Takes a generation its name, at once, and then removes it. What cannot be removed now is a leftover, and goes
     /// with the next compaction.
     func remove(_ number: Int) {
-        let doomed = "\(path)/\(number).removed-\(UUID().uuidString)"
-        guard rename(path(of: number), doomed) == 0 else { return }
-        try? FileManager.default.removeItem(atPath: doomed)
+        let doomed = "\(path)/\(number).removed-\(FileSystem.uniqueSuffix())"
+        guard (try? files.rename(path(of: number), doomed)) != nil else { return }
+        try? files.removeTree(doomed)
     }
 
     /// Removes what a crash left of generations that were being made or removed.
@@ -195,9 +198,9 @@ struct GenerationFolder: Sendable {
     /// disk and does no other harm.
     func removeLeftovers(above number: Int) {
         for next in numbers() where next > number { remove(next) }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let names = (try? files.names(in: path)) ?? []
         for name in names where name.contains(".draft-") || name.contains(".removed-") {
-            try? FileManager.default.removeItem(atPath: "\(path)/\(name)")
+            try? files.removeTree("\(path)/\(name)")
         }
     }
 }

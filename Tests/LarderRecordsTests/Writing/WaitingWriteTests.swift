@@ -1,5 +1,7 @@
 import Foundation
+import LarderFiles
 import LarderGraphQL
+
 @testable import LarderRecords
 import LarderLMDB
 import LarderTestSupport

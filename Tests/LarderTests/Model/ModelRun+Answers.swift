@@ -178,6 +178,7 @@ extension ModelRun {
         guard let (_, task) = runner else { return }
         task.cancel()
         model.runner.isRunning = false
+        gate.cut()
         let held = held
         for request in held.map(\.request) { item(of: request).map(maybeCarryOut) }
         truths.set(Dictionary(uniqueKeysWithValues: held.compactMap { held in

@@ -66,6 +66,7 @@ final class ModelRun {
 
     func startRunner(untilEmpty: Bool = false) {
         guard runner == nil else { return }
+        gate.mend()
         truths.set(Dictionary(uniqueKeysWithValues: model.inFlight.map { ($0.id, truth($0).map($0.change.data)) }))
         let runner = MutationRunner(app, options: options)
         self.runner = (runner, Task { try await untilEmpty ? runner.drain() : runner.run() })

@@ -12,6 +12,7 @@ final class RequestGate: GraphQLTransport {
         var next = 0
         var held: [Int: Held] = [:]
         var isClosed = false
+        var isCut = false
         var listAnswer: [UInt8] = []
     }
 
@@ -43,14 +44,21 @@ final class RequestGate: GraphQLTransport {
             return state.next
         }
         let result = await withCheckedContinuation { continuation in
-            let isClosed = state.withLock { state in
-                if !state.isClosed { state.held[number] = Held(request: request, continuation: continuation) }
-                return state.isClosed
+            let isLost = state.withLock { state in
+                let isLost = state.isClosed || state.isCut
+                if !isLost { state.held[number] = Held(request: request, continuation: continuation) }
+                return isLost
             }
-            if isClosed { continuation.resume(returning: .failure(Self.closed)) }
+            if isLost { continuation.resume(returning: .failure(Self.closed)) }
         }
         return try result.get()
     }
+
+    /// Loses the mutations that come from now on: a runner that was told to end may have one on its way here.
+    func cut() { state.withLock { $0.isCut = true } }
+
+    /// Holds mutations again.
+    func mend() { state.withLock { $0.isCut = false } }
 
     /// Nothing is held any more, and nothing answered.
     func close() {

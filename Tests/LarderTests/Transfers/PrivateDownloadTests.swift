@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -71,7 +72,7 @@ struct PrivateDownloadTests {
     func appeared() async throws {
         try await withTemporaryFolder { folder in
             let (file, partial) = (folder.appending(path: "copy"), folder.appending(path: "partial"))
-            let destination = DestinationFile(file: file, replaces: false)
+            let destination = DestinationFile(file: file, replaces: false, FileSystem())
             try destination.check()
             try Data("new".utf8).write(to: partial)
             try Data("mine".utf8).write(to: file)

@@ -1,4 +1,5 @@
 import Larder
+import LarderFiles
 import LarderLMDB
 import LarderOperations
 import LarderRecords
@@ -59,6 +60,7 @@ extension Failure {
     private static func reason(_ cause: (any Error)?) -> String {
         switch cause {
         case let cause as JSONError: ": \(cause)"
+        case let cause as FileError: " (\(cause.path))"
         case let cause as LMDBError: cause.path.map { " (\($0))" } ?? ""
         default: ""
         }

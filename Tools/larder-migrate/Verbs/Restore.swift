@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 struct Restore: Verb {
@@ -32,7 +33,7 @@ struct Restore: Verb {
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         let backup = try StoreBackup(at: URL(filePath: folder))
         // Of a database that is lost nobody can read which environment is protected.
-        if try !OperationsDatabase.isLost(in: store.url) {
+        if try !OperationsDatabase.isLost(in: store.url, FileSystem()) {
             try store.requireConfirmed(confirmation, to: "restore a backup", output)
         }
         let report = try await store.withLock(for: "restore") { lock in

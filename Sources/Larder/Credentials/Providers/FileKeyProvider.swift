@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// Keys in a file that only its owner may read.
 ///
@@ -40,7 +40,7 @@ public struct FileKeyProvider: KeyProvider {
     public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         if let open = try OpenKeyFile(file, for: .reading) { return try open.keys() }
         let folder = file.deletingLastPathComponent()
-        do throws(LMDBError) { try FileSystem.makeFolder(folder.path) } catch {
+        do throws(FileError) { try FileSystem().makeFolder(folder.path) } catch {
             throw KeyError(.notWritable, "the folder of \(self) cannot be made", cause: error)
         }
         let new = MasterKeys(current: MasterKey())

@@ -1,18 +1,12 @@
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 
 /// A key file that is complete and on disk before it has its name, so that nobody ever sees a part of one.
 struct NewKeyFile {
     private let file: URL
     private let keys: MasterKeys
     private let temporary: String
+    private let files = FileSystem()
 
     init(_ file: URL, _ keys: MasterKeys) {
         self.file = file
@@ -31,19 +25,18 @@ struct NewKeyFile {
             guard name.hasPrefix(prefix) else { continue }
             let suffix = name.dropFirst(prefix.count)
             guard suffix.count == suffixLength, suffix.allSatisfy(\.isHexDigit) else { continue }
-            unlink(folder.appending(path: name).path)
+            _ = try? FileSystem().remove(folder.appending(path: name).path)
         }
     }
 
     /// Gives it its name unless that is taken; false then.
     func placeIfMissing() throws(KeyError) -> Bool {
         try write()
-        defer { unlink(temporary) }
-        guard link(temporary, file.path) == 0 else {
-            let number = errno
-            // Whoever has made it in the meantime may have removed this one as a leftover.
-            if number == EEXIST || number == ENOENT && access(file.path, F_OK) == 0 { return false }
-            throw failure(number, "made")
+        defer { _ = try? files.remove(temporary) }
+        do throws(FileError) { try files.link(temporary, file.path) } catch {
+            // The process that has made it in the meantime may have removed this one as a leftover.
+            if error.code == .exists || error.code == .missing && files.exists(file.path) { return false }
+            throw failure(error, "made")
         }
         try synchronizeFolder()
         return true
@@ -53,43 +46,39 @@ struct NewKeyFile {
     func replace() throws(KeyError) {
         Self.removeLeftovers(besides: file)
         try write()
-        guard rename(temporary, file.path) == 0 else {
-            let number = errno
-            unlink(temporary)
-            throw failure(number, "replaced")
+        do throws(FileError) { try files.rename(temporary, file.path) } catch {
+            _ = try? files.remove(temporary)
+            throw failure(error, "replaced")
         }
         try synchronizeFolder()
     }
 
     private func write() throws(KeyError) {
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(errno, "made") }
-        let bytes = Array(KeyText(keys).text.utf8)
-        var number: Int32 = 0
-        // The mode of a new file is less what the process's mask takes away, and must be this one.
-        if fchmod(descriptor, 0o600) != 0 { number = errno }
-        if number == 0 {
-            let written = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-            if written != bytes.count { number = written < 0 ? errno : ENOSPC }
+        let new: File
+        do throws(FileError) { new = try files.open(temporary, [.writing, .new]) } catch {
+            throw failure(error, "made")
         }
-        if number == 0, fsync(descriptor) != 0 { number = errno }
-        close(descriptor)
-        guard number == 0 else {
-            unlink(temporary)
-            throw failure(number, "written")
+        do throws(FileError) {
+            // The mode of a new file is less what the process's mask takes away, and must be this one.
+            try new.setMode(FileSystem.ownersMode)
+            try new.write(Array(KeyText(keys).text.utf8), at: 0)
+            try new.synchronize()
+        } catch {
+            _ = try? files.remove(temporary)
+            throw failure(error, "written")
         }
     }
 
     private func synchronizeFolder() throws(KeyError) {
         let folder = file.deletingLastPathComponent().path
-        do throws(LMDBError) { try FolderSync.run(folder) } catch {
+        do throws(FileError) { try files.synchronizeFolder(folder) } catch {
             throw KeyError(.notWritable, "the folder \(folder) of the key file cannot be synchronized", cause: error)
         }
     }
 
-    private func failure(_ number: Int32, _ what: String) -> KeyError {
+    private func failure(_ error: FileError, _ what: String) -> KeyError {
         KeyError(
-            .notWritable, "the key file \(file.path) cannot be \(what): \(String(cString: strerror(number))); "
-                + "give this user access to its folder, or free space")
+            .notWritable, "the key file \(file.path) cannot be \(what): \(error.reason); "
+                + "give this user access to its folder, or free space", cause: error)
     }
 }

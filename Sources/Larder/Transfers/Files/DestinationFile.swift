@@ -1,52 +1,52 @@
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderOperations
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Where a download is to go.
 struct DestinationFile {
     let file: URL
     let replaces: Bool
 
-    init(file: URL, replaces: Bool) { (self.file, self.replaces) = (file, replaces) }
+    private let files: FileSystem
 
-    init(of transfer: StoredTransfer) {
-        self.init(file: URL(filePath: transfer.path), replaces: transfer.replaces)
+    init(file: URL, replaces: Bool, _ files: FileSystem) {
+        (self.file, self.replaces, self.files) = (file, replaces, files)
+    }
+
+    init(of transfer: StoredTransfer, _ files: FileSystem) {
+        self.init(file: URL(filePath: transfer.path), replaces: transfer.replaces, files)
+    }
+
+    /// Runs calls of the file system, whose failures are a transfer's.
+    private func translated<Result>(_ body: () throws(FileError) -> Result) throws(LarderError) -> Result {
+        do throws(FileError) { return try body() } catch { throw unusable(error) }
     }
 
     private var folder: URL { file.deletingLastPathComponent() }
 
     /// - Throws: `.destinationExists`, `.destinationUnusable`.
     func check() throws(LarderError) {
-        var status = stat()
-        if lstat(file.path, &status) == 0 {
-            guard status.st_mode & S_IFMT != S_IFDIR else {
+        // Fails where the name is too long, for one: better now than when all has arrived.
+        let found = try translated { () throws(FileError) in try files.status(of: file.path, followingLinks: false) }
+        if let found {
+            guard found.kind != .folder else {
                 throw LarderError(.destinationUnusable, "\(file.path) is a folder; name a file in it")
             }
             guard replaces else { throw exists }
-        } else if ![ENOENT, ENOTDIR].contains(errno) {
-            // Such as that the name is too long: better now than when all has arrived.
-            throw unusable(errno)
         }
-        guard stat(folder.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+        guard let above = (try? files.status(of: folder.path)) ?? nil, above.kind == .folder else {
             throw LarderError(.destinationUnusable, "there is no folder \(folder.path); make it first")
         }
-        guard access(folder.path, W_OK) == 0 else {
-            throw LarderError(.destinationUnusable, "no file can be made in \(folder.path): \(FileFailure(errno))")
+        guard files.isWritable(folder.path) else {
+            throw LarderError(
+                .destinationUnusable, "no file can be made in \(folder.path); give this user access to it")
         }
     }
 
     /// The file that is there, if it is one.
     var identity: FileIdentity? {
-        var status = stat()
-        guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard let status = (try? files.status(of: file.path, followingLinks: false)) ?? nil, status.kind == .file
+        else { return nil }
         return FileIdentity(status)
     }
 
@@ -70,12 +70,14 @@ struct DestinationFile {
             // From another volume, or from a file whose name was taken away: what was verified is open still. Beside
             // the destination first, where a rename can reach. A copy of the same name is what a kill has left.
             let copy = copyPath(of: partial.name)
-            unlink(copy)
+            try translated { () throws(FileError) in _ = try files.remove(copy) }
             do {
                 try await partial.copy(to: copy, mode: mode)
-                guard try move(copy) else { throw unusable(EXDEV) }
+                guard try move(copy) else {
+                    throw LarderError(.destinationUnusable, "\(file.path) cannot be made from another volume")
+                }
             } catch {
-                unlink(copy)
+                _ = try? files.remove(copy)
                 throw error
             }
             // The partial file stays until this is noted: whoever goes on after a kill compares it with what is there.
@@ -87,32 +89,27 @@ struct DestinationFile {
     ///
     /// - Throws: `.destinationUnusable`.
     func removeCopy(of transfer: UUID) throws(LarderError) {
-        let status = unlink(copyPath(of: PartialFile.name(of: transfer))) == 0 ? 0 : errno
-        guard [0, ENOENT, ENOTDIR].contains(status) else { throw unusable(status) }
+        try translated { () throws(FileError) in _ = try files.remove(copyPath(of: PartialFile.name(of: transfer))) }
     }
 
     /// Bytes that are free for this user where the destination is; nil where that is the volume of `other`.
     func room(besides other: FileIdentity) throws(LarderError) -> Int64? {
-        var status = stat()
-        guard stat(folder.path, &status) == 0 else { throw unusable(errno) }
-        guard Int64(truncatingIfNeeded: status.st_dev) != other.device else { return nil }
-        var volume = statvfs()
-        guard statvfs(folder.path, &volume) == 0 else { throw unusable(errno) }
-        return volume.room
+        try translated { () throws(FileError) in
+            let device = try files.status(of: folder.path).map { Int64(truncatingIfNeeded: $0.device) }
+            return device == other.device ? nil : try files.freeSpace(at: folder.path)
+        }
     }
 
     /// The mode of a file that this program makes in the folder. Its mask can be asked only by changing it, for all
     /// threads, and folders may have rules of their own: a file is made, and removed.
-    private func ordinaryMode(besides partial: String) throws(LarderError) -> mode_t {
-        let path = copyPath(of: partial)
-        unlink(path)
-        let descriptor = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
-        guard descriptor >= 0 else { throw unusable(errno) }
-        defer { close(descriptor) }
-        unlink(path)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw unusable(errno) }
-        return status.st_mode & 0o777
+    private func ordinaryMode(besides partial: String) throws(LarderError) -> UInt16 {
+        try translated { () throws(FileError) in
+            let path = copyPath(of: partial)
+            try files.remove(path)
+            let made = try files.open(path, [.writing, .new, .unlinked], mode: 0o666)
+            defer { _ = try? files.remove(path) }
+            return try made.status().mode & 0o777
+        }
     }
 
     /// Where a copy is made of what is on another volume. Names have up to 255 bytes.
@@ -124,31 +121,32 @@ struct DestinationFile {
 
     /// - Returns: False where it is on another volume.
     func move(_ path: String) throws(LarderError) -> Bool {
-        if replaces {
-            if rename(path, file.path) == 0 { return true }
-        } else {
-            // Unlike a rename, it never replaces what somebody else has put there meanwhile.
-            if link(path, file.path) == 0 {
-                unlink(path)
+        do throws(FileError) {
+            guard !replaces else {
+                try files.rename(path, file.path)
                 return true
             }
-        }
-        let status = errno
-        switch status {
-        case EXDEV: return false
-        case EEXIST: throw exists
-        case EPERM where !replaces, ENOTSUP where !replaces:
-            // No links here. Somebody else's file of this name might be replaced, had it come since `check`.
-            guard rename(path, file.path) == 0 else { throw unusable(errno) }
+            // Unlike a rename, it never replaces what another program has put there meanwhile.
+            try files.link(path, file.path)
+            _ = try? files.remove(path)
             return true
-        default: throw unusable(status)
+        } catch {
+            switch error.code {
+            case .otherVolume: return false
+            case .exists: throw exists
+            case .permissionDenied where !replaces, .unsupported where !replaces:
+                // No links here. Another program's file of this name might be replaced, had it come since `check`.
+                try translated { () throws(FileError) in try files.rename(path, file.path) }
+                return true
+            default: throw unusable(error)
+            }
         }
     }
 
-    /// Makes the name durable. Whoever finds the file in its place does so as well: the program that put it there may
-    /// have been killed before that, or have failed in it.
+    /// Makes the name durable. A program that finds the file in its place does so as well: the program that put it
+    /// there may have been killed before that, or have failed in it.
     func synchronizeFolder() throws(LarderError) {
-        do throws(LMDBError) { try FolderSync.run(folder.path) } catch {
+        do throws(FileError) { try files.synchronizeFolder(folder.path) } catch {
             throw LarderError(
                 .destinationUnusable, "\(file.path) was put in place, and a power cut may undo that: its folder could "
                     + "not be synced; look after the volume", cause: error)
@@ -160,10 +158,11 @@ struct DestinationFile {
             .destinationExists, "\(file.path) is there; name another file, or say that it may be replaced")
     }
 
-    private func unusable(_ status: Int32) -> LarderError {
-        if status == ENOSPC || status == EDQUOT {
-            return LarderError(.diskFull, "the disk of \(file.path) is full; nothing was changed there")
+    private func unusable(_ error: FileError) -> LarderError {
+        if error.code == .noSpace {
+            return LarderError(
+                .diskFull, "the disk of \(file.path) is full; nothing was changed there", cause: error)
         }
-        return LarderError(.destinationUnusable, "\(file.path) cannot be made: \(FileFailure(status))")
+        return LarderError(.destinationUnusable, "\(file.path) cannot be made: \(error.reason)", cause: error)
     }
 }

@@ -1,23 +1,16 @@
-internal import CFiles
 internal import Foundation
-internal import LarderLMDB
+internal import LarderFiles
 internal import LarderOperations
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// What has arrived of a download: a file of the object's size in the store's folder, with holes.
 final class PartialFile: Sendable {
     static let folderName = "transfers"
     static let suffix = ".part"
 
-    let path: String
-    private let descriptor: Int32
+    private let file: File
+    private let files: FileSystem
+
+    var path: String { file.path }
 
     /// By which it is told from other transfers'.
     var name: String { URL(filePath: path).lastPathComponent }
@@ -32,105 +25,89 @@ final class PartialFile: Sendable {
 
     /// The regular files that are named as transfers', by their names; with what each takes on the volume.
     static func all(in store: URL) -> [(url: URL, transfer: UUID, bytes: Int64)] {
-        let folder = folder(of: store)
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.sorted().compactMap { name in
+        let (folder, files) = (folder(of: store), FileSystem())
+        return ((try? files.names(in: folder.path)) ?? []).compactMap { name in
             let url = folder.appending(path: name)
-            var status = stat()
             guard name.hasSuffix(suffix), let transfer = UUID(uuidString: String(name.dropLast(suffix.count))),
                 url.path == path(of: transfer, in: store),
-                lstat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG
+                let status = (try? files.status(of: url.path, followingLinks: false)) ?? nil, status.kind == .file
             else { return nil }
-            return (url, transfer, Int64(status.st_blocks) * 512)
+            return (url, transfer, status.allocated)
         }
     }
 
     /// Opens the file of a transfer, which is made if there is none.
     ///
     /// - Throws: `.diskFull`, `.destinationUnusable`.
-    init(of transfer: UUID, in store: URL) throws(LarderError) {
-        path = Self.path(of: transfer, in: store)
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
-        var opened = systemOpen(path, flags, 0o600)
-        if opened < 0, errno == ENOENT {
-            let folder = Self.folder(of: store)
-            do throws(LMDBError) { try FileSystem.makeFolder(folder.path) } catch {
-                throw LarderError(.destinationUnusable, "The folder \(folder.path) cannot be made.", cause: error)
+    init(of transfer: UUID, in store: URL, _ files: FileSystem) throws(LarderError) {
+        self.files = files
+        let path = Self.path(of: transfer, in: store)
+        let access: FileSystem.Access = [.reading, .writing, .making, .unlinked]
+        do throws(FileError) {
+            var opened: File?
+            do throws(FileError) { opened = try files.open(path, access) } catch {
+                guard error.code == .missing else { throw error }
+                try files.makeFolder(Self.folder(of: store).path)
             }
-            opened = systemOpen(path, flags, 0o600)
-        }
-        guard opened >= 0 else { throw Self.failure(errno, path) }
-        descriptor = opened
+            file = if let opened { opened } else { try files.open(path, access) }
+        } catch { throw Self.failure(error) }
     }
 
-    deinit { close(descriptor) }
+    /// Runs calls of the file system, whose failures are a transfer's.
+    private static func translated<Result>(
+        _ body: () throws(FileError) -> Result
+    ) throws(LarderError) -> Result {
+        do throws(FileError) { return try body() } catch { throw failure(error) }
+    }
 
     /// - Returns: Whether there was one.
     /// - Throws: `.destinationUnusable` where it cannot be removed.
     @discardableResult
     static func remove(_ transfer: UUID, in store: URL) throws(LarderError) -> Bool {
         let path = path(of: transfer, in: store)
-        if unlink(path) == 0 { return true }
-        let status = errno
-        if [ENOENT, ENOTDIR].contains(status) { return false }
-        throw LarderError(.destinationUnusable, "\(path) cannot be removed: \(FileFailure(status))")
+        do throws(FileError) { return try FileSystem().remove(path) } catch {
+            throw LarderError(.destinationUnusable, "\(path) cannot be removed: \(error.reason)", cause: error)
+        }
     }
 
     func identity() throws(LarderError) -> FileIdentity {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.failure(errno, path) }
-        return FileIdentity(status)
+        FileIdentity(try Self.translated { () throws(FileError) in try file.status() })
     }
 
     /// Whether its name is still its own: another program may have removed it, or put another file there.
     var hasItsName: Bool {
         get throws(LarderError) {
-            let own = try identity()
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return false }
-            let named = FileIdentity(status)
-            return named.device == own.device && named.inode == own.inode
+            try Self.translated { () throws(FileError) in
+                let own = try file.status()
+                // A name that cannot be looked at is not relied on.
+                return ((try? files.status(of: path, followingLinks: false)) ?? nil)?.isSameFile(as: own) ?? false
+            }
         }
     }
 
     /// Makes it so large, with a hole where nothing was written, and everything void that it had.
     func reserve(_ size: Int64) throws(LarderError) {
-        guard ftruncate(descriptor, 0) == 0, ftruncate(descriptor, off_t(size)) == 0 else {
-            throw Self.failure(errno, path)
+        try Self.translated { () throws(FileError) in
+            try file.truncate(to: 0)
+            try file.truncate(to: size)
         }
     }
 
     /// Bytes that the volume has free for this user.
     func room() throws(LarderError) -> Int64 {
-        var volume = statvfs()
-        guard fstatvfs(descriptor, &volume) == 0 else { throw Self.failure(errno, path) }
-        return volume.room
+        try Self.translated { () throws(FileError) in try file.freeSpace() }
     }
 
     func write(_ offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(LarderError) {
-        try Self.write(bytes, to: descriptor, at: offset, path)
-    }
-
-    private static func write(
-        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int64, _ path: String
-    ) throws(LarderError) {
-        guard let start = bytes.baseAddress else { return }
-        var count = 0
-        while count < bytes.count {
-            let put = pwrite(descriptor, start + count, bytes.count - count, off_t(offset) + off_t(count))
-            guard put < 0 else {
-                count += put
-                continue
-            }
-            let status = errno
-            if status != EINTR { throw failure(status, path) }
-        }
+        try Self.translated { () throws(FileError) in try file.write(bytes, at: offset) }
     }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
-        let (count, failure) = systemRead(descriptor, offset, buffer)
-        if let failure { throw Self.failure(failure.status, path) }
+        guard let start = buffer.baseAddress else { return }
+        let count = try Self.translated { () throws(FileError) in
+            try file.read(at: offset, into: start, count: buffer.count)
+        }
         guard count == buffer.count else {
             throw LarderError(.damagedDownload, "\(path) is shorter than it was made")
         }
@@ -139,44 +116,42 @@ final class PartialFile: Sendable {
     /// Has the disk begin with what was written to a range: else all of it would be left for `synchronize`, while the
     /// disk has nothing to do before.
     func beginSynchronizing(_ range: Range<Int64>) {
-        larder_begin_writing(descriptor, range.lowerBound, range.upperBound - range.lowerBound)
+        file.beginSynchronizing(range)
     }
 
     /// Returns when what was written is on disk.
     func synchronize() throws(LarderError) {
-        #if canImport(Darwin)
-        // Not compiled here.
-        guard fcntl(descriptor, F_FULLFSYNC) == 0 || fsync(descriptor) == 0 else { throw Self.failure(errno, path) }
-        #else
-        guard fdatasync(descriptor) == 0 else { throw Self.failure(errno, path) }
-        #endif
+        try Self.translated { () throws(FileError) in try file.synchronizeData() }
     }
 
     /// Gives it the mode that it is to have where it is moved to. The store's folder keeps other users out of it until
     /// then.
-    func setMode(_ mode: mode_t) throws(LarderError) {
-        guard fchmod(descriptor, mode) == 0 else { throw Self.failure(errno, path) }
+    func setMode(_ mode: UInt16) throws(LarderError) {
+        try Self.translated { () throws(FileError) in try file.setMode(mode) }
     }
 
     /// Copies all of it to a file that is made, and is on disk when this returns.
     ///
     /// - Parameter mode: Of the copy once it is whole.
-    func copy(to path: String, mode: mode_t) async throws {
-        let copy = systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard copy >= 0 else { throw Self.failure(errno, path) }
-        defer { close(copy) }
+    func copy(to path: String, mode: UInt16) async throws {
+        let copy = try Self.translated { () throws(FileError) in try files.open(path, [.writing, .new, .unlinked]) }
         var offset: Int64 = 0
         try await scan(0..<identity().size) { bytes in
-            try Self.write(bytes, to: copy, at: offset, path)
+            try Self.translated { () throws(FileError) in try copy.write(bytes, at: offset) }
             offset += Int64(bytes.count)
         }
-        guard fchmod(copy, mode) == 0, fsync(copy) == 0 else { throw Self.failure(errno, path) }
+        try Self.translated { () throws(FileError) in
+            try copy.setMode(mode)
+            try copy.synchronize()
+        }
     }
 
-    private static func failure(_ status: Int32, _ path: String) -> LarderError {
-        if [ENOSPC, EDQUOT, EFBIG].contains(status) {
-            return LarderError(.diskFull, "the disk has no room for \(path); make some, and retry the transfer")
+    private static func failure(_ error: FileError) -> LarderError {
+        guard error.code != .noSpace else {
+            return LarderError(
+                .diskFull, "the disk has no room for \(error.path); make some, and retry the transfer", cause: error)
         }
-        return LarderError(.destinationUnusable, "\(path) cannot be made or used: \(FileFailure(status))")
+        return LarderError(
+            .destinationUnusable, "\(error.path) cannot be made or used: \(error.reason)", cause: error)
     }
 }

@@ -1,18 +1,10 @@
 internal import Foundation
+internal import LarderFiles
 package import LarderOperations
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// A file that is uploaded, open for reading, and known to be the one that was queued.
 final class SourceFile: Sendable {
-    private let path: String
-    private let descriptor: Int32
+    private let file: File
     /// As it was when it was opened.
     let identity: FileIdentity
 
@@ -20,29 +12,18 @@ final class SourceFile: Sendable {
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file
     ///   that was queued, or was written to since.
     init(path: String, identity: FileIdentity) throws(LarderError) {
-        let descriptor = try Self.open(path)
-        do throws(LarderError) {
-            let found = try Self.identity(descriptor, path)
-            guard found.isSame(as: identity) else { throw Self.changed(path) }
-            (self.path, self.descriptor, self.identity) = (path, descriptor, found)
-        } catch {
-            // Nothing is set then, so that `deinit` does not close it a second time.
-            close(descriptor)
-            throw error
-        }
+        file = try Self.open(path)
+        self.identity = try Self.identity(of: file)
+        guard self.identity.isSame(as: identity) else { throw Self.changed(path) }
     }
 
-    deinit { close(descriptor) }
+    private var path: String { file.path }
 
-    static func identity(at path: String) throws(LarderError) -> FileIdentity {
-        let descriptor = try open(path)
-        defer { close(descriptor) }
-        return try identity(descriptor, path)
-    }
+    static func identity(at path: String) throws(LarderError) -> FileIdentity { try identity(of: open(path)) }
 
     /// - Throws: `.sourceChanged` where the file is not as it was queued any more.
     func check() throws(LarderError) {
-        let found = try Self.identity(descriptor, path)
+        let found = try Self.identity(of: file)
         guard found == identity else { throw Self.changed(path) }
     }
 
@@ -53,39 +34,44 @@ final class SourceFile: Sendable {
     }
 
     /// Its bytes from an offset on, for whoever sends them from there.
-    func segment(_ offset: Int64) -> FileSegment { FileSegment(descriptor: descriptor, offset: offset, owner: self) }
+    func segment(_ offset: Int64) -> FileSegment { FileSegment(descriptor: file.descriptor, offset: offset, owner: self) }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
-        let (count, failure) = systemRead(descriptor, offset, buffer)
-        if let failure { throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(failure)") }
+        guard let start = buffer.baseAddress else { return }
+        let count = try Self.readable(path) { () throws(FileError) in
+            try file.read(at: offset, into: start, count: buffer.count)
+        }
         guard count == buffer.count else {
             throw LarderError(
                 .sourceChanged, "\(path) ends at \(offset + Int64(count)) bytes, it had more when queued")
         }
     }
 
-    private static func open(_ path: String) throws(LarderError) -> Int32 {
-        // A pipe that nobody writes to would be waited for.
-        let descriptor = systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor < 0 else { return descriptor }
-        let status = errno
-        switch status {
-        case ENOENT, ENOTDIR: throw LarderError(.sourceMissing, "there is no \(path)")
-        default: throw LarderError(.sourceUnreadable, "\(path) cannot be opened: \(FileFailure(status))")
+    private static func open(_ path: String) throws(LarderError) -> File {
+        do throws(FileError) { return try FileSystem().open(path) } catch {
+            guard error.code != .missing else {
+                throw LarderError(.sourceMissing, "there is no \(path)", cause: error)
+            }
+            throw LarderError(.sourceUnreadable, "\(path) cannot be opened: \(error.reason)", cause: error)
         }
     }
 
-    private static func identity(_ descriptor: Int32, _ path: String) throws(LarderError) -> FileIdentity {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw LarderError(.sourceUnreadable, "\(path) cannot be looked at: \(FileFailure(errno))")
+    private static func identity(of file: File) throws(LarderError) -> FileIdentity {
+        var status = try readable(file.path) { () throws(FileError) in try file.status() }
+        guard status.kind == .file else {
+            throw LarderError(.sourceNotFile, "\(file.path) is no regular file")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw LarderError(.sourceNotFile, "\(path) is no regular file")
-        }
-        if status.st_size == 0 { try requireNothing(in: descriptor, &status, path) }
+        if status.size == 0 { try requireNothing(in: file, &status) }
         return FileIdentity(status)
+    }
+
+    private static func readable<Result>(
+        _ path: String, _ body: () throws(FileError) -> Result
+    ) throws(LarderError) -> Result {
+        do throws(FileError) { return try body() } catch {
+            throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(error.reason)", cause: error)
+        }
     }
 }
 
@@ -93,16 +79,13 @@ extension SourceFile {
     /// Files that a kernel makes while they are read say that they have 0 bytes, and would be sent as nothing.
     ///
     /// - Parameter status: Taken anew where there are bytes: they may have been written since.
-    private static func requireNothing(
-        in descriptor: Int32, _ status: inout stat, _ path: String
-    ) throws(LarderError) {
-        var byte: UInt8 = 0
-        let (count, failure) = withUnsafeMutableBytes(of: &byte) { systemRead(descriptor, 0, $0) }
-        if let failure { throw LarderError(.sourceUnreadable, "\(path) cannot be read: \(failure)") }
-        guard count > 0 else { return }
-        guard fstat(descriptor, &status) == 0, status.st_size > 0 else {
+    private static func requireNothing(in file: File, _ status: inout FileStatus) throws(LarderError) {
+        let bytes = try readable(file.path) { () throws(FileError) in try file.bytes(at: 0, count: 1) }
+        guard !bytes.isEmpty else { return }
+        status = try readable(file.path) { () throws(FileError) in try file.status() }
+        guard status.size > 0 else {
             throw LarderError(
-                .sourceUnreadable, "\(path) says that it has 0 bytes, and has some; copy it to a file, and send that")
+                .sourceUnreadable, "\(file.path) says that it has 0 bytes, and has some; copy it to a file, and send that")
         }
     }
 }
@@ -115,16 +98,9 @@ extension FileIdentity {
         self = try SourceFile.identity(at: path)
     }
 
-    init(_ status: stat) {
-        #if canImport(Darwin)
-        // Not compiled here.
-        let modified = status.st_mtimespec
-        #else
-        let modified = status.st_mtim
-        #endif
+    init(_ status: FileStatus) {
         self.init(
-            device: Int64(truncatingIfNeeded: status.st_dev), inode: Int64(truncatingIfNeeded: status.st_ino),
-            size: Int64(status.st_size),
-            modified: Int64(modified.tv_sec) &* 1_000_000_000 &+ Int64(modified.tv_nsec))
+            device: Int64(truncatingIfNeeded: status.device), inode: Int64(truncatingIfNeeded: status.inode),
+            size: status.size, modified: status.modified)
     }
 }

@@ -1,4 +1,5 @@
 package import Foundation
+internal import LarderFiles
 package import LarderOperations
 
 extension TransferRemains {
@@ -113,7 +114,7 @@ extension TransferRemains {
     /// - Returns: Whether there is none beside a download's destination.
     private func removeCopy(of transfer: StoredTransfer, _ cleared: inout Cleared) -> Bool {
         guard transfer.kind == .download else { return true }
-        do throws(LarderError) { try DestinationFile(of: transfer).removeCopy(of: transfer.id) } catch {
+        do throws(LarderError) { try DestinationFile(of: transfer, FileSystem()).removeCopy(of: transfer.id) } catch {
             cleared.left.append(Left(transfer: transfer.id, reason: .local(error)))
             return false
         }

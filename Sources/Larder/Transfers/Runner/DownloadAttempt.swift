@@ -12,7 +12,7 @@ struct DownloadAttempt: Sendable {
     private var options: TransferRunner.Options { carrier.options }
     private var location: ObjectLocation { transfer.location }
     private var destination: DestinationFile {
-        DestinationFile(of: transfer)
+        DestinationFile(of: transfer, carrier.core.files)
     }
 
     /// Storages do not mind how many ranges there are; each has a row.
@@ -30,7 +30,7 @@ struct DownloadAttempt: Sendable {
     /// - Returns: The object whose bytes are in their place.
     func run() async throws -> StoredObject {
         if let object = try await movedObject() { return object }
-        let file = try PartialFile(of: transfer.id, in: carrier.core.folder)
+        let file = try PartialFile(of: transfer.id, in: carrier.core.folder, carrier.core.files)
         let plan: Plan
         if let known = try await known(file) { plan = known } else { plan = try await begin(file) }
         let count = plan.parts.count

@@ -56,7 +56,7 @@ extension TransferCarrier {
         do {
             if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
             let now = try table.find(transfer.id) ?? transfer
-            if transfer.kind == .download { try DestinationFile(of: transfer).removeCopy(of: transfer.id) }
+            if transfer.kind == .download { try DestinationFile(of: transfer, core.files).removeCopy(of: transfer.id) }
             do {
                 if !now.isNameable {
                     core.logger.warning("a transfer has names that no storage has", metadata: ["transfer": "\(now.id)"])

@@ -1,0 +1,68 @@
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// A call of the system that failed, and what to do about it.
+package struct FileError: Error, Sendable, Hashable {
+    /// Failures that have the same remedy.
+    package enum Code: Sendable, Hashable {
+        case noSpace, outOfMemory, permissionDenied, readOnlyVolume, missing, exists, otherVolume, invalidArgument
+        case unsupported
+        /// Any other: the volume itself, in most cases.
+        case io
+    }
+
+    /// What was attempted, as a gerund: "opening a file".
+    package let doing: String
+    /// The file or folder concerned.
+    package let path: String
+    /// The system's `errno`.
+    package let status: Int32
+
+    package init(_ status: Int32, doing: String, path: String) {
+        (self.status, self.doing, self.path) = (status, doing, path)
+    }
+
+    package var code: Code {
+        switch status {
+        case ENOSPC, EDQUOT, EFBIG: .noSpace
+        case ENOMEM: .outOfMemory
+        case EACCES, EPERM: .permissionDenied
+        case EROFS: .readOnlyVolume
+        case ENOENT, ENOTDIR: .missing
+        case EEXIST, ENOTEMPTY: .exists
+        case EXDEV: .otherVolume
+        case EINVAL: .invalidArgument
+        case ENOTSUP, EOPNOTSUPP, ENOSYS: .unsupported
+        default: .io
+        }
+    }
+
+    /// Whether nothing has that name, while the folder is there.
+    package var isNoEntry: Bool { status == ENOENT }
+
+    /// What the system says of it: "No space left on device (errno 28)".
+    package var reason: String { "\(String(cString: strerror(status))) (errno \(status))" }
+
+    private var remedy: String {
+        switch code {
+        case .noSpace: "Free space on the volume."
+        case .outOfMemory: "Free memory or address space."
+        case .permissionDenied: "Give this user access to the folder and its files."
+        case .readOnlyVolume: "Open read-only, or move the store to a writable volume."
+        case .missing, .invalidArgument: "Check the path."
+        case .exists: "Choose a place where there is none yet."
+        case .otherVolume: "Name a place on the same volume."
+        case .unsupported: "Choose a volume whose file system can do this."
+        case .io: "Check the volume and its system log."
+        }
+    }
+}
+
+extension FileError: CustomStringConvertible {
+    package var description: String { "\(doing): \(reason) [\(path)]. \(remedy)" }
+}
