@@ -2,7 +2,7 @@ import Larder
 import LarderHTTP
 import Testing
 
-@Suite("What is sent")
+@Suite("What is sent", .timeLimit(.minutes(10)))
 struct RequestTests {
     private static let answer = #"{"data":{"name":"x"}}"#
 
@@ -80,6 +80,25 @@ struct RequestTests {
             _ = try await transport.send(.query(long), deadline: .ample)
             _ = try await transport.send(.query(), deadline: .ample)
             #expect(server.requests.map(\.method) == [.POST, .GET])
+        }
+    }
+
+    @Test("A URL may be just as long as is allowed")
+    func longestURL() async throws {
+        let limit = 300
+        let options = options {
+            $0.method = .getForQueries
+            $0.maximumURLLength = limit
+        }
+        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            func document(_ count: Int) -> String { "query Name { \(String(repeating: "n", count: count)) }" }
+            _ = try await transport.send(.query(document(1)), deadline: .ample)
+            let first = try #require(server.requests.first)
+            let origin = transport.endpoint.absoluteString.utf8.count - transport.endpoint.path().utf8.count
+            let room = limit - origin - first.uri.utf8.count
+            _ = try await transport.send(.query(document(1 + room)), deadline: .ample)
+            _ = try await transport.send(.query(document(2 + room)), deadline: .ample)
+            #expect(server.requests.map(\.method) == [.GET, .GET, .POST])
         }
     }
 

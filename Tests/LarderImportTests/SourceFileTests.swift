@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderImport
 
-@Suite("Files of other libraries")
+@Suite("Files of other libraries", .timeLimit(.minutes(10)))
 struct SourceFileTests {
     private func refusal(_ source: ImportSource) async -> ImportError? {
         do throws(ImportError) {
@@ -127,6 +127,39 @@ struct SourceFileTests {
             let report = try await narrow.inspect()
             #expect(report.omitted(.record, .tooLarge) == 1)
             #expect(report.omissions.first { $0.reason == .tooLarge }?.examples == ["Cook:1"])
+        }
+    }
+
+    @Test("What lies in a log beside the file counts for its size")
+    func largeLog() async throws {
+        try await withTemporaryFolder { folder in
+            let live = try makeCache(folder, wal: true)
+            let size = try #require(FileManager.default.attributesOfItem(atPath: live.path)[.size] as? NSNumber).int64Value
+            let narrow = try source(live.path) { $0.maximumFileSize = size }
+            #expect(await refusal(narrow)?.code == .tooLarge)
+            live.close()
+        }
+    }
+
+    @Test("An import from a cache that is changed meanwhile ends in an error")
+    func changedWhileImporting() async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = try makeCache(folder)
+            for number in 0..<500 {
+                try fixture.record("Cook:\(number)", #"{"__typename":"Cook","id":"\#(number)","name":"Cook"}"#)
+            }
+            fixture.close()
+            let path = fixture.path
+            let toucher = Task.detached {
+                for second in 1... {
+                    let time = Date(timeIntervalSince1970: TimeInterval(second))
+                    try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path)
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+            }
+            let error = await refusal(try source(path))
+            toucher.cancel()
+            #expect(error?.code == .busy)
         }
     }
 

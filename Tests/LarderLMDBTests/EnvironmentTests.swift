@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderLMDB
 
-@Suite("Environments")
+@Suite("Environments", .timeLimit(.minutes(10)))
 struct EnvironmentTests {
     @Test("Opening the same file twice in a process names the first opener")
     func alreadyOpen() async throws {
@@ -79,22 +79,31 @@ struct EnvironmentTests {
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             let records = try environment.records
             try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
-            let hasClosed = DispatchSemaphore(value: 0)
+            let (hasClosed, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let reader = Thread {
                 guard let transaction = try? environment.beginRead() else { return }
                 try? environment.close()
                 hasClosed.signal()
-                Thread.sleep(forTimeInterval: 0.02)
+                Self.wait(for: mayEnd)
                 _ = try? transaction.get(1, in: records)
             }
             reader.start()
             await Task.detached { Self.wait(for: hasClosed) }.value
+            var options = Environment.Options.fast
+            options.lockDeadline = .milliseconds(200)
+            let begun = ContinuousClock.now
+            let error = #expect(throws: LMDBError.self) {
+                _ = try Environment(folder: folder.path, tables: sampleTables, options: options)
+            }
+            #expect(error?.code == .alreadyOpen)
+            #expect(begun.duration(to: .now) >= options.lockDeadline)
+            mayEnd.signal()
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()
             try requireSound(folder)
         }
     }
 
-    private static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
+    private static func wait(for semaphore: DispatchSemaphore) { _ = semaphore.wait(timeout: .now() + 60) }
 
     @Test("A clean close leaves a stamp that fits, and a later change makes it not fit")
     func stamp() async throws {
@@ -111,6 +120,20 @@ struct EnvironmentTests {
             content[20] ^= 1
             try Data(content).write(to: URL(filePath: path))
             #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+        }
+    }
+
+    @Test("A copy in the file's place is walked, though it has the size and the time that the stamp says")
+    func copiedFile() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            try environment.close()
+            let path = folder.path + "/data.mdb"
+            try #require(succeeds("cp", "-p", path, path + ".copy") && succeeds("mv", path + ".copy", path))
+            let again = try Environment(folder: folder.path, tables: sampleTables)
+            #expect(again.wasVerified)
+            try again.close()
         }
     }
 

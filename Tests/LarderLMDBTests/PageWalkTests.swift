@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderLMDB
 
-@Suite("The page walk")
+@Suite("The page walk", .timeLimit(.minutes(10)))
 struct PageWalkTests {
     /// Writes a file with every kind of page: branches, leaves, overflow runs, free pages. Returns its bytes.
     private func sampleFile(seed: UInt64, in folder: URL) throws -> [UInt8] {
@@ -227,6 +227,21 @@ struct PageWalkTests {
             expectFailure(.futureVersion) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
             }
+        }
+    }
+
+    @Test("A transaction whose number belongs on the other meta page is damage")
+    func misplacedTransaction() async throws {
+        try await withTemporaryFolder { folder in
+            var content = try sampleFile(seed: 1, in: folder)
+            let newest = try requireSound(folder).transaction
+            let (place, page) = (144, Int(newest & 1) * 4096)
+            try #require(content[page + place] == UInt8(truncatingIfNeeded: newest))
+            content[page + place] += 1
+            try Data(content).write(to: folder.appending(path: "data.mdb"))
+            let error = #expect(throws: LMDBError.self) { try openAndUse(folder) }
+            #expect(error?.code == .damaged)
+            #expect(error?.page == newest & 1)
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Larder
@@ -14,6 +15,22 @@ struct BackoffTests {
         }
         #expect(backoff.pause(after: 1, fraction: -1) == .zero)
         #expect(backoff.pause(after: 1, fraction: 2) == .seconds(1))
+    }
+
+    @Test("What was sent before a server asked for a pause neither lengthens the pause nor ends it")
+    func serverPause() {
+        var pause = ServerPause()
+        let now = Date(timeIntervalSince1970: 1_000)
+        for _ in 0..<3 { pause.begin(at: now, inTurn: 0) { .seconds($0) } }
+        #expect(pause.count == 1)
+        #expect(pause.end(at: now) == now.addingTimeInterval(1))
+        pause.end(inTurn: 0)
+        #expect(pause.count == 1)
+        pause.begin(at: now, inTurn: 1) { .seconds($0) }
+        #expect(pause.end(at: now) == now.addingTimeInterval(2))
+        pause.end(inTurn: 2)
+        #expect(pause.count == 0)
+        #expect(pause.end(at: now) == nil)
     }
 
     @Test("The greater of the pause that was asked for and the one that grows", arguments: [

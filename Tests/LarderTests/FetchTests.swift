@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Fetching")
+@Suite("Fetching", .timeLimit(.minutes(10)))
 struct FetchTests {
     @Test("cacheFirst asks the server once, and then the cache")
     func cacheFirst() async throws {
@@ -75,6 +75,23 @@ struct FetchTests {
                 try await app.fetch(recipeList, policy: .networkOnly)
             }
             #expect(strict?.code.rawValue == "transport.unreachable")
+        }
+    }
+
+    @Test("networkFirst tells a caller who was cancelled so, and does not answer from the cache")
+    func networkFirstCancelled() async throws {
+        let isCancelled = Flag()
+        let server = ScriptedTransport { _ in
+            if isCancelled.isSet { throw TransportError(.cancelled, "the task was cancelled") }
+            return recipeListAnswer
+        }
+        try await withKitchen(server) { app in
+            _ = try await app.fetch(recipeList, policy: .networkFirst)
+            isCancelled.set()
+            let error = await #expect(throws: LarderError.self) {
+                try await app.fetch(recipeList, policy: .networkFirst)
+            }
+            #expect(error?.code == .cancelled)
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What was deleted and what was evicted")
+@Suite("What was deleted and what was evicted", .timeLimit(.minutes(10)))
 struct RemovalTests {
     private static let query = """
         { top { id } movie(id: 1) { director { name } } strict { id }
@@ -69,6 +69,17 @@ struct RemovalTests {
             #expect(again.changes.isEmpty)
             try await sample.changing { try await $0.remove(keys: ["Movie:2", "Movie:2"], as: .evicted) }
             #expect(try sample.missing("{ top { id } }") == ["top[0]"])
+        }
+    }
+
+    @Test("The root of all queries is emptied when it is deleted, and is not known to be no more")
+    func queryRoot() async throws {
+        try await withRemoved(.deleted, [CacheKey.queryRoot]) { sample in
+            let answer = try sample.cache.read(sample.operation(Self.query))
+            #expect(!answer.isDeleted)
+            #expect(try sample.missing(Self.query).sorted() == ["movie", "node", "strict", "top"])
+            let dump = try CacheDump(sample.cache)
+            #expect(!dump.records.values.contains { $0.isTombstone })
         }
     }
 

@@ -72,7 +72,7 @@ func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> V
     return MutationRunner(app, options: options)
 }
 
-@Suite("Queued mutations are sent")
+@Suite("Queued mutations are sent", .timeLimit(.minutes(10)))
 struct RunnerTests {
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
     func sent() async throws {
@@ -232,6 +232,7 @@ struct RunnerTests {
             let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
             let silent = try await app.mutate(rate("1", 3), queued: .init(resolver: "silent"))
             let last = try await app.mutate(rate("1", 4), queued: .init())
+            let begun = ContinuousClock.now
             try await quickRunner(app) { options in
                 options.questionTimeout = .milliseconds(50)
                 options.resolvers = [
@@ -243,12 +244,27 @@ struct RunnerTests {
                     },
                 ]
             }.drain()
+            try requireNear(begun + .milliseconds(50))
             #expect(try kept.status()?.state == .discarded)
             #expect(try changed.status()?.state == .applied)
             #expect(try silent.status()?.state == .deadLetter)
             #expect(try silent.status()?.failure?.kind == "conflict")
             #expect(try last.status()?.state == .applied)
             #expect(server.effects == ["1 9", "1 4"])
+        }
+    }
+
+    @Test("That the server has no time for a field is not the mutation's fault, however often it says so")
+    func throttledField() async throws {
+        let throttled = #"""
+            {"data":null,"errors":[{"message":"slow down","errorType":"ThrottlingException","path":["rate"]}]}
+            """#
+        let server = RatingServer(errors: { $0 < 4 ? throttled : nil })
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(rate("1", 1), queued: .init())
+            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 5)
         }
     }
 
