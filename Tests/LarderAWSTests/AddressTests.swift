@@ -5,7 +5,7 @@ import LarderAWS
 import NIOHTTP1
 import Testing
 
-@Suite("Where requests go")
+@Suite("Where requests go", .timeLimit(.minutes(10)))
 struct AddressTests {
     struct Case: Sendable {
         var endpoint: String?

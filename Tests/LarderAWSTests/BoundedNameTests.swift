@@ -3,7 +3,7 @@ import LarderAWS
 import NIOHTTP1
 import Testing
 
-@Suite("Heads and names of any size")
+@Suite("Heads and names of any size", .timeLimit(.minutes(10)))
 struct BoundedNameTests {
     private static let body = ObjectBody(Array("soup".utf8))
     private static let upload = MultipartUpload(location: .somewhere, id: "u")

@@ -6,7 +6,8 @@ import Testing
 
 @Suite(
     "Uploads in parts, against a storage that checks signatures",
-    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)")
+    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"),
+    .timeLimit(.minutes(10))
 )
 struct MultipartTests {
     private static let sizes = [200_000, 150_000, 70_001]

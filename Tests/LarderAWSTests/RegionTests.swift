@@ -3,7 +3,7 @@ import LarderAWS
 import Synchronization
 import Testing
 
-@Suite("Regions that a storage says, and that are none")
+@Suite("Regions that a storage says, and that are none", .timeLimit(.minutes(10)))
 struct RegionTests {
     private static let body = ObjectBody(Array("soup".utf8))
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LarderAWS
 
-@Suite("Exchanges that are over")
+@Suite("Exchanges that are over", .timeLimit(.minutes(10)))
 struct ReleasedExchangeTests {
     private final class WeakExchange: Sendable {
         private let exchange = Mutex(Weak())

@@ -4,7 +4,7 @@ import LarderAWS
 import NIOHTTP1
 import Testing
 
-@Suite("Answers of a storage")
+@Suite("Answers of a storage", .timeLimit(.minutes(10)))
 struct ScriptedAnswerTests {
     private static let upload = MultipartUpload(location: .somewhere, id: "u")
     private static let part = UploadedPart(number: 1, size: 1, etag: "\"0cc175b9c0f1b6a831c399e269772661\"")

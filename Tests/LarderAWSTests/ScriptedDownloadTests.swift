@@ -5,7 +5,7 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-@Suite("Downloads from a storage that is not as it should be")
+@Suite("Downloads from a storage that is not as it should be", .timeLimit(.minutes(10)))
 struct ScriptedDownloadTests {
     private static let whole = randomBytes(1_000)
 

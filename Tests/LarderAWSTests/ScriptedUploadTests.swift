@@ -7,7 +7,7 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-@Suite("Uploads to a storage that is not as it should be")
+@Suite("Uploads to a storage that is not as it should be", .timeLimit(.minutes(10)))
 struct ScriptedUploadTests {
     private static let body = ObjectBody(Array("soup".utf8))
 

@@ -6,7 +6,8 @@ import Testing
 
 @Suite(
     "Transfers over TLS",
-    .enabled(if: TestCertificate.canBeMade, "there is no openssl here, which makes the certificate"))
+    .enabled(if: TestCertificate.canBeMade, "there is no openssl here, which makes the certificate"),
+    .timeLimit(.minutes(10)))
 struct SecureStorageTests {
     @Test("What is sent over TLS arrives in chunks that are not signed, also out of a file")
     func put() async throws {

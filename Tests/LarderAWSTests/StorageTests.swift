@@ -6,7 +6,8 @@ import Testing
 
 @Suite(
     "Against a storage that checks signatures",
-    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)")
+    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"),
+    .timeLimit(.minutes(10))
 )
 struct StorageTests {
     @Test(

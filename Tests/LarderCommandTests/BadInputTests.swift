@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Bad input")
+@Suite("Bad input", .timeLimit(.minutes(10)))
 struct BadInputTests {
     /// What a file may be instead of what it should.
     enum Fault: String, CaseIterable {

@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("What CommandLine.md says of --json and of exit statuses")
+@Suite("What CommandLine.md says of --json and of exit statuses", .timeLimit(.minutes(10)))
 struct DocumentedResultTests {
     @Test("The verbs on the cache print what is documented, and all of it")
     func cache() async throws {

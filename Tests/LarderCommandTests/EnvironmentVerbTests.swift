@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Environments, credentials and sessions, from the command line")
+@Suite("Environments, credentials and sessions, from the command line", .timeLimit(.minutes(10)))
 struct EnvironmentVerbTests {
     private static let schema = "type Query { number: Int } type Mutation { count: Int }"
     private static let secret = "a-refresh-token-that-nobody-may-see"

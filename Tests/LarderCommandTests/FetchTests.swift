@@ -3,7 +3,7 @@ import LarderTestSupport
 import RecipeServer
 import Testing
 
-@Suite("fetch")
+@Suite("fetch", .timeLimit(.minutes(10)))
 struct FetchTests {
     @Test("What the server answers is printed, stored, and answered without the server")
     func fetches() async throws {

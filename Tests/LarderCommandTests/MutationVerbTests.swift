@@ -16,7 +16,7 @@ private func freePages(_ database: Data) -> Set<Int> {
     return found
 }
 
-@Suite("The mutations that wait, from the command line")
+@Suite("The mutations that wait, from the command line", .timeLimit(.minutes(10)))
 struct MutationVerbTests {
     private static let schema = """
         type Recipe { id: ID! stars: Int! }

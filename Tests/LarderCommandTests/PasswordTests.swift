@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Passwords in URLs")
+@Suite("Passwords in URLs", .timeLimit(.minutes(10)))
 struct PasswordTests {
     private static let urls = [
         "https://ada:hush@127.0.0.1:1/graphql", "https://hush@127.0.0.1:1/", "https://:hush@127.0.0.1:1/",

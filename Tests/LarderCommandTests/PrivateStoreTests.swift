@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("Whose the files are that the tools make")
+@Suite("Whose the files are that the tools make", .timeLimit(.minutes(10)))
 struct PrivateStoreTests {
     /// What others may do with files, by path.
     private func exposed(in folder: String) throws -> [String: String] {

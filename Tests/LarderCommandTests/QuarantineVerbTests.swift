@@ -3,7 +3,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Credentials in quarantine from the command line")
+@Suite("Credentials in quarantine from the command line", .timeLimit(.minutes(10)))
 struct QuarantineVerbTests {
     @Test("The JSON names the kind, the reason and since when, and nothing of the credential")
     func names() async throws {

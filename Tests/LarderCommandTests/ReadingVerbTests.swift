@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("Verbs that read")
+@Suite("Verbs that read", .timeLimit(.minutes(10)))
 struct ReadingVerbTests {
     @Test("ls lists keys in order, by type, by prefix and up to a limit")
     func lists() async throws {

@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("What a terminal is given")
+@Suite("What a terminal is given", .timeLimit(.minutes(10)))
 struct TerminalTextTests {
     /// What a terminal would obey, or what would turn the text around it, of each kind one or more.
     private static let harmful: [Unicode.Scalar] = [

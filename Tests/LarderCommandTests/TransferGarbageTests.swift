@@ -4,7 +4,7 @@ import LarderAWS
 import LarderTestSupport
 import Testing
 
-@Suite("transfers gc")
+@Suite("transfers gc", .timeLimit(.minutes(10)))
 struct TransferGarbageTests {
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 

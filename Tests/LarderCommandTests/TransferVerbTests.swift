@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import Testing
 
-@Suite("Transfers from the command line")
+@Suite("Transfers from the command line", .timeLimit(.minutes(10)))
 struct TransferVerbTests {
     @Test("They are listed in their order, with states, bytes and failures on a line each")
     func list() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import LarderOperations
 import Testing
 
-@Suite("transfers watch")
+@Suite("transfers watch", .timeLimit(.minutes(10)))
 struct TransferWatchTests {
     @Test("Each state is a line, by whatever process it comes about, and the end of all is the end")
     func watchesAll() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("watch")
+@Suite("watch", .timeLimit(.minutes(10)))
 struct WatchTests {
     @Test("A query is told again when another process changes it")
     func watchesQuery() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import LarderTestSupport
 import Testing
 
-@Suite("Verbs that write")
+@Suite("Verbs that write", .timeLimit(.minutes(10)))
 struct WritingVerbTests {
     @Test("ingest says what it wrote, and that the same again is nothing")
     func ingests() async throws {

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("When it fails")
+@Suite("When it fails", .timeLimit(.minutes(10)))
 struct FailureTests {
     private static let answer = #"{"data":{"name":"x"}}"#
 

@@ -5,7 +5,8 @@ import Testing
 
 @Suite(
     "Against a GraphQL server that is not ours",
-    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)")
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"),
+    .timeLimit(.minutes(10))
 )
 struct ForeignServerTests {
     private func withTransport<Result>(

@@ -2,7 +2,7 @@ import Larder
 import LarderHTTP
 import Testing
 
-@Suite("Persisted queries")
+@Suite("Persisted queries", .timeLimit(.minutes(10)))
 struct PersistedQueryTests {
     private static let answer = #"{"data":{"name":"x"}}"#
     private static let notFound =

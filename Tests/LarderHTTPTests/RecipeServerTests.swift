@@ -4,7 +4,7 @@ import LarderHTTP
 import RecipeServer
 import Testing
 
-@Suite("The recipe server")
+@Suite("The recipe server", .timeLimit(.minutes(10)))
 struct RecipeServerTests {
     /// The JSON that a new server answers to one operation after the other.
     private func answers(_ documents: String..., variables: String = "{}") async throws -> [JSONValue] {

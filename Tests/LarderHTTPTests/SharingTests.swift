@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderTestSupport
 import Testing
 
-@Suite("Identical queries at the same time")
+@Suite("Identical queries at the same time", .timeLimit(.minutes(10)))
 struct SharingTests {
     private static let answer = #"{"data":{"name":"x"}}"#
 

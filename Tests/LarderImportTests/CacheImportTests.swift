@@ -4,7 +4,7 @@ import LarderImport
 import LarderTestSupport
 import Testing
 
-@Suite("Taking over a cache")
+@Suite("Taking over a cache", .timeLimit(.minutes(10)))
 struct CacheImportTests {
     /// A file of Apollo's with these records.
     private func apollo(_ folder: URL, _ records: KeyValuePairs<String, String>) throws -> String {

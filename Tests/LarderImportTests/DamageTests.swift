@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderImport
 
-@Suite("Damaged sources")
+@Suite("Damaged sources", .timeLimit(.minutes(10)))
 struct DamageTests {
     @Test("Whatever a file's bytes are, looking at it ends in a report or a typed error", arguments: [UInt64(1), 2, 3])
     func bytes(_ seed: UInt64) async throws {

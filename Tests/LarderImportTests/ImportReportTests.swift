@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderImport
 
-@Suite("Reports and failures of an import")
+@Suite("Reports and failures of an import", .timeLimit(.minutes(10)))
 struct ImportReportTests {
     @Test("The article names every reason and every code, and no other")
     func article() throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Taking over queued mutations")
+@Suite("Taking over queued mutations", .timeLimit(.minutes(10)))
 struct MutationImportTests {
     private let rate = "mutation Rate($id: ID!, $stars: Int!) { rate(id: $id, stars: $stars) { __typename id rating } }"
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderLMDB
 
-@Suite("Cursors")
+@Suite("Cursors", .timeLimit(.minutes(10)))
 struct CursorTests {
     private func filled(_ body: (Environment, Table, Table) throws -> Void) async throws {
         try await withEnvironment { environment in

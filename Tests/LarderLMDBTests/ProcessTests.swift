@@ -43,7 +43,7 @@ private func readerScript(mapSize: Int, reads: Bool = true) -> String {
     """
 }
 
-@Suite("Other processes")
+@Suite("Other processes", .timeLimit(.minutes(10)))
 struct ProcessTests {
     @Test("A writer that was stopped with the lock leads to an error that names it, and reading goes on",
         .enabled(if: hasFlock, "needs flock(1)"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderLMDB
 
-@Suite("Transactions")
+@Suite("Transactions", .timeLimit(.minutes(10)))
 struct TransactionTests {
     @Test("What was committed is read back by key")
     func readBack() async throws {

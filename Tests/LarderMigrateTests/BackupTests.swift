@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 @testable import LarderOperations
 
-@Suite("Backups", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite("Backups", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"), .timeLimit(.minutes(10)))
 struct BackupTests {
     @Test("A backup holds the database, the caches and what vouches for them, and a new folder gets it whole")
     func whole() async throws {

@@ -5,7 +5,9 @@ import Testing
 @testable import Larder
 @testable import LarderRecords
 
-@Suite("Formats of the record cache", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "Formats of the record cache", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct CacheFormatTests {
     @Test("A cache of an older format is not opened; the plan says that it will be rebuilt, and up does it")
     func rebuilt() async throws {

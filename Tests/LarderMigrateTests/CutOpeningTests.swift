@@ -5,7 +5,9 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("A database whose first opening was cut off", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "A database whose first opening was cut off", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct CutOpeningTests {
     /// Puts a database into the store as a power cut leaves it in the midst of its first transaction: some of its pages,
     /// and the journal that takes them back.

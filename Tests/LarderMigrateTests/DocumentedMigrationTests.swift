@@ -7,7 +7,8 @@ import Testing
 
 @Suite(
     "What CommandLine.md says of larder-migrate --json",
-    .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+    .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct DocumentedMigrationTests {
     /// Runs verbs on a cellar, and compares what they print.
     private final class Verbs {

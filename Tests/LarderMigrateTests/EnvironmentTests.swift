@@ -6,7 +6,9 @@ import Testing
 @testable import LarderOperations
 @testable import LarderRecords
 
-@Suite("Environments at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "Environments at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct EnvironmentVerbTests {
     @Test("Environments are added, listed, shown, and one of them is the current one")
     func listed() async throws {

@@ -5,7 +5,9 @@ import Testing
 
 @testable import Larder
 
-@Suite("Importing at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "Importing at the command line", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct ImportVerbTests {
     private static let schema = """
         type Query { movie(id: ID!): Movie latest: [Movie!] }

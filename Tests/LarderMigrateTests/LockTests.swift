@@ -4,7 +4,9 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("The migration lock", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "The migration lock", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct LockTests {
     @Test("Who waits past the deadline is told who holds it, also if the holder is stopped, from whom it is not taken")
     func stopped() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 @testable import LarderOperations
 
-@Suite("Repair", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite("Repair", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"), .timeLimit(.minutes(10)))
 struct RepairTests {
     @Test("A sound store needs none")
     func sound() async throws {
@@ -151,7 +151,9 @@ struct RepairTests {
     }
 }
 
-@Suite("What a repair sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "What a repair sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct RepairedMutationTests {
     /// Repairs what `damaged` has made of a store, and gives the mutations that it has then.
     private func repaired(_ cellar: Cellar) async throws -> [Mutation] {
@@ -286,7 +288,7 @@ struct RepairedMutationTests {
     }
 }
 
-@Suite("Baseline", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite("Baseline", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"), .timeLimit(.minutes(10)))
 struct BaselineTests {
     @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3, 4, 5])
     func recorded(count: Int) async throws {

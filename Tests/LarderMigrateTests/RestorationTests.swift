@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 @testable import LarderOperations
 
-@Suite("Restoring", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite("Restoring", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"), .timeLimit(.minutes(10)))
 struct RestorationTests {
     @Test("A mutation that is pending in the backup and was settled since is not sent again; its outcome stays")
     func settledSince() async throws {
@@ -195,7 +195,9 @@ struct RestorationTests {
     }
 }
 
-@Suite("What a restoration sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite(
+    "What a restoration sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
 struct RestoredMutationTests {
     @Test("What the lost store had sent is not sent again: restored whole, all that is pending is set aside")
     func whole() async throws {

@@ -3,7 +3,7 @@ import LarderMigrations
 import LarderTestSupport
 import Testing
 
-@Suite("Migrations", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"))
+@Suite("Migrations", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"), .timeLimit(.minutes(10)))
 struct SchemaTests {
     @Test("A store of this version is current, and nothing is to be done")
     func current() async throws {

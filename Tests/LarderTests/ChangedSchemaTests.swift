@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("A schema that changed")
+@Suite("A schema that changed", .timeLimit(.minutes(10)))
 struct ChangedSchemaTests {
     /// What the type `Thing` was when it was stored, what it is now, and what the server says now.
     struct Change: Sendable, CustomTestStringConvertible {

@@ -17,7 +17,7 @@ private let works: [(work: String, says: [String])] = [
     ("look", ["reads 1"]),
 ]
 
-@Suite("A full disk", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite("A full disk", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), .timeLimit(.minutes(10)))
 struct FullDiskTests {
     @Test("Where files may grow no further, work is refused whole, answers stay, and with room all goes on",
         arguments: works)

@@ -20,7 +20,7 @@ private struct BytesTransport: GraphQLTransport {
     ) async throws(TransportError) -> GraphQLAnswer { GraphQLAnswer(body: body, status: 200) }
 }
 
-@Suite("Hostile input")
+@Suite("Hostile input", .timeLimit(.minutes(10)))
 struct HostileInputTests {
     static let answers = [
         "", " ", "<html><body>502</body></html>", "null", "[]", "{}", #"{"data":1}"#, #"{"data":{}}"#,

@@ -6,7 +6,9 @@ import Testing
 ///
 /// A run takes some cases, by a seed that a failure prints. `LARDER_ALL_ROWS=1` takes all of them, which takes minutes;
 /// `LARDER_ROW_SEED` takes those of a seed again.
-@Suite("Hostile values in rows", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "Hostile values in rows", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct HostileRowTests {
     private static let environment = ProcessInfo.processInfo.environment
 

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Named watchers and what queued mutations show")
+@Suite("Named watchers and what queued mutations show", .timeLimit(.minutes(10)))
 struct NamedLayerWatchTests {
     private static let list = GraphQLOperation("{ recipes { id title rating } }")
     private static let refusing = ScriptedTransport { _ in #"{"errors":[{"message":"no"}]}"# }

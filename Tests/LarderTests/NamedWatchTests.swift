@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Watchers that outlive the process")
+@Suite("Watchers that outlive the process", .timeLimit(.minutes(10)))
 struct NamedWatchTests {
     private let card = GraphQLFragment("fragment F on Recipe { title }")
 

@@ -20,7 +20,7 @@ private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(300)
     return (store, try store.partition())
 }
 
-@Suite("Other processes", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite("Other processes", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), .timeLimit(.minutes(10)))
 struct OtherProcessTests {
     @Test("After kill -9 at any moment everything acknowledged is there and the check finds nothing")
     func killed() async throws {

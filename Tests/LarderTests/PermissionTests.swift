@@ -52,7 +52,9 @@ private func names(in folder: URL) throws -> Set<String> {
     Set(try FileManager.default.subpathsOfDirectory(atPath: folder.path))
 }
 
-@Suite("A folder of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "A folder of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct PermissionTests {
     @Test("Opened read-only it is read, and nothing is made in it")
     func reading() async throws {

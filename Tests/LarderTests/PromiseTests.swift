@@ -38,7 +38,7 @@ private func withStore(
     }
 }
 
-@Suite("What is promised, at its edges")
+@Suite("What is promised, at its edges", .timeLimit(.minutes(10)))
 struct PromiseTests {
     // MARK: Asking servers
 

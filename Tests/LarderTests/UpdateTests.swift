@@ -2,7 +2,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Writing and updating")
+@Suite("Writing and updating", .timeLimit(.minutes(10)))
 struct UpdateTests {
     struct Refusal: Error {}
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Watching under contention")
+@Suite("Watching under contention", .timeLimit(.minutes(10)))
 struct WatchRaceTests {
     @Test("The state that ends a fetch has what the fetch brought", arguments: 0..<40)
     func fetchEnd(_ round: Int) async throws {

@@ -2,7 +2,7 @@ import LarderTestSupport
 import Larder
 import Testing
 
-@Suite("Watching")
+@Suite("Watching", .timeLimit(.minutes(10)))
 struct WatchTests {
     @Test("A watcher hears of another query's write")
     func otherQuery() async throws {

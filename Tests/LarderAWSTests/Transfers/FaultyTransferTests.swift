@@ -5,7 +5,9 @@ import NIOCore
 import Synchronization
 import Testing
 
-@Suite("Transfers over a bad wire", .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))
+@Suite(
+    "Transfers over a bad wire", .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"),
+    .timeLimit(.minutes(10)))
 struct FaultyTransferTests {
     /// The exchanges of an upload in parts, and of a download.
     enum Exchange: Sendable, CaseIterable {

@@ -7,7 +7,7 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-@Suite("Uploads that take long, and uploads that end badly")
+@Suite("Uploads that take long, and uploads that end badly", .timeLimit(.minutes(10)))
 struct LongUploadTests {
     /// The time of day of a program and of a storage, which a test moves.
     private final class Clock: Sendable {

@@ -6,7 +6,7 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-@Suite("Transfers with a storage that does other than it should")
+@Suite("Transfers with a storage that does other than it should", .timeLimit(.minutes(10)))
 struct LyingStorageTests {
     enum Lie: String, Sendable, CaseIterable {
         /// Of the object: fewer bytes than it has, more, none at all, no number.

@@ -7,7 +7,8 @@ import Testing
 
 @Suite(
     "Transfers to a storage that knows neither bucket nor user",
-    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))
+    .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"),
+    .timeLimit(.minutes(10)))
 struct WrongPlaceTests {
     @Test("A bucket that is not there ends both with that")
     func bucket() async throws {

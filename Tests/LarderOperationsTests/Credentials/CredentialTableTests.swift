@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Sealed credentials")
+@Suite("Sealed credentials", .timeLimit(.minutes(10)))
 struct CredentialTableTests {
     private func key(_ partition: String = app, at time: Date = noon) -> StoredPartitionKey {
         StoredPartitionKey(partition: partition, sealedWith: "k1", sealed: Array("key".utf8), created: time)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Room in the log")
+@Suite("Room in the log", .timeLimit(.minutes(10)))
 struct LogSpaceTests {
     /// A thousand pages with their heads, and the log's own: where SQLite begins it anew. Somewhat more for the commit
     /// by which it does.

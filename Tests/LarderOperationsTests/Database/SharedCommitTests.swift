@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Commits that are shared")
+@Suite("Commits that are shared", .timeLimit(.minutes(10)))
 struct SharedCommitTests {
     @Test("Writers on threads of their own and others share commits, and each is told of its own write", arguments: [
         1, 2, 3,

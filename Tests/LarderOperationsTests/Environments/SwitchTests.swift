@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Switching")
+@Suite("Switching", .timeLimit(.minutes(10)))
 struct SwitchTests {
     @Test("The first partition that is entered is the current one, and is entered again without a word")
     func first() async throws {
@@ -287,7 +287,7 @@ struct SwitchTests {
     }
 }
 
-@Suite("Environments")
+@Suite("Environments", .timeLimit(.minutes(10)))
 struct EnvironmentTests {
     @Test("Another API under a name that is taken is refused, and said to succeed it takes its data over")
     func changed() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Queueing many at once")
+@Suite("Queueing many at once", .timeLimit(.minutes(10)))
 struct BulkEnqueueTests {
     @Test("Many are queued in one commit, in the order in which they are given")
     func order() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Dead letters")
+@Suite("Dead letters", .timeLimit(.minutes(10)))
 struct DeadLetterTests {
     @Test("They are listed with their reasons, edited, and replayed at their old place")
     func replayed() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Queueing")
+@Suite("Queueing", .timeLimit(.minutes(10)))
 struct EnqueueTests {
     @Test("A mutation is stored as it was given, to the millisecond")
     func stored() async throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import LarderOperations
 
 /// What may have happened between an answer's coming and its being noted: the next is looked at where it is begun.
-@Suite("The next of a lane")
+@Suite("The next of a lane", .timeLimit(.minutes(10)))
 struct NextOfLaneTests {
     /// Queues two, begins the first, lets something happen, and notes the answer of the first.
     private func next(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Order")
+@Suite("Order", .timeLimit(.minutes(10)))
 struct OrderTests {
     @Test("Of each lane the first can be sent, until it is in flight, and then none")
     func lanes() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("How SQLite runs the statements")
+@Suite("How SQLite runs the statements", .timeLimit(.minutes(10)))
 struct PlanTests {
     /// What SQLite does by going through a table or by sorting.
     private func slow(_ sql: String, _ db: Database) throws -> [String] {

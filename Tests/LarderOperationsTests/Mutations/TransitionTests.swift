@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("A mutation's steps")
+@Suite("A mutation's steps", .timeLimit(.minutes(10)))
 struct TransitionTests {
     /// Brings a new mutation into a state.
     private func sample(_ state: MutationState, _ database: OperationsDatabase) async throws -> Mutation {

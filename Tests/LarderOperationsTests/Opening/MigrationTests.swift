@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Migrations")
+@Suite("Migrations", .timeLimit(.minutes(10)))
 struct MigrationTests {
     private let one = Migration(number: 1, name: "one", sql: json("CREATE TABLE one (id INTEGER PRIMARY KEY);"))
     private let two = Migration(number: 2, name: "two", sql: json("CREATE TABLE two (id INTEGER PRIMARY KEY);"))

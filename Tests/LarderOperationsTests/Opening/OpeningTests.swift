@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Opening the store of intent")
+@Suite("Opening the store of intent", .timeLimit(.minutes(10)))
 struct OpeningTests {
     private func open(_ folder: URL, readOnly: Bool = false, waiting: Duration = .milliseconds(100)) throws
         -> OperationsDatabase

@@ -52,7 +52,9 @@ private func said(_ file: URL) throws -> Set<UUID> {
         .dropLast().compactMap { UUID(uuidString: String($0)) })
 }
 
-@Suite("Other processes", .enabled(if: isBuilt, "the program larder-operations-crash is not built"))
+@Suite(
+    "Other processes", .enabled(if: isBuilt, "the program larder-operations-crash is not built"),
+    .timeLimit(.minutes(10)))
 struct KillTests {
     @Test("After kill -9 at any moment everything that was accepted is there and the check finds nothing")
     func killed() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Others at the same file")
+@Suite("Others at the same file", .timeLimit(.minutes(10)))
 struct SharingTests {
     @Test("What one has written the other sees, and is told of")
     func two() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 private let source = FileIdentity(device: 1, inode: 2, size: 10_000, modified: 3)
 
-@Suite("Damaged rows")
+@Suite("Damaged rows", .timeLimit(.minutes(10)))
 struct DamagedRowTests {
     /// Changes rows as no program of ours would. Restrictions of the tables do not hold for it, their types do.
     private func run(_ sql: String, _ database: OperationsDatabase) async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Temporary ids")
+@Suite("Temporary ids", .timeLimit(.minutes(10)))
 struct TemporaryIDTests {
     private let id = TemporaryID()
     private var variables: String { #"{"id":"\#(id.text)"}"# }

@@ -11,7 +11,7 @@ private func upload(_ key: String, in partition: String = app) -> TransferDraft 
         source: .init(device: 1, inode: 2, size: 10, modified: 3), created: noon)
 }
 
-@Suite("Transfers that somebody follows, or forgets")
+@Suite("Transfers that somebody follows, or forgets", .timeLimit(.minutes(10)))
 struct TransferFollowingTests {
     @Test("Who follows reads what was queued, has changed or is under way, and nothing else")
     func changes() async throws {

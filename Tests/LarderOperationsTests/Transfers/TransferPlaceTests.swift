@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Uploads of the same key")
+@Suite("Uploads of the same key", .timeLimit(.minutes(10)))
 struct TransferPlaceTests {
     private func upload(_ key: String, bucket: String = "media", priority: Int = 0) -> TransferDraft {
         TransferDraft(

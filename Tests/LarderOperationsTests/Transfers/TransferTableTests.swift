@@ -51,7 +51,7 @@ extension OperationsDatabase {
     }
 }
 
-@Suite("The table of transfers")
+@Suite("The table of transfers", .timeLimit(.minutes(10)))
 struct TransferTableTests {
     enum Step: CaseIterable {
         case pause, resume, retry, cancel, cleared, begin, finish, retryLater, fail, release

@@ -6,7 +6,7 @@ import Testing
 private let source = FileIdentity(device: 1, inode: 2, size: 10_000, modified: 3)
 private let refused = TransferFailure(code: "object.accessDenied", message: "the storage said no", time: noon)
 
-@Suite("Mutations that wait for transfers")
+@Suite("Mutations that wait for transfers", .timeLimit(.minutes(10)))
 struct WaitingMutationTests {
     /// Uploads, and a mutation that waits for all of them.
     private func queue(

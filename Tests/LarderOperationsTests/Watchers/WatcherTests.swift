@@ -3,7 +3,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("Stored watchers")
+@Suite("Stored watchers", .timeLimit(.minutes(10)))
 struct WatcherTests {
     private let query = "{ dishes { id } }"
 

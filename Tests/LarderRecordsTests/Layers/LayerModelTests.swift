@@ -64,7 +64,7 @@ private struct LayerModel {
     }
 }
 
-@Suite("Layers beside a model of plain dictionaries")
+@Suite("Layers beside a model of plain dictionaries", .timeLimit(.minutes(10)))
 struct LayerModelTests {
     private struct Pending {
         var key: AppliedKey

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Optimistic layers")
+@Suite("Optimistic layers", .timeLimit(.minutes(10)))
 struct LayerTests {
     @Test("An optimistic change is seen, is not written into the base data, and is gone when the server says no")
     func rejected() async throws {

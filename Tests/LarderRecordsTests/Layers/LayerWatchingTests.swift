@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What optimistic layers tell those who watch")
+@Suite("What optimistic layers tell those who watch", .timeLimit(.minutes(10)))
 struct LayerWatchingTests {
     /// What was told since it was asked last.
     private final class Told: Sendable {

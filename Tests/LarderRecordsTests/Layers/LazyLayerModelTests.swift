@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Layers laid when they are needed beside the same layers laid at once")
+@Suite("Layers laid when they are needed beside the same layers laid at once", .timeLimit(.minutes(10)))
 struct LazyLayerModelTests {
     @Test("Whatever is read, in whatever order, is the same", arguments: 0..<8)
     func random(group: Int) async throws {

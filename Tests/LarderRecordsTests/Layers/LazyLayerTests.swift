@@ -35,7 +35,7 @@ private final class Drawer: LayerSource {
     }
 }
 
-@Suite("Layers that are laid when a read comes to what they touch")
+@Suite("Layers that are laid when a read comes to what they touch", .timeLimit(.minutes(10)))
 struct LazyLayerTests {
     @Test("Reading one object lays its layers alone, and what they are connected with")
     func component() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("List edits")
+@Suite("List edits", .timeLimit(.minutes(10)))
 struct ListEditTests {
     private static let list = "{ movies { id } }"
 

@@ -4,7 +4,7 @@ import LarderGraphQL
 import LarderTestSupport
 import Testing
 
-@Suite("The log of changes")
+@Suite("The log of changes", .timeLimit(.minutes(10)))
 struct ChangeLogTests {
     @Test("It tells of the last 1,024 commits, and one position further back is everything")
     func length() async throws {

@@ -5,7 +5,7 @@ import LarderLMDB
 import LarderTestSupport
 import Testing
 
-@Suite("Check")
+@Suite("Check", .timeLimit(.minutes(10)))
 struct CheckTests {
     @Test("A sound cache has no problems, and the report counts what it holds")
     func sound() async throws {

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Compaction")
+@Suite("Compaction", .timeLimit(.minutes(10)))
 struct CompactionTests {
     @Test("A compacted cache gives the same answers from fewer bytes")
     func sameAnswers() async throws {

@@ -4,7 +4,7 @@ import LarderGraphQL
 import LarderTestSupport
 import Testing
 
-@Suite("Inspection and changes")
+@Suite("Inspection and changes", .timeLimit(.minutes(10)))
 struct InspectionTests {
     @Test("Keys are listed by type and prefix, up to a limit")
     func keys() async throws {

@@ -4,7 +4,7 @@ import LarderGraphQL
 import LarderTestSupport
 import Testing
 
-@Suite("Names that nothing uses any more")
+@Suite("Names that nothing uses any more", .timeLimit(.minutes(10)))
 struct NameCollectionTests {
     private let search = "query S($search: String) { books(search: $search) { id title } }"
 

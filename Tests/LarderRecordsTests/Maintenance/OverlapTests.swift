@@ -7,7 +7,7 @@ import Testing
 @testable import LarderRecords
 
 /// Files that somebody made on purpose: every checksum is right, and lists lie in each other's bytes.
-@Suite("Lists that overlap")
+@Suite("Lists that overlap", .timeLimit(.minutes(10)))
 struct OverlapTests {
     private static let schema = """
         type Query { box: Box }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Large integers")
+@Suite("Large integers", .timeLimit(.minutes(10)))
 struct LargeIntegerTests {
     @Test("Large whole numbers are integers, however many zeros they end in")
     func largeIntegers() async throws {

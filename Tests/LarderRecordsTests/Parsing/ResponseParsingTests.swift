@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Parsing responses")
+@Suite("Parsing responses", .timeLimit(.minutes(10)))
 struct ResponseParsingTests {
     private func operation(_ text: String, _ variables: [String: Value] = [:]) throws -> BoundOperation {
         try CompiledOperation(operation: nil, in: Document(parsing: text), SchemaIndex(parsing: movieSchema))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Keys of fields with arguments")
+@Suite("Keys of fields with arguments", .timeLimit(.minutes(10)))
 struct FieldKeyTests {
     @Test("Arguments that differ only in how Unicode composes them are two")
     func composedArguments() async throws {

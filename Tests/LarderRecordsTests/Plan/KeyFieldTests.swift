@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Key fields and narrowed types")
+@Suite("Key fields and narrowed types", .timeLimit(.minutes(10)))
 struct KeyFieldTests {
     @Test("An alias in another operation of the document does not hide the key field")
     func aliasElsewhere() async throws {

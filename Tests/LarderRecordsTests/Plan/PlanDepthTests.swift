@@ -5,7 +5,7 @@ import Testing
 @testable import LarderRecords
 
 /// A selection that stands in several places is planned once, at the first; what is below it may be deeper elsewhere.
-@Suite("Depth of plans")
+@Suite("Depth of plans", .timeLimit(.minutes(10)))
 struct PlanDepthTests {
     private static let chain = 8
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("The size of an answer")
+@Suite("The size of an answer", .timeLimit(.minutes(10)))
 struct AnswerSizeTests {
     private static let schema = "type Query { boxes: [Box!]! } type Box { id: ID! text: String open: Boolean }"
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Missing paths")
+@Suite("Missing paths", .timeLimit(.minutes(10)))
 struct MissingPathTests {
     @Test("Missing fields of an object that is null are not reported")
     func missingBelowNull() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Reading what an update saw")
+@Suite("Reading what an update saw", .timeLimit(.minutes(10)))
 struct UpdateTests {
     @Test("What an update has written is read by the same operation at once")
     func updateThenRead() async throws {

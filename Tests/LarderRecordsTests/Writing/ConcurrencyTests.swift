@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Many at once")
+@Suite("Many at once", .timeLimit(.minutes(10)))
 struct ConcurrencyTests {
     @Test("Writes that wait together are made in order, and one that fails leaves the others alone")
     func groupCommits() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Parts that come again and contradict")
+@Suite("Parts that come again and contradict", .timeLimit(.minutes(10)))
 struct ContradictingPartTests {
     private static let whole = "{ box { x y z } }"
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Operations with many fields")
+@Suite("Operations with many fields", .timeLimit(.minutes(10)))
 struct ManyFieldsTests {
     @Test("Ten thousand aliases of one object's fields are written and read")
     func manyAliases() async throws {

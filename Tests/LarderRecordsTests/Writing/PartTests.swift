@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Objects without identity")
+@Suite("Objects without identity", .timeLimit(.minutes(10)))
 struct PartTests {
     private static let movie = #""__typename":"Movie","id":"1""#
 

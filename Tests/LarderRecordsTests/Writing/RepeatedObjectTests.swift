@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Objects that a response has more than once")
+@Suite("Objects that a response has more than once", .timeLimit(.minutes(10)))
 struct RepeatedObjectTests {
     @Test("The root of a fragment that is met again below itself is one record")
     func rootMetAgain() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("Records of many fields")
+@Suite("Records of many fields", .timeLimit(.minutes(10)))
 struct SplitRecordTests {
     private func query(_ numbers: some Sequence<Int>) -> String {
         "{ " + numbers.map { "n\($0): note(text: \"\($0)\") p\($0): movie(id: \($0)) { title }" }.joined(separator: " ")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Credentials")
+@Suite("Credentials", .timeLimit(.minutes(10)))
 struct CredentialTests {
     private static let secret = Credentials(
         userPool: .init(

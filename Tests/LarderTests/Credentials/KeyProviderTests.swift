@@ -13,7 +13,7 @@ private func expectKeyError(
     #expect(text.isEmpty || error?.message.contains(text) == true, "\(error as Any)", sourceLocation: sourceLocation)
 }
 
-@Suite("Key files")
+@Suite("Key files", .timeLimit(.minutes(10)))
 struct KeyFileTests {
     private func mode(_ file: URL) throws -> Int {
         try #require(FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
@@ -177,7 +177,7 @@ struct KeyFileTests {
     }
 }
 
-@Suite("Other key providers")
+@Suite("Other key providers", .timeLimit(.minutes(10)))
 struct KeyProviderTests {
     @Test("A variable's key is the base64 of 32 bytes, and everything else is told for what it is")
     func variable() async throws {

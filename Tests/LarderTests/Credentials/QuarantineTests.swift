@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Credentials in quarantine")
+@Suite("Credentials in quarantine", .timeLimit(.minutes(10)))
 struct QuarantineTests {
     /// Changes the database as another program would.
     private func run(_ sql: String, _ bench: SessionBench) throws {

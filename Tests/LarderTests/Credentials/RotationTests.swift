@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Changing the program's key")
+@Suite("Changing the program's key", .timeLimit(.minutes(10)))
 struct RotationTests {
     private static let secret = Credentials(userPool: .init(idToken: "i", accessToken: "a", expires: nil))
 

@@ -97,7 +97,7 @@ func configuration(_ text: String) throws -> ConfigurationFile {
     try ConfigurationFile(json: Array(text.utf8), origin: "file.json")
 }
 
-@Suite("Configuration files")
+@Suite("Configuration files", .timeLimit(.minutes(10)))
 struct ConfigurationFileTests {
     @Test("What the tools of AWS write is recognized and read, whatever the file is called")
     func written() throws {

@@ -3,7 +3,9 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Processes against each other", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "Processes against each other", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct ContentionTests {
     @Test("Two processes that switch, refresh and migrate a hundred times refresh nothing twice, and none waits too long")
     func rounds() async throws {

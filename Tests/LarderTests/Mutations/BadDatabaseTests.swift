@@ -38,7 +38,7 @@ private func withWork(_ body: (URL, URL) async throws -> Void) async throws {
     }
 }
 
-@Suite("A database of mutations that is not as it should be")
+@Suite("A database of mutations that is not as it should be", .timeLimit(.minutes(10)))
 struct BadDatabaseTests {
     @Test("One that another program keeps locked is an error at the deadline, and what was shown is still shown")
     func lockedForLong() async throws {
@@ -261,7 +261,9 @@ private final class PassingLock: Sendable {
     }
 }
 
-@Suite("A database of mutations of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "A database of mutations of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct ForeignDatabaseTests {
     @Test("One that may not be written is refused as such, and so is a folder that takes no log",
         arguments: [true, false])

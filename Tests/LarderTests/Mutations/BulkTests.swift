@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Many mutations queued at once")
+@Suite("Many mutations queued at once", .timeLimit(.minutes(10)))
 struct BulkTests {
     private let card = GraphQLFragment("fragment F on Recipe { title rating }")
 

@@ -30,7 +30,7 @@ private func withClock(
     }
 }
 
-@Suite("A clock that jumps")
+@Suite("A clock that jumps", .timeLimit(.minutes(10)))
 struct ClockTests {
     @Test("Order follows the queue and not the wall clock, which moves", arguments: [-year, year])
     func order(_ jump: TimeInterval) async throws {

@@ -17,7 +17,7 @@ private func opened(_ folder: URL, _ server: any GraphQLTransport) throws -> (St
     return (store, try store.partition(transport: server))
 }
 
-@Suite("A mutation takes effect once, and is not set aside where waiting would do")
+@Suite("A mutation takes effect once, and is not set aside where waiting would do", .timeLimit(.minutes(10)))
 struct EffectTests {
     @Test(
         "A field below the one that changes something fails: where repeats are not told, nothing is sent again",

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Mutations whose time is over")
+@Suite("Mutations whose time is over", .timeLimit(.minutes(10)))
 struct ExpiryTests {
     private static let noon = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -87,7 +87,7 @@ struct ExpiryTests {
     }
 }
 
-@Suite("A runner whose store is closed")
+@Suite("A runner whose store is closed", .timeLimit(.minutes(10)))
 struct ClosedRunnerTests {
     @Test("A runner that works, and one that drains, end with the error of a store that was closed", arguments: [true, false])
     func parked(untilEmpty: Bool) async throws {

@@ -6,7 +6,9 @@ import Testing
 /// From which step on nothing can be written.
 private let steps = ["begin", "answer", "apply", "settle"]
 
-@Suite("A full disk on a mutation's way", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"))
+@Suite(
+    "A full disk on a mutation's way", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    .timeLimit(.minutes(10)))
 struct FullQueueTests {
     /// SQLite does not say of a limit on files, or of a quota, that there is no room.
     private static let rooms = [(room: "volume", left: "0", of: "full"), ("limit", "8192", "storage")]

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Lanes")
+@Suite("Lanes", .timeLimit(.minutes(10)))
 struct LaneTests {
     private static let schema = """
         type Recipe { id: ID! stars: Int }

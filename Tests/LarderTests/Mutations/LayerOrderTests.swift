@@ -7,7 +7,7 @@ import Testing
 
 private let stars = GraphQLFragment("fragment F on Recipe { stars }")
 
-@Suite("The order in which queued mutations are shown")
+@Suite("The order in which queued mutations are shown", .timeLimit(.minutes(10)))
 struct LayerOrderTests {
     private let schema = """
         type Recipe { id: ID! stars: Int }

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Updaters of lists, by their names")
+@Suite("Updaters of lists, by their names", .timeLimit(.minutes(10)))
 struct ListUpdaterTests {
     private static let schema = """
         type Recipe { id: ID! title: String! }

@@ -48,7 +48,7 @@ private func all(in app: Partition) throws -> [Int?] {
     try app.read(list)["recipes"]?.elements.map { $0["stars"]?.int.map { Int($0) } } ?? []
 }
 
-@Suite("A long queue, opened without reading what it shows")
+@Suite("A long queue, opened without reading what it shows", .timeLimit(.minutes(10)))
 struct LongQueueTests {
     @Test("Each mutation is seen where it is looked for, and all of them in a list")
     func seen() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("The next mutation's request")
+@Suite("The next mutation's request", .timeLimit(.minutes(10)))
 struct NextRequestTests {
     /// Two mutations that are queued, and whose ids are counted as requests are made for them.
     private func withTwo(

@@ -55,7 +55,7 @@ private func rateOdd(_ recipe: Value) -> GraphQLOperation {
         "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }", variables: ["recipe": recipe])
 }
 
-@Suite("Answers that are not what was asked for")
+@Suite("Answers that are not what was asked for", .timeLimit(.minutes(10)))
 struct OddAnswerTests {
     @Test("An answer with another mutation's fields is not stored, and asked for again under the same key")
     func otherFields() async throws {

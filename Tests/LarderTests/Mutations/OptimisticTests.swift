@@ -73,7 +73,7 @@ private func withCookbook(
     }
 }
 
-@Suite("What queued mutations show before they are answered")
+@Suite("What queued mutations show before they are answered", .timeLimit(.minutes(10)))
 struct OptimisticTests {
     @Test("An optimistic change is never written into the base data, and does not stay when the server says no")
     func rejected() async throws {

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Expected changes while other processes queue")
+@Suite("Expected changes while other processes queue", .timeLimit(.minutes(10)))
 struct OthersQueueTests {
     private static let document =
         "mutation Rate($recipe: ID!, $stars: Int!) { rate(input: {recipe: $recipe, stars: $stars}) { id rating } }"

@@ -6,7 +6,7 @@ import Testing
 
 private let rating = GraphQLFragment("fragment F on Recipe { rating }")
 
-@Suite("Mutations that are sent later")
+@Suite("Mutations that are sent later", .timeLimit(.minutes(10)))
 struct ReplayTests {
     @Test("Replayed mutations reach the cache and the watchers", arguments: [true, false])
     func reachWatchers(afterRestart: Bool) async throws {

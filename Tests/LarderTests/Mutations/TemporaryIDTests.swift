@@ -47,7 +47,7 @@ private func remove(_ id: Value) -> GraphQLOperation {
     GraphQLOperation("mutation R($id: ID!) { remove(review: $id) { id } }", variables: ["id": id])
 }
 
-@Suite("Temporary ids and the objects that a mutation creates")
+@Suite("Temporary ids and the objects that a mutation creates", .timeLimit(.minutes(10)))
 struct TemporaryIDTests {
     @Test("The real id is the created object's, whatever stands in the server's list where the program had it")
     func otherOrder() async throws {

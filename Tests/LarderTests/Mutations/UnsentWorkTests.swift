@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What is unsent when everything else is removed")
+@Suite("What is unsent when everything else is removed", .timeLimit(.minutes(10)))
 struct UnsentWorkTests {
     private static let card = GraphQLFragment("fragment F on Recipe { title rating }")
 

@@ -24,7 +24,7 @@ private func runner(_ app: Partition, _ change: (inout MutationRunner.Options) -
     return MutationRunner(app, options: options)
 }
 
-@Suite("Answers, resolvers and checks that say what cannot be used")
+@Suite("Answers, resolvers and checks that say what cannot be used", .timeLimit(.minutes(10)))
 struct UnusableAnswerTests {
     /// The answer of the first request is lost, after it took effect.
     private func losing() -> RatingServer {

@@ -4,7 +4,9 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Refreshing in several processes", .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)))
+@Suite(
+    "Refreshing in several processes", .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)),
+    .timeLimit(.minutes(10)))
 struct RefreshProcessTests {
     private struct Files {
         let store: URL

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Refreshing")
+@Suite("Refreshing", .timeLimit(.minutes(10)))
 struct RefreshTests {
     /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
     private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error> {

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Sessions")
+@Suite("Sessions", .timeLimit(.minutes(10)))
 struct SessionTests {
     @Test("Fresh credentials are given as they are, without the server and without a wait")
     func fresh() async throws {

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Destinations of downloads that cannot be had")
+@Suite("Destinations of downloads that cannot be had", .timeLimit(.minutes(10)))
 struct BadDestinationTests {
     enum Harm: String, Sendable, CaseIterable {
         case taken, folder, gone, file

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Sources of uploads that are not what they were")
+@Suite("Sources of uploads that are not what they were", .timeLimit(.minutes(10)))
 struct BadSourceTests {
     enum Harm: String, Sendable, CaseIterable {
         case removed, replaced, written, truncated, unreadable, folder

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Transfers that get in each other's way")
+@Suite("Transfers that get in each other's way", .timeLimit(.minutes(10)))
 struct ContendingTransferTests {
     @Test("Of two uploads of one key the later stays, however long the earlier takes", arguments: [0, 10])
     func sameKey(priority: Int) async throws {

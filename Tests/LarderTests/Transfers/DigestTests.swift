@@ -4,7 +4,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Transfers of bytes whose SHA-256 is known")
+@Suite("Transfers of bytes whose SHA-256 is known", .timeLimit(.minutes(10)))
 struct DigestTests {
     private static let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
     private static let digest = Array(SHA256.hash(data: bytes))

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Uploads of which it is not known whether the storage still makes the object")
+@Suite("Uploads of which it is not known whether the storage still makes the object", .timeLimit(.minutes(10)))
 struct DoubtfulUploadTests {
     enum End: String, Sendable, CaseIterable {
         case pause, cancel

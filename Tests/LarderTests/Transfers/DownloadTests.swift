@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Downloads")
+@Suite("Downloads", .timeLimit(.minutes(10)))
 struct DownloadTests {
     private static func bytes(_ count: Int) -> [UInt8] {
         var random = SeededNumbers(seed: 3)

@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Those who wait for transfers, and the rows that are kept")
+@Suite("Those who wait for transfers, and the rows that are kept", .timeLimit(.minutes(10)))
 struct FollowedTransferTests {
     /// What another program has open.
     private func others(_ depot: Depot) throws -> OperationsDatabase {

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Transfers that a switch gives up")
+@Suite("Transfers that a switch gives up", .timeLimit(.minutes(10)))
 struct GivenUpTransferTests {
     private static let backends = (backend("a"), backend("b"))
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Larder
 @testable import LarderOperations
 
-@Suite("Transfers whose stored numbers are hostile")
+@Suite("Transfers whose stored numbers are hostile", .timeLimit(.minutes(10)))
 struct HostilePartTests {
     @Test("A transfer whose parts are no plan's fails, with the reason, and the next start and the others go on",
         arguments: [

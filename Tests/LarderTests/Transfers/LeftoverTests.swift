@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What a runner has left, and the next one finds")
+@Suite("What a runner has left, and the next one finds", .timeLimit(.minutes(10)))
 struct LeftoverTests {
     @Test("Partial files of transfers that are not known are removed; what goes on and what is no transfer's stays")
     func strayFiles() async throws {

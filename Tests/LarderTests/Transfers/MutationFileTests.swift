@@ -17,7 +17,7 @@ private let addPhoto = GraphQLOperation(
 
 private let answered = #"{"data":{"addPhoto":{"__typename":"Photo","id":"p1","title":"Sea"}}}"#
 
-@Suite("Mutations with files")
+@Suite("Mutations with files", .timeLimit(.minutes(10)))
 struct MutationFileTests {
     private func withAlbum(
         _ transport: ScriptedTransport, _ folder: URL, _ storage: MemoryStorage, _ body: (Depot) async throws -> Void

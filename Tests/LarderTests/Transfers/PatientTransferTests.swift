@@ -6,7 +6,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Storages that ask for patience")
+@Suite("Storages that ask for patience", .timeLimit(.minutes(10)))
 struct PatientTransferTests {
     private func upload(_ count: Int, _ depot: Depot, to bucket: String = "media") async throws -> [Transfer] {
         let (file, _) = try depot.file(bytes: 100)

@@ -9,7 +9,7 @@ private func mode(of file: URL) throws -> Int? {
     try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
 }
 
-@Suite("Whose the files of downloads are")
+@Suite("Whose the files of downloads are", .timeLimit(.minutes(10)))
 struct PrivateDownloadTests {
     private static let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
 

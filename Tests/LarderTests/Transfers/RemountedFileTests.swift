@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Files whose device has another number, as after a restart of the machine")
+@Suite("Files whose device has another number, as after a restart of the machine", .timeLimit(.minutes(10)))
 struct RemountedFileTests {
     private func table(_ depot: Depot) throws -> TransferTable { try depot.app.core.intent.database().transfers }
 

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("Transfers that go on after a failure")
+@Suite("Transfers that go on after a failure", .timeLimit(.minutes(10)))
 struct RetriedTransferTests {
     @Test("An upload that is retried with a changed file leaves none behind at the storage")
     func changedFile() async throws {

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Handles of transfers")
+@Suite("Handles of transfers", .timeLimit(.minutes(10)))
 struct TransferHandleTests {
     @Test("Tasks are all there after a restart, and their handles need nothing to be attached")
     func restart() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// What users of other libraries came to grief over. Others of these are with what answers them: files over 2 GiB in
 /// `LoadTests`, uploads that outlast a signature and what is told of a failed end in the tests of the S3 transport.
-@Suite("Pitfalls of transfers")
+@Suite("Pitfalls of transfers", .timeLimit(.minutes(10)))
 struct TransferPitfallTests {
     @Test("What could not start and what did not finish are told in one way: no spinner spins for ever")
     func oneWay() async throws {

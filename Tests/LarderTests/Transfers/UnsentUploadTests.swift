@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Uploads that have not arrived when everything else goes")
+@Suite("Uploads that have not arrived when everything else goes", .timeLimit(.minutes(10)))
 struct UnsentUploadTests {
     private func upload(_ depot: Depot, _ key: String = "a") async throws -> Transfer {
         let (file, _) = try depot.file(bytes: 100)

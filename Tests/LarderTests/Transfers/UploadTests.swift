@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("Uploads")
+@Suite("Uploads", .timeLimit(.minutes(10)))
 struct UploadTests {
     @Test("A file arrives byte for byte, in one piece or in parts", arguments: [0, 1, 3999, 4000, 4001, 4096, 50_000])
     func arrives(count: Int) async throws {
