@@ -134,8 +134,9 @@ struct SourceFileTests {
     func largeLog() async throws {
         try await withTemporaryFolder { folder in
             let live = try makeCache(folder, wal: true)
-            let size = try #require(FileManager.default.attributesOfItem(atPath: live.path)[.size] as? NSNumber).int64Value
-            let narrow = try source(live.path) { $0.maximumFileSize = size }
+            let attributes = try FileManager.default.attributesOfItem(atPath: live.path)
+            let size = try #require(attributes[.size] as? NSNumber)
+            let narrow = try source(live.path) { $0.maximumFileSize = size.int64Value }
             #expect(await refusal(narrow)?.code == .tooLarge)
             live.close()
         }
