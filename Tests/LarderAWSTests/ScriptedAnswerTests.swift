@@ -210,6 +210,33 @@ struct ScriptedAnswerTests {
         }
     }
 
+    @Test("Uploads of other keys are left out where the storage does not know of prefixes")
+    func unknownPrefixes() async throws {
+        try await ScriptedStorage.run { _ in
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><Upload><Key>w/a</Key><UploadId>1</UploadId></Upload>"
+                    + "<Upload><Key>v/a</Key><UploadId>2</UploadId></Upload></ListMultipartUploadsResult>")
+        } _: { _, transport in
+            let uploads = try await transport.uploads(in: "pantry", region: nil, prefix: "v/", deadline: .ample)
+            #expect(uploads.map(\.id) == ["2"])
+        }
+    }
+
+    @Test("Aborting an upload that the storage has forgotten without a trace is done; a missing bucket is an error")
+    func forgottenUpload() async throws {
+        try await ScriptedStorage.run { request in
+            request.number == 0 ? Reply(status: .notFound)
+                : .xml(.notFound, "<Error><Code>NoSuchBucket</Code></Error>")
+        } _: { _, transport in
+            try await transport.abortUpload(Self.upload, deadline: .ample)
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.abortUpload(Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .noSuchBucket)
+        }
+    }
+
     @Test("An answer that is longer than allowed is given up")
     func longAnswer() async throws {
         try await ScriptedStorage.run { _ in .xml(.ok, String(repeating: " ", count: 20_000)) } configure: {

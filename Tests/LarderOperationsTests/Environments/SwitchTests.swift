@@ -388,6 +388,11 @@ struct EnvironmentTests {
             try await database.environments.put(guarded, now: noon)
             try await database.enter(.draft(plain), as: "pa")
             #expect(try database.environments.find("a")?.isProtected == true)
+            var redefined = plain
+            redefined.definition = json(#"{"name":"a","note":"new"}"#)
+            try await database.enter(.draft(redefined), as: "pa")
+            #expect(try database.environments.find("a")?.definition == redefined.definition)
+            #expect(try database.environments.find("a")?.isProtected == true)
             try await database.environments.put(plain, now: noon)
             #expect(try database.environments.find("a")?.isProtected == false)
         }

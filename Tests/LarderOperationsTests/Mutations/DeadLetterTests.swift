@@ -22,6 +22,19 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("It is not known any more what one touches that was edited")
+    func editedTouches() async throws {
+        try await withOperations { database in
+            var known = draft()
+            known.touched = [1, 2, 3]
+            let id = try await database.enqueue(known)
+            #expect(try database.mutation(id)?.touched == [1, 2, 3])
+            try await database.setAside(id)
+            try await database.mutations.edit(id, Revision(variables: json(#"{"name":"stew"}"#)))
+            #expect(try database.mutation(id)?.touched == nil)
+        }
+    }
+
     @Test("Variables that are no JSON object are refused", arguments: ["", "[1]", "{", #"{"a":}"#, "nonsense"])
     func edited(_ text: String) async throws {
         try await withOperations { database in

@@ -217,6 +217,53 @@ struct TransferTableTests {
         }
     }
 
+    @Test("One that was cancelled is kept as long as a mutation names it")
+    func namedByMutation() async throws {
+        try await withOperations { database in
+            let transfer = try await database.queue(upload())
+            var waiter = draft()
+            waiter.transfers = [transfer]
+            let mutation = try await database.enqueue(waiter)
+            try await database.transfers.cancel(transfer, now: noon)
+            try await database.transfers.prune(keeping: 0, in: app)
+            #expect(try database.state(ofTransfer: transfer) == .cancelled)
+            try await database.mutations.discard(mutation, dependents: .release, now: noon)
+            try await database.transfers.prune(keeping: 0, in: app)
+            #expect(try database.state(ofTransfer: transfer) == nil)
+        }
+    }
+
+    @Test("An upload in one piece that may still become an object holds up the next of its key when it is cancelled")
+    func doubtAfterCancelling() async throws {
+        try await withOperations { database in
+            let first = try await database.queue(upload())
+            let attempt = try await database.take(first).attempt
+            try await database.transfers.noteDoubt(of: first, until: after(60), now: noon)
+            try await database.transfers.retryLater(attempt, at: nil, refused, now: noon)
+            try await database.transfers.cancel(first, now: noon)
+            let second = try await database.queue(upload())
+            #expect(try database.transfers.runnable(in: app, now: after(59), limit: 9).ids == [])
+            #expect(try database.transfers.runnable(in: app, now: after(61), limit: 9).ids == [second])
+        }
+    }
+
+    @Test("Parts of another file are forgotten when an upload is retried, and those of the same file are kept")
+    func retriedParts() async throws {
+        try await withOperations { database in
+            let changed = FileIdentity(device: 1, inode: 2, size: 10_000, modified: 4)
+            for (file, count) in [(source, 1), (changed, 0)] {
+                let id = try await database.queue(upload(UUID().uuidString))
+                let attempt = try await database.take(id).attempt
+                try await database.transfers.note(attempt, [
+                    .partSize(4096), .upload("u"), .parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 7)]),
+                ])
+                try await database.transfers.fail(attempt, refused, now: noon)
+                try await database.transfers.retry(id, source: file)
+                #expect(try database.transfers.parts(of: id).count == count)
+            }
+        }
+    }
+
     @Test("A download begins anew with another object, and keeps what its row says")
     func downloads() async throws {
         try await withOperations { database in

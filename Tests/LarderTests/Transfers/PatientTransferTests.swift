@@ -150,6 +150,68 @@ struct PatientTransferTests {
         }
     }
 
+    @Test("A place is added for each exchange that went well, and not all at once")
+    func placesOneByOne() async throws {
+        struct Refused: Error {}
+        final class Busy: Sendable {
+            private let state = Mutex((now: 0, most: 0))
+            var most: Int { state.withLock { $0.most } }
+            func change(by count: Int) {
+                state.withLock { state in
+                    state.now += count
+                    state.most = max(state.most, state.now)
+                }
+            }
+        }
+        let connections = Connections(limit: 6) { _, _ in .zero }
+        connections.hold("host", for: nil, since: .now)
+        try await connections.with("host") {}
+        let busy = Busy()
+        let exchange: @Sendable () async throws -> Void = {
+            busy.change(by: 1)
+            try await Task.sleep(for: .milliseconds(20))
+            busy.change(by: -1)
+            // Ends badly, so that no place is added.
+            throw Refused()
+        }
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<12 { group.addTask { try? await connections.with("host", exchange) } }
+        }
+        #expect(busy.most <= 2)
+    }
+
+    @Test("An exchange that waits for its place does not begin where the host asks for patience meanwhile")
+    func heldWhileWaiting() async throws {
+        let connections = Connections(limit: 1) { _, _ in .seconds(3_600) }
+        let (hasBegun, mayEnd) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+        let first = Task {
+            try await connections.with("host") {
+                hasBegun.continuation.yield()
+                for await _ in mayEnd.stream { break }
+            }
+        }
+        for await _ in hasBegun.stream { break }
+        let hasRun = Mutex(false)
+        let second = Task { try await connections.with("host") { hasRun.withLock { $0 = true } } }
+        // Whether it waits by then or not, it is refused.
+        try await Task.sleep(for: .milliseconds(50))
+        connections.hold("host", for: nil, since: .now)
+        mayEnd.continuation.yield()
+        try await first.value
+        let error = await #expect(throws: ObjectError.self) { try await second.value }
+        #expect(error?.code == .throttled)
+        #expect(!hasRun.withLock { $0 })
+    }
+
+    @Test("Refusals of credentials within one pause count as one")
+    func refusalsWithinPause() async throws {
+        try await withDepot { depot in
+            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(100_000)) }
+            for _ in 0..<8 { runner.noteRefusal() }
+            #expect(runner.progress.withLock { $0.refusals } == 1)
+        }
+    }
+
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
         try await withDepot { depot in
