@@ -88,6 +88,39 @@ struct MutationVerbTests {
         }
     }
 
+    @Test("Of one that took effect in part it is shown what failed")
+    func partial() async throws {
+        try await withTemporaryFolder { (parent) throws in
+            let folder = parent.appending(path: "store")
+            let schema = Self.schema.replacing("stars: Int!): Recipe!", with: "stars: Int!): Recipe")
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let app = try store.partition(transport: PartialServer())
+            let receipt = try await app.mutate(GraphQLOperation("""
+                mutation { a: rate(recipe: 1, stars: 5) { id } b: rate(recipe: 2, stars: 5) { id } }
+                """))
+            try await MutationRunner(app).drain()
+            try store.close()
+            let shown = try await LarderProcess.run(["mutations", "show", "\(receipt.id)", "--store", folder.path])
+            #expect(shown.status == 0)
+            #expect(shown.output.contains("no such recipe"))
+            let json = try await LarderProcess.run(
+                ["mutations", "show", "\(receipt.id)", "--json", "--store", folder.path])
+            #expect(json.output.contains(#""errors":[{"message":"no such recipe","path":["b"]}]"#))
+        }
+    }
+
+    /// Carries out the first field of a mutation alone.
+    private struct PartialServer: GraphQLTransport {
+        func send(
+            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+        ) async throws(TransportError) -> GraphQLAnswer {
+            GraphQLAnswer(body: Array("""
+                {"data":{"a":{"__typename":"Recipe","id":"1"},"b":null},
+                 "errors":[{"message":"no such recipe","path":["b"]}]}
+                """.utf8), status: 200)
+        }
+    }
+
     @Test("One is shown whole, edited, replayed and discarded, and each wants --write")
     func work() async throws {
         try await withQueue { (store, dead, stalled, _) throws in

@@ -50,12 +50,14 @@ extension Outcome {
         .object([
             ("id", .string(mutation.text)), ("sequence", .int(Int(sequence))), ("state", .string(name)),
             ("settled", .string(settled.text)), ("result", result.map(JSONText.raw) ?? .null),
-            ("failure", failure?.json ?? .null),
+            ("failure", failure?.json ?? .null), ("errors", errors.map(JSONText.raw) ?? .array([])),
         ])
     }
 
     var line: String {
-        Output.oneLine("\(name) \(mutation.text) \(sequence) \(settled.text)" + (failure.map { " \($0.line)" } ?? ""))
+        let failed = errors.map { " errors \(String(decoding: $0, as: UTF8.self))" } ?? ""
+        return Output.oneLine(
+            "\(name) \(mutation.text) \(sequence) \(settled.text)" + (failure.map { " \($0.line)" } ?? "") + failed)
     }
 }
 
