@@ -133,24 +133,12 @@ extension Partition {
         core.intent.bell.ring()
     }
 
-    /// A document is sent as it was queued, so that no real id could take the place of one in its text.
-    private func requireNoTemporaryID(
-        inTextOf operation: GraphQLOperation, _ compiled: CompiledOperation
-    ) throws(LarderError) {
-        guard TemporaryID.mayStand(inDocument: operation.document),
-            let id = compiled.strings.lazy.compactMap(TemporaryID.found).first
-        else { return }
-        throw LarderError(
-            .operation, "The document has the temporary id \(id.text) in its text, where no real id can take its place; "
-                + "put it into a variable")
-    }
-
     private func draft(
         _ operation: GraphQLOperation, _ queued: QueuedMutation
     ) throws(LarderError) -> MutationDraft {
         let operation = try core.complete(operation, with: queued.files)
         let compiled = try core.operations.compiled(operation)
-        try requireNoTemporaryID(inTextOf: operation, compiled)
+        try core.requireNoTemporaryID(inTextOf: operation, compiled)
         let bound = try core.operations.boundOnce(compiled, operation.variables, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are queued; use fetch")

@@ -1,4 +1,5 @@
 internal import LarderGraphQL
+internal import LarderOperations
 public import LarderRecords
 internal import Logging
 
@@ -14,6 +15,7 @@ extension Partition {
     public func fetch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheFirst, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
+        let operation = try core.withRealIDs(operation)
         let bound = try core.operations.bound(query: operation)
         try core.requireCurrent()
         switch policy {
@@ -25,7 +27,9 @@ extension Partition {
         case .networkFirst:
             do throws(LarderError) { return try await exchange(operation, bound, options) } catch {
                 // Only a missing answer is stood in for; what the server answered stands.
-                guard error.cause is TransportError || error.code == .noTransport, error.code != .cancelled,
+                let isAnswered = !(error.cause is TransportError || error.code == .noTransport
+                    || error.code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue)
+                guard !isAnswered, error.code != .cancelled,
                     let cached = cached(bound)
                 else { throw error }
                 core.logger.debug("answered from the cache, for no answer could be had of the server", metadata: [
@@ -54,7 +58,8 @@ extension Partition {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    if policy == .cacheAndNetwork, let cached = cached(try core.operations.bound(query: operation)) {
+                    if policy == .cacheAndNetwork,
+                        let cached = cached(try core.operations.bound(query: core.withRealIDs(operation))) {
                         continuation.yield(cached)
                     }
                     continuation.yield(try await fetch(operation, policy: policy, options: options))
@@ -77,6 +82,7 @@ extension Partition {
     public func mutate(
         _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
+        let operation = try core.withRealIDs(operation)
         let bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .mutation else {
             throw LarderError(.operation, "only mutations are sent by mutate; use fetch")
@@ -111,6 +117,7 @@ extension Partition {
             throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
         }
         try core.requireCurrent()
+        try core.requireRealIDs(in: operation)
         // A server is not asked, and less told to change anything, where its answer could not be kept.
         do { try core.cache.checkWritable() } catch { throw LarderError.parking(error) }
         let request = try core.request(operation, bound, headers: options.headers)

@@ -128,3 +128,23 @@ extension MutationQueue {
         }
     }
 }
+
+extension MutationQueue {
+    /// The real ids of those temporary ones for which an answer has given any.
+    package func realIDs(
+        of ids: Set<TemporaryID>, in partition: String
+    ) throws(OperationsError) -> [TemporaryID: String] {
+        try read { transaction in
+            var real: [TemporaryID: String] = [:]
+            for id in ids {
+                real[id] = try transaction.db.texts(
+                    """
+                    SELECT t.real FROM temporary_id t JOIN partition p ON p.id = t.partition
+                    WHERE t.token = ? AND p.name = ? AND t.real IS NOT NULL
+                    """, [id.text, partition]
+                ).first
+            }
+            return real
+        }
+    }
+}

@@ -110,6 +110,11 @@ extension TemporaryID {
         }
         return found
     }
+
+    /// A text with another for the id that it is, or holds where a key of the cache has an id.
+    package static func replaced(in text: String, by replacement: (TemporaryID) -> String?) -> String {
+        TemporaryIDText.replace(inText: text, replacement)
+    }
 }
 
 extension MutationDraft {

@@ -147,4 +147,76 @@ struct TemporaryIDTests {
             #expect(try app.mutations().count == 1)
         }
     }
+
+    // MARK: At once
+
+    private static let added = #"{"data":{"add":{"__typename":"Review","id":"7"}}}"#
+
+    @Test("A mutation sent at once does not tell the server a temporary id of which no real one is known")
+    func unknownAtOnce() async throws {
+        try await withReviews(Self.added) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            for operation in [remove(id.value), remove(TemporaryObjectID().value)] {
+                let error = await #expect(throws: LarderError.self) {
+                    try await app.mutate(operation, delivery: .immediate(within: .seconds(60)))
+                }
+                #expect(error?.code.rawValue == "operations.unknownTemporaryID")
+            }
+            #expect(server.removed == [])
+        }
+    }
+
+    @Test("A mutation sent at once tells the server the real id, once that is known")
+    func knownAtOnce() async throws {
+        try await withReviews(Self.added) { (app, server) throws in
+            let id = TemporaryObjectID()
+            try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await quickRunner(app).drain()
+            _ = try await app.mutate(remove(id.value), delivery: .immediate(within: .seconds(60)))
+            #expect(server.removed == [#"{"id":"7"}"#])
+        }
+    }
+
+    @Test("A query does not tell the server a temporary id, and tells it the real one once that is known")
+    func queryAtOnce() async throws {
+        let asked = Mutex<[String]>([])
+        let transport = ScriptedTransport { request in
+            guard request.kind == .query else { return Self.added }
+            asked.withLock { $0.append(String(decoding: request.variables, as: UTF8.self)) }
+            return #"{"data":{"review":{"__typename":"Review","id":"7","body":"Fine"}}}"#
+        }
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
+            let app = try store.partition(transport: transport)
+            let id = TemporaryObjectID()
+            try await app.mutate(
+                GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
+                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
+            let error = await #expect(throws: LarderError.self) { try await app.fetch(query, policy: .networkOnly) }
+            #expect(error?.code.rawValue == "operations.unknownTemporaryID")
+            try await quickRunner(app).drain()
+            #expect(try await app.fetch(query, policy: .networkOnly)["review"]?["body"]?.string == "Fine")
+            #expect(asked.withLock { $0 } == [#"{"id":"7"}"#])
+            try store.close()
+        }
+    }
+
+    @Test("What is sent at once has no temporary id in the text of its document")
+    func textAtOnce() async throws {
+        try await withReviews(Self.added) { (app, server) throws in
+            let id = TemporaryObjectID()
+            let operation = GraphQLOperation("mutation { remove(review: \"\(id.text)\") { id } }")
+            let error = await #expect(throws: LarderError.self) {
+                try await app.mutate(operation, delivery: .immediate(within: .seconds(60)))
+            }
+            #expect(error?.code == .operation)
+            #expect(server.removed == [])
+        }
+    }
 }
