@@ -7,13 +7,16 @@ package struct KeyTelling: RawRepresentable, Sendable, Hashable {
     package static let none = KeyTelling(rawValue: "")
     /// In a way that an earlier version of the library did not note.
     package static let unnoted = KeyTelling(rawValue: "*")
+    /// Not known to this one: the program has replayed the mutation, and answers for it that it is sent again.
+    package static let answeredFor = KeyTelling(rawValue: "!")
 
     package static func header(_ name: String) -> KeyTelling { KeyTelling(rawValue: "header:\(name.lowercased())") }
     package static func variable(_ name: String) -> KeyTelling { KeyTelling(rawValue: "variable:\(name)") }
 
-    /// Whether the server would know an attempt that tells it so for a repeat of one that told it as this says.
+    /// Whether the server would know an attempt that tells it so for a repeat of one that told it as this says, or the
+    /// program answers for it.
     package func allowsRepeat(_ telling: KeyTelling) -> Bool {
-        telling != .none && (self == telling || self == .unnoted)
+        self == .answeredFor || telling != .none && (self == telling || self == .unnoted)
     }
 }
 
@@ -23,6 +26,8 @@ package enum RemainingDoubt: Sendable, Hashable {
     case asBefore
     /// The attempt too: it may have taken effect.
     case attempt
+    /// The attempt too, and a repeat would tell nothing of it: it can only be asked about.
+    case unrepeatable
     /// Nothing: it is known that none of the attempts took effect.
     case none
 }

@@ -44,7 +44,8 @@ extension QueueTransaction {
         try db.run("UPDATE mutation SET touched = NULL WHERE sequence = ?", [sequence])
     }
 
-    /// Dead letter to pending, at its old place. Whoever replays one answers for what its attempts may have done.
+    /// Dead letter to pending, at its old place. Whoever replays one answers for what its attempts may have done: it is
+    /// sent again, and is not provably unsent.
     ///
     /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over.
     func replay(_ id: UUID, expires: Date?, now: Date) throws {
@@ -89,12 +90,13 @@ extension QueueTransaction {
         // What it holds may have been lost while it lay here.
         _ = try resolve(
             mutation.content, lane: entry.lane, partition: entry.partition, own: Set(mutation.temporaryIDs))
+        let isInDoubt = mutation.doubt != nil || mutation.failure?.class.leavesDoubt ?? false
         try db.run(
             """
             UPDATE mutation SET state = 0, queued = NOT stalled, not_before = NULL, not_before_set = NULL, expires = ?,
-                telling = NULL, doubt = NULL
+                telling = NULL, doubt = ?
             WHERE sequence = ?
-            """, [expires?.milliseconds, entry.sequence])
+            """, [expires?.milliseconds, isInDoubt ? KeyTelling.answeredFor.rawValue : nil, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
         try stallDependents(of: entry.sequence)
     }

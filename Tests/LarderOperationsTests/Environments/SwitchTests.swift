@@ -170,6 +170,26 @@ struct SwitchTests {
         }
     }
 
+    @Test("One that was replayed although it may have taken effect is sent where it was, and not carried to another backend")
+    func carriedReplay() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            for kind in [MutationFailure.Class.outcomeUnknown, .serverFault, .restored, .rejected] {
+                let id = try await database.enqueue(draft(kind.rawValue, in: "pa"))
+                _ = try await database.begin(id)
+                try await database.mutations.setAside(
+                    id, expecting: .inFlight, MutationFailure(kind, message: "it failed", time: noon), now: noon)
+                try await database.mutations.replay(id, now: noon)
+            }
+            let report = try await database.enter(environment("b"), as: "pb", leaving: .carry)
+            #expect(report.carried == 1)
+            try await database.enter(environment("a"), as: "unused")
+            let left = try database.mutations.list(MutationFilter(partition: "pa"))
+            #expect(left.map(\.lane).sorted() == ["outcomeUnknown", "restored", "serverFault"])
+            for mutation in left { #expect(try await database.begin(mutation.id).telling != nil) }
+        }
+    }
+
     @Test("One that an earlier attempt may have carried out stays, with those after it in its lane")
     func carriedDoubt() async throws {
         try await withOperations { database in
