@@ -25,7 +25,7 @@ struct AttemptEnd {
     init(_ error: TransportError, _ refusals: ServerRefusals, at time: Date) {
         verdict = Evidence(
             phase: error.phase, isUnusable: error.code == .unusableRequest, status: error.status,
-            answer: error.code == .status ? .status : .lost, refusals: refusals
+            answer: .init(error.code), refusals: refusals
         ).verdict
         failure = MutationFailure(
             verdict.failureClass, code: error.code.rawValue, message: error.description, time: time)
@@ -40,6 +40,7 @@ struct AttemptEnd {
         let parsed: ParsedResponse
         do { parsed = try ParsedResponse.parse(answer.body, along: request.operation.layout) } catch {
             // It is an answer, but not to this: nobody knows what the server did, and it may say the same for ever.
+            evidence.isForeign = !answer.isGraphQLResponse
             verdict = evidence.verdict
             failure = MutationFailure(
                 verdict.failureClass, code: error.code.rawValue, message: "the answer does not fit: \(error.message)",
@@ -57,6 +58,24 @@ struct AttemptEnd {
         failure = MutationFailure(
             verdict.failureClass, code: first?.kind, message: first?.message ?? "the server answered null",
             details: parsed.errors.isEmpty ? nil : parsed.errorList, time: time)
+    }
+}
+
+extension Evidence.Answer {
+    fileprivate init(_ code: TransportError.Code) {
+        self = switch code {
+        case .status: .status
+        case .unusableAnswer: .foreign
+        default: .lost
+        }
+    }
+}
+
+extension GraphQLAnswer {
+    /// Whether the body is an object with data or errors.
+    var isGraphQLResponse: Bool {
+        guard case .object(let members)? = try? Value(json: body) else { return false }
+        return members["data"] ?? members["errors"] != nil
     }
 }
 

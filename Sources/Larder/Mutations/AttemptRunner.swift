@@ -134,12 +134,25 @@ struct AttemptRunner: Sendable {
         if let answer = end.answer {
             return try await note(answer.body, (answer.parsed, answer.request), of: mutation, requests)
         }
-        guard let failure = end.failure else { return nil }
+        guard var failure = end.failure else { return nil }
         let now = core.now()
-        // What has not been sent, or was another runner's, may be sent at once.
-        let again = isFound || end.isUnsent ? nil : now.addingTimeInterval(
+        let pauseEnd = now.addingTimeInterval(
             options.backoff.pause(after: mutation.attempts, asked: end.retryAfter, fraction: options.random()).seconds)
+        // What has not been sent, or was another runner's, may be sent at once.
+        let again = isFound || end.isUnsent ? nil : pauseEnd
         switch end.verdict.effect {
+        case .rejected where end.verdict.mayWait:
+            // It is the mutation that is refused where the server is there. That it has come after the refusal is ruled
+            // out by another attempt.
+            if await runner.findsServer(transport) {
+                if runner.isRefusedAgain(mutation.id) {
+                    runner.forgetFaults(of: mutation.id)
+                    try await setAside(mutation, failure)
+                    return nil
+                }
+            }
+            failure.class = .unusableServer
+            try await queue.retryLater(mutation.attempt, at: pauseEnd, failure, leaving: .asBefore, now: now)
         case .took: break
         case .none(.notSignedIn):
             try await queue.retryLater(mutation.attempt, at: nil, failure, leaving: .asBefore, now: now)
@@ -148,11 +161,12 @@ struct AttemptRunner: Sendable {
         case .conflict: try await resolve(mutation, failure, again)
         case .unknown(let doubt):
             guard doubt != .final, (mutation.telling ?? mutation.doubt ?? .none).allowsRepeat(telling) else {
-                return try await ask(mutation, failure, again, requests)
+                return try await ask(mutation, failure, doubt, again, orAsking: pauseEnd, requests)
             }
-            // That the server does not know the user, or has no time, says nothing of this mutation.
+            // That the server does not know the user, has no time, or is none, says nothing of this mutation.
             let isItsFault = doubt == .fault && !end.verdict.isSignedOut && !end.verdict.isThrottled
-            if isItsFault, runner.countFault(of: mutation.id) >= options.maximumFaults {
+            let isThere = !isItsFault || !end.verdict.isServerInDoubt ? true : await runner.findsServer(transport)
+            if isItsFault, isThere, runner.countFault(of: mutation.id) >= options.maximumFaults {
                 runner.forgetFaults(of: mutation.id)
                 try await setAside(mutation, failure)
                 return nil
@@ -328,10 +342,15 @@ struct AttemptRunner: Sendable {
 
     /// Asks whether a mutation took effect whose answer was lost.
     ///
-    /// - Parameter again: When it may be sent again where it had no effect.
+    /// A check that throws, or does not answer in time, is asked again: it may need the network as well.
+    ///
+    /// - Parameters:
+    ///   - again: When it may be sent again where it had no effect.
+    ///   - later: When the check is asked again where it did not answer.
     /// - Returns: The next of the lane, if it was begun.
     private func ask(
-        _ mutation: Mutation, _ failure: MutationFailure, _ again: Date?, _ requests: NextRequest?
+        _ mutation: Mutation, _ failure: MutationFailure, _ doubt: Verdict.Doubt, _ again: Date?, orAsking later: Date,
+        _ requests: NextRequest?
     ) async throws -> Mutation? {
         var failure = failure
         failure.class = .outcomeUnknown
@@ -339,11 +358,29 @@ struct AttemptRunner: Sendable {
             try await setAside(mutation, failure)
             return nil
         }
+        let question: MutationInQuestion
+        do { question = try self.question(mutation, failure) } catch {
+            failure.message += "; the check \(name) was not asked: \(error)"
+            try await setAside(mutation, failure)
+            return nil
+        }
         let outcome: CheckedOutcome
+        do {
+            outcome = try await answering(within: options.questionTimeout) { try await check(question) }
+        } catch {
+            failure.message += "; the check \(name) did not answer: \(error)"
+            guard runner.countFault(of: mutation.id) < options.maximumFaults else {
+                runner.forgetFaults(of: mutation.id)
+                try await setAside(mutation, failure)
+                return nil
+            }
+            try await queue.retryLater(
+                mutation.attempt, at: later, failure, leaving: doubt == .final ? .unrepeatable : .attempt,
+                now: core.now())
+            return nil
+        }
         var body: [UInt8] = []
         do {
-            let question = try question(mutation, failure)
-            outcome = try await answering(within: options.questionTimeout) { try await check(question) }
             if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
         } catch {
             failure.message += "; the check \(name) did not answer: \(error)"

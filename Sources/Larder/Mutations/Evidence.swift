@@ -12,9 +12,11 @@ struct Evidence: Sendable, Hashable {
     enum Answer: Sendable, Hashable {
         /// Nothing whole.
         case lost
+        /// Something that cannot hold a GraphQL response, such as a page.
+        case foreign
         /// A status, and a body that is no GraphQL response.
         case status
-        /// A GraphQL response that does not fit what was sent.
+        /// Something that does not fit what was sent.
         case unreadable
         case response(Response)
     }
@@ -49,15 +51,21 @@ struct Evidence: Sendable, Hashable {
     var isUnusable = false
     var status: Int?
     var answer: Answer
+    /// Whether what does not fit is no GraphQL response at all.
+    var isForeign = false
     var refusals = ServerRefusals()
 
     /// What follows.
     var verdict: Verdict {
-        if phase == .beforeSending { return Verdict(isUnusable ? .rejected : .none(.offline)) }
+        if phase == .beforeSending {
+            return isUnusable ? Verdict(.rejected, isServerInDoubt: true, mayWait: true) : Verdict(.none(.offline))
+        }
         switch answer {
         case .lost: return refusalByStatus ?? Verdict(.unknown(.lost))
+        case .foreign: return refusalByStatus ?? Verdict(.unknown(.lost), isServerInDoubt: true)
         case .status: return ofStatus
-        case .unreadable: return refusalByStatus ?? Verdict(.unknown(isBusy ? .busy : .fault))
+        case .unreadable:
+            return refusalByStatus ?? Verdict(.unknown(isBusy ? .busy : .fault), isServerInDoubt: isForeign)
         case .response(let response): return verdict(of: response)
         }
     }
@@ -80,14 +88,23 @@ struct Evidence: Sendable, Hashable {
 
     private var ofStatus: Verdict {
         if let refusalByStatus { return refusalByStatus }
-        return switch status ?? 0 {
+        let status = status ?? 0
+        return switch status {
         case 409, 412: Verdict(.conflict)
-        case 503: Verdict(.unknown(.busy))
-        case 408, 500...: Verdict(.unknown(.fault))
-        case 400..<500: Verdict(.rejected)
-        default: Verdict(.unknown(.lost))
+        case 503: Verdict(.unknown(.busy), isServerInDoubt: true)
+        case 408, 500...: Verdict(.unknown(.fault), isServerInDoubt: true)
+        case _ where Self.notCarriedOut.contains(status): Verdict(.rejected, isServerInDoubt: true, mayWait: true)
+        case 400..<500: Verdict(.rejected, isServerInDoubt: true)
+        default: Verdict(.unknown(.lost), isServerInDoubt: true)
         }
     }
+
+    /// Statuses that say that the method was not carried out on what was asked: it is elsewhere, is not there, does not
+    /// know the method, or is refused (RFC 9110, 15.4.2, 15.4.8, 15.4.9 and 15.5; RFC 6585; RFC 7725). 302 and 303 do
+    /// not say so: programs redirect by them after they have acted.
+    private static let notCarriedOut: Set<Int> = [
+        301, 307, 308, 400, 402, 403, 404, 405, 410, 411, 413, 414, 415, 417, 421, 426, 428, 431, 451,
+    ]
 
     private var isBusy: Bool { status == 503 }
     private var isSuccess: Bool { status.map { (200..<300).contains($0) } ?? true }
@@ -176,9 +193,16 @@ struct Verdict: Sendable, Hashable {
     var isSignedOut: Bool
     /// Whether the server asks to be left alone.
     var isThrottled: Bool
+    /// Whether what answered may not be the GraphQL server, or the endpoint may be none. Until that is known, no other
+    /// mutation is to go there.
+    var isServerInDoubt: Bool
+    /// Whether the mutation had no effect, and was refused for the endpoint's sake where that is not the server's.
+    var mayWait: Bool
 
-    init(_ effect: Effect) {
+    init(_ effect: Effect, isServerInDoubt: Bool = false, mayWait: Bool = false) {
         self.effect = effect
+        self.isServerInDoubt = isServerInDoubt
+        self.mayWait = mayWait
         isSignedOut = effect == .none(.notSignedIn)
         isThrottled = effect == .none(.throttled) || effect == .unknown(.busy)
     }

@@ -92,7 +92,7 @@ extension MutationRunner: Service {
             lifecycle.set(.offline)
             return .wait(nil)
         }
-        lifecycle.set(.running)
+        lifecycle.set(progress.withLock(\.isServerMissing) ? .unusableServer : .running)
         let runnable = try runnable(queue, now)
         if runnable.mustExpire {
             core.layers.remove(try await queue.expire(in: core.name, now: now))
@@ -100,6 +100,10 @@ extension MutationRunner: Service {
             return .wait(.zero)
         }
         let pauseEnd = progress.withLock { $0.pause.end(at: now) }
+        if pauseEnd == nil, !runnable.heads.isEmpty, let transport, mustSearch() {
+            _ = await findsServer(transport)
+            return .wait(.zero)
+        }
         let heads = pauseEnd == nil ? take(runnable.heads) : []
         if !heads.isEmpty { return .begin(heads) }
         if progress.withLock(\.busyLanes.isEmpty) {
@@ -129,7 +133,7 @@ extension MutationRunner: Service {
     private func take(_ heads: [Runnable.Head]) -> [Runnable.Head] {
         progress.withLock { progress in
             // What has come back since the runner looked whether somebody is signed in is among the heads.
-            guard !progress.isSignedOut else { return [] }
+            guard !progress.isSignedOut, !progress.isServerInDoubt else { return [] }
             var taken: [Runnable.Head] = []
             // A server that asked to be left alone is tried with one.
             let limit = progress.pause.count > 0 ? 1 : options.maximumLanes
@@ -148,7 +152,7 @@ extension MutationRunner: Service {
 
     /// Whether another mutation is to be begun where one has been answered.
     var goesOn: Bool {
-        !lifecycle.isStopping && progress.withLock { !$0.isSignedOut && $0.pause.count == 0 }
+        !lifecycle.isStopping && progress.withLock { !$0.isSignedOut && !$0.isServerInDoubt && $0.pause.count == 0 }
             && options.connectivity.isConnected
     }
 
@@ -176,11 +180,13 @@ extension MutationRunner: Service {
         let now = core.now()
         progress.withLock { progress in
             if end.verdict.isSignedOut, progress.resumptions == turn.resumptions { progress.isSignedOut = true }
+            if end.verdict.isServerInDoubt { progress.isServerInDoubt = true }
             switch end.verdict.effect {
             case _ where end.verdict.isThrottled:
                 progress.pause.begin(at: now, inTurn: turn.pause) { count in
                     options.backoff.pause(after: count, asked: end.retryAfter, fraction: options.random())
                 }
+            case .rejected where end.verdict.mayWait: break
             case .took, .conflict, .rejected, .none(.notSignedIn), .unknown(.final):
                 progress.pause.end(inTurn: turn.pause)
             case .none, .unknown: break

@@ -21,8 +21,8 @@ public final class MutationRunner: Sendable {
         public var backoff = Backoff()
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
-        /// After so many attempts of one run that ended in a fault of the server, or in a conflict after which its
-        /// resolver had it sent again, a mutation is set aside.
+        /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its resolver
+        /// had it sent again, or in a question that its check did not answer, a mutation is set aside.
         public var maximumFaults = 20
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
@@ -55,6 +55,12 @@ public final class MutationRunner: Sendable {
         var resumptions = 0
         /// For how long the server is left alone.
         var pause = ServerPause()
+        /// Whether something answered last that may not be the GraphQL server.
+        var isServerInDoubt = false
+        /// How many ask for it at this moment.
+        var searches = 0
+        /// Whether the last that asked has found none.
+        var isServerMissing = false
         /// When to forget again what is old; the first time is at the beginning.
         var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
         var busyLanes: Set<String> = []
@@ -62,6 +68,8 @@ public final class MutationRunner: Sendable {
         var lastLane: String?
         /// How many attempts of a mutation have ended in a fault of the server.
         var faults: [UUID: Int] = [:]
+        /// Mutations that were refused by a status, or could not be sent, where the server was found thereafter.
+        var refused: Set<UUID> = []
     }
 
     let core: PartitionCore
@@ -91,8 +99,14 @@ public final class MutationRunner: Sendable {
         }
     }
 
+    /// Whether it was refused before, of which a note is taken.
+    func isRefusedAgain(_ mutation: UUID) -> Bool { progress.withLock { !$0.refused.insert(mutation).inserted } }
+
     func forgetFaults(of mutation: UUID) {
-        _ = progress.withLock { $0.faults.removeValue(forKey: mutation) }
+        progress.withLock { progress in
+            progress.faults.removeValue(forKey: mutation)
+            progress.refused.remove(mutation)
+        }
     }
 
     /// Goes on after somebody has signed in.

@@ -11,6 +11,8 @@ package struct MutationFailure: Sendable, Hashable {
         package static let throttled = Class(rawValue: "throttled")
         package static let serverFault = Class(rawValue: "serverFault")
         package static let notSignedIn = Class(rawValue: "notSignedIn")
+        /// What answers is not the GraphQL server, or the endpoint is none.
+        package static let unusableServer = Class(rawValue: "unusableServer")
         package static let conflict = Class(rawValue: "conflict")
         package static let rejected = Class(rawValue: "rejected")
         /// It was sent, and nobody knows what became of it.
@@ -31,7 +33,9 @@ package struct MutationFailure: Sendable, Hashable {
         /// Whether the attempt may have taken effect. Where a later one had none for sure, that is still so.
         var leavesDoubt: Bool { self == .outcomeUnknown || self == .serverFault || self == .restored }
         /// Whether the attempt had no effect, which says nothing of those before it.
-        var isOfOneAttempt: Bool { self == .offline || self == .throttled || self == .notSignedIn }
+        var isOfOneAttempt: Bool {
+            self == .offline || self == .throttled || self == .notSignedIn || self == .unusableServer
+        }
     }
 
     package var `class`: Class

@@ -130,6 +130,7 @@ extension QueueTransaction {
         let doubtful = switch doubt ?? (failure.class.leavesDoubt ? .attempt : .asBefore) {
         case .asBefore: "doubt"
         case .attempt: "coalesce(telling, doubt, '')"
+        case .unrepeatable: "'\(KeyTelling.none.rawValue)'"
         case .none: "NULL"
         }
         try db.run(

@@ -38,7 +38,7 @@ struct Fault: Sendable, CustomStringConvertible {
     }
 }
 
-/// A GraphQL server of one mutation, on bare TCP or TLS, that fails once where a test says.
+/// A GraphQL server of one mutation and a query for its root type's name, on bare TCP or TLS, that fails once where a test says.
 final class FaultyServer: Sendable {
     struct State {
         var fault: Fault?
@@ -115,8 +115,14 @@ final class FaultyServer: Sendable {
     }
 
     static func answer(_ recipe: String) -> [UInt8] {
-        let body = #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","rating":5}}}"#
-        return Array("""
+        answer(body: #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","rating":5}}}"#)
+    }
+
+    /// To a runner that asks whether the server is there.
+    static let presence = answer(body: #"{"data":{"__typename":"Query"}}"#)
+
+    private static func answer(body: String) -> [UInt8] {
+        Array("""
             HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\
             Connection: close\r\n\r\n\(body)
             """.utf8)
@@ -205,30 +211,34 @@ final class FaultyAnswerer: ChannelInboundHandler {
         if let harm = server.take({ if case .receiving(let limit) = $0 { count >= limit } else { false } }) {
             isDone = true
             // Whatever has come is heard, if not understood.
-            if let recipe = Request(whole: received)?.recipe { server.noteRequest(of: recipe) }
+            if case .mutation(let recipe, _)? = Request(whole: received) { server.noteRequest(of: recipe) }
             return line.suffer(harm)
         }
         guard let request = Request(whole: received) else { return }
         isDone = true
-        server.noteRequest(of: request.recipe)
+        guard case .mutation(let recipe, let key) = request else { return finish(FaultyServer.presence, context) }
+        server.noteRequest(of: recipe)
         if let harm = server.take({ $0 == .received }) { return line.suffer(harm) }
-        server.carryOut(request.recipe, key: request.key)
-        let answer = FaultyServer.answer(request.recipe)
+        server.carryOut(recipe, key: key)
+        let answer = FaultyServer.answer(recipe)
         guard case .answering(let sent)? = server.point, let harm = server.take({ _ in true }) else {
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: answer))).assumeIsolated().whenComplete { _ in
-                context.close(promise: nil)
-            }
-            return
+            return finish(answer, context)
         }
         let part = ByteBuffer(bytes: answer.prefix(sent))
         context.writeAndFlush(wrapOutboundOut(part)).assumeIsolated().whenComplete { [line] _ in line.suffer(harm) }
     }
 
+    private func finish(_ answer: [UInt8], _ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: answer))).assumeIsolated().whenComplete { _ in
+            context.close(promise: nil)
+        }
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    private struct Request {
-        var recipe: String
-        var key: String?
+    private enum Request {
+        case mutation(_ recipe: String, key: String?)
+        case query
 
         /// Nil where the bytes are not all of one.
         init?(whole bytes: [UInt8]) {
@@ -242,9 +252,9 @@ final class FaultyAnswerer: ChannelInboundHandler {
             }
             let body = Array(text[end.upperBound...].utf8)
             guard let length = header("content-length").flatMap({ Int($0) }), body.count >= length,
-                let recipe = JSONValue(body)?["variables", "recipe"]?.string
+                let request = JSONValue(body)
             else { return nil }
-            (self.recipe, key) = (recipe, header("idempotency-key"))
+            self = request["variables", "recipe"]?.string.map { .mutation($0, key: header("idempotency-key")) } ?? .query
         }
     }
 }

@@ -230,7 +230,9 @@ struct ModelClient {
         case ("truth", let effect?), ("silent truth", let effect?):
             acknowledge(item.id, item.check == "truth" ? effect : nil)
             settle(item.id)
-        case ("truth", nil), ("silent truth", nil): retry(item.id, "outcomeUnknown", after: pause)
+        case ("truth", nil), ("silent truth", nil):
+            retry(item.id, "outcomeUnknown", after: pause)
+            change(item.id) { $0.isInDoubt = false }
         default: setAside(item.id, "outcomeUnknown")
         }
     }
@@ -325,7 +327,7 @@ struct ModelClient {
             let old = $0.expires.flatMap { now < $0 ? $0 : nil }
             ($0.state, $0.notBefore, $0.notBeforeSet, $0.expires) = (.pending, nil, nil, expires ?? old)
             $0.replays += 1
-            $0.isInDoubt = false
+            $0.isInDoubt = $0.isInDoubt || $0.leavesDoubt
         }
         return nil
     }

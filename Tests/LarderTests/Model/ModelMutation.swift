@@ -84,7 +84,7 @@ struct ModelMutation {
     /// Whether it waits, or waited, for others of whatever lane.
     var hadDependencies = false
 
-    /// Whether an attempt may have taken effect that is to be repeated.
+    /// Whether an attempt may have taken effect that is to be repeated, or was replayed.
     var isInDoubt = false
     /// Which pause of the server was the last when it was last begun.
     var pauseTurn = 0

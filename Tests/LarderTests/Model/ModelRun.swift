@@ -107,7 +107,7 @@ final class ModelRun {
         },
     ]
     static let resolverNames = ["keep", "aside", "fail", "nonsense", "change", "change", "nobody"]
-    static let checkNames = ["truth", "truth", "truth", "silent truth", "mute", "fail", "nonsense", "nobody"]
+    static let checkNames = ["truth", "truth", "truth", "silent truth", "mute", "nonsense", "nobody"]
 }
 
 /// A clock that is set.
@@ -157,7 +157,6 @@ final class Truths: Sendable {
             "truth": { question in of(question.id).map { .tookEffect(response: $0) } ?? .hadNoEffect },
             "silent truth": { question in of(question.id).map { _ in .tookEffect(response: nil) } ?? .hadNoEffect },
             "mute": { _ in .unknown },
-            "fail": { _ in throw Silence() },
             "nonsense": { _ in .tookEffect(response: .float(.nan)) },
         ]
     }

@@ -37,6 +37,10 @@ final class RequestGate: GraphQLTransport {
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
         guard request.kind == .mutation else {
+            // A runner asks whether the server is there.
+            if !request.document.contains("recipes") {
+                return GraphQLAnswer(body: Array(#"{"data":{"__typename":"Query"}}"#.utf8), status: 200)
+            }
             return GraphQLAnswer(body: state.withLock { $0.listAnswer }, status: 200)
         }
         let number = state.withLock { state in

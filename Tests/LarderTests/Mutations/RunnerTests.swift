@@ -45,6 +45,9 @@ final class RatingServer: GraphQLTransport {
     func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
+        guard request.kind == .mutation else {
+            return GraphQLAnswer(body: Array(#"{"data":{"__typename":"Query"}}"#.utf8), status: 200)
+        }
         let number = seen.withLock { seen in
             defer { seen.requests.append(request) }
             return seen.requests.count

@@ -1,0 +1,65 @@
+internal import Foundation
+internal import LarderRecords
+internal import Logging
+
+// After an answer that is no GraphQL server's, the queue is kept from what gave it: a page to sign in to a network with,
+// a wrong address, a proxy whose server is gone. A query that changes nothing tells when the server is there.
+
+extension MutationRunner {
+    /// Whether the server is to be looked for, and nobody does so.
+    func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches == 0 } }
+
+    /// Asks for the name of the root type. Where no GraphQL server answers, nothing is sent to it for a pause that grows.
+    func findsServer(_ transport: any GraphQLTransport) async -> Bool {
+        let turn = progress.withLock { progress in
+            progress.searches += 1
+            return progress.pause.turn
+        }
+        let search = await search(transport)
+        let now = core.now()
+        let wasMissing = progress.withLock { progress in
+            defer { progress.isServerMissing = !search.isFound }
+            progress.searches -= 1
+            progress.isServerInDoubt = !search.isFound
+            guard !search.isFound else { return progress.isServerMissing }
+            progress.pause.begin(at: now, inTurn: turn) { count in
+                options.backoff.pause(after: count, asked: search.retryAfter, fraction: options.random())
+            }
+            return progress.isServerMissing
+        }
+        if let failure = search.failure {
+            lifecycle.set(.unusableServer)
+            if !wasMissing {
+                core.logger.warning("no GraphQL server answers; the queue waits", metadata: ["error": "\(failure)"])
+            }
+        }
+        core.intent.bell.ring()
+        return search.isFound
+    }
+
+    private struct Search {
+        /// Why none was found.
+        var failure: String?
+        var retryAfter: Duration?
+
+        var isFound: Bool { failure == nil }
+    }
+
+    private func search(_ transport: any GraphQLTransport) async -> Search {
+        do {
+            let operation = GraphQLOperation("{ __typename }")
+            let request = try core.request(
+                operation, core.operations.bound(query: operation), headers: options.headers)
+            let answer = try await transport.send(request, deadline: .now + options.timeout)
+            guard !answer.isGraphQLResponse else { return Search() }
+            return Search(failure: "the answer is no GraphQL response", retryAfter: answer.retryAfter)
+        } catch let error as TransportError {
+            // A server that says so is one, and a mutation hears it as well.
+            let refusal = Evidence(
+                phase: error.phase, status: error.status, answer: .status, refusals: transport.refusals
+            ).verdict.effect
+            if case .none(let wait) = refusal, wait != .offline { return Search() }
+            return Search(failure: error.description, retryAfter: error.retryAfter)
+        } catch { return Search(failure: "\(error)") }
+    }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+/// A place where a GraphQL server may be or not; until it is, everything is answered by what stands there instead.
+private final class Place: Sendable {
+    let isServer = Flag()
+    let instead: Result<GraphQLAnswer, TransportError>
+
+    init(_ instead: Result<GraphQLAnswer, TransportError>) { self.instead = instead }
+
+    /// - Parameter searches: How often the server is looked for in vain before it is there.
+    func server(_ idempotency: Idempotency? = nil, afterSearches searches: Int = 3) -> StatusServer {
+        StatusServer(idempotency, search: { [self] number, _ in
+            if number >= searches { isServer.set() }
+            return isServer.isSet ? StatusServer.body(#"{"data":{"__typename":"Query"}}"#) : instead
+        }) { [self] _, request in
+            isServer.isSet ? StatusServer.done(request) : instead
+        }
+    }
+}
+
+private func queue(_ app: Partition, _ count: Int) async throws -> [MutationReceipt] {
+    try await app.mutate((1...count).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+}
+
+private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.State?] {
+    try receipts.map { receipt in try receipt.status()?.state }
+}
+
+@Suite("What answers is not the GraphQL server: the queue waits")
+struct StrangeServerTests {
+    @Test(
+        "A wrong address sets nothing of the queue aside, and all is sent once it is right",
+        arguments: [301, 307, 308, 400, 403, 404, 405, 410, 421, 426], [nil, StatusServer.key])
+    func wrongAddress(status: Int, idempotency: Idempotency?) async throws {
+        let server = Place(StatusServer.status(status)).server(idempotency)
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await queue(app, 20)
+            try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
+            #expect(try states(receipts).allSatisfy { $0 == .applied })
+        }
+    }
+
+    @Test("An endpoint that is none sets nothing of the queue aside")
+    func noEndpoint() async throws {
+        let server = Place(.failure(TransportError(.unusableRequest, "the endpoint is no URL"))).server()
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await queue(app, 20)
+            try await quickRunner(app).drain()
+            #expect(try states(receipts).allSatisfy { $0 == .applied })
+        }
+    }
+
+    @Test("While no GraphQL server answers, the runner and its mutations say so")
+    func told() async throws {
+        let server = Place(StatusServer.status(404)).server(afterSearches: .max)
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .unusableServer { try await Task.sleep(for: .milliseconds(2)) }
+            while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
+            #expect(try receipt.status()?.state == .pending)
+            #expect(try receipt.status()?.failure?.kind == "unusableServer")
+            #expect(try receipt.status()?.failure?.message.contains("404") == true)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test("What is refused by its status while the server is there was refused for its own sake", arguments: [
+        StatusServer.status(403), StatusServer.status(404), StatusServer.status(413),
+        .failure(TransportError(.unusableRequest, "a header holds what HTTP does not allow")),
+    ])
+    func oneMutation(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = StatusServer { number, request in number < 2 ? answer : StatusServer.done(request) }
+        try await withKitchen(server) { (app) throws in
+            let refused = try await app.mutate(giveStars("1", 5))
+            let next = try await app.mutate(giveStars("1", 4))
+            try await quickRunner(app).drain()
+            #expect(try refused.status()?.failure?.kind == "rejected")
+            #expect(try next.status()?.state == .applied)
+        }
+    }
+
+    @Test(
+        "A page to sign in to a network with may have swallowed the one that met it, and none behind it", arguments: [
+            .failure(TransportError(.unusableAnswer, "text/html", status: 200)), StatusServer.status(302),
+            StatusServer.body(#"{"login":"please"}"#), StatusServer.status(502), StatusServer.status(503),
+        ] as [Result<GraphQLAnswer, TransportError>])
+    func signInPage(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = Place(answer).server(afterSearches: 10)
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await queue(app, 20)
+            try await quickRunner(app) { $0.maximumLanes = 1 }.drain()
+            let ended = try states(receipts)
+            #expect(ended.filter { $0 == .deadLetter }.count == 1)
+            #expect(ended.filter { $0 == .applied }.count == 19)
+            #expect(server.requests.count == 20)
+        }
+    }
+
+    @Test("Where repeats are told, what is no server's answer is no fault of a mutation", arguments: [
+        StatusServer.status(502), StatusServer.body(#"{"login":"please"}"#),
+    ])
+    func toldRepeats(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = Place(answer).server(StatusServer.key, afterSearches: 10)
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await queue(app, 20)
+            try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
+            #expect(try states(receipts).allSatisfy { $0 == .applied })
+        }
+    }
+
+    @Test("A server that refuses to say its root type's name is one", arguments: [401, 429])
+    func refusedSearch(status: Int) async throws {
+        let server = StatusServer(search: { _, _ in StatusServer.status(status) }) { number, request in
+            number < 2 ? StatusServer.status(404) : StatusServer.done(request)
+        }
+        try await withKitchen(server) { (app) throws in
+            let refused = try await app.mutate(giveStars("1", 5))
+            let next = try await app.mutate(giveStars("1", 4))
+            try await quickRunner(app).drain()
+            #expect(try refused.status()?.failure?.kind == "rejected")
+            #expect(try next.status()?.state == .applied)
+        }
+    }
+
+    @Test("A runner that waits for the server ends when it is cancelled, and nothing is lost")
+    func cancelled() async throws {
+        let server = Place(StatusServer.status(404)).server(afterSearches: .max)
+        try await withKitchen(server) { (app) throws in
+            let receipts = try await queue(app, 3)
+            let runner = quickRunner(app)
+            let running = Task { try await runner.run() }
+            while server.searches < 5 { try await Task.sleep(for: .milliseconds(2)) }
+            running.cancel()
+            try await running.value
+            #expect(try states(receipts).allSatisfy { $0 == .pending })
+        }
+    }
+}
+
+@Suite("A check that does not answer is asked again")
+struct UnansweredCheckTests {
+    private struct Away: Error {}
+
+    private func losing() -> StatusServer {
+        StatusServer { number, request in
+            number == 0 ? .failure(TransportError(.interrupted, "lost")) : StatusServer.done(request)
+        }
+    }
+
+    @Test("A check that throws while the network is away is asked again, and nothing is set aside", arguments: [true, false])
+    func throwing(tookEffect: Bool) async throws {
+        let server = losing()
+        let asked = Mutex(0)
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            let next = try await app.mutate(giveStars("1", 4))
+            try await quickRunner(app) { options in
+                options.checks["rated"] = { _ in
+                    let count = asked.withLock { asked in
+                        asked += 1
+                        return asked
+                    }
+                    guard count > 5 else { throw Away() }
+                    return tookEffect ? .tookEffect(response: nil) : .hadNoEffect
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try next.status()?.state == .applied)
+            #expect(asked.withLock { $0 } == 6)
+            #expect(server.requests.count == (tookEffect ? 2 : 3))
+        }
+    }
+
+    @Test("A check that never answers is asked so often at most, and the mutation is not sent again")
+    func never() async throws {
+        let server = losing()
+        let asked = Mutex(0)
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            try await quickRunner(app) { options in
+                options.maximumFaults = 4
+                options.checks["rated"] = { _ in
+                    asked.withLock { $0 += 1 }
+                    throw Away()
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .deadLetter)
+            #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
+            #expect(try receipt.status()?.failure?.message.contains("the check rated did not answer") == true)
+            #expect(asked.withLock { $0 } == 4)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("One whose check did not answer is asked about after a restart, and not sent")
+    func afterRestart() async throws {
+        let server = losing()
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let app = try store.partition(transport: server)
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            let asked = Flag()
+            let runner = quickRunner(app) { options in
+                options.backoff = Backoff(first: .seconds(1_000), cap: .seconds(1_000))
+                options.random = { 0.000_01 }
+                options.checks["rated"] = { _ in
+                    asked.set()
+                    throw Away()
+                }
+            }
+            let running = Task { try await runner.run() }
+            while !asked.isSet { try await Task.sleep(for: .milliseconds(2)) }
+            running.cancel()
+            try await running.value
+            try store.close()
+            let again = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let later = try again.partition(transport: server)
+            #expect(try later.mutation(receipt.id).status()?.state == .pending)
+            try await quickRunner(later) { $0.checks["rated"] = { _ in .tookEffect(response: nil) } }.drain()
+            #expect(try later.mutation(receipt.id).status()?.state == .applied)
+            #expect(server.requests.count == 1)
+            try again.close()
+        }
+    }
+
+    @Test("Where the server has spoken and a repeat would tell nothing, one that is asked about is not sent meanwhile")
+    func final() async throws {
+        let body = #"{"data":null,"errors":[{"message":"no","path":["rate","author"]}]}"#
+        let server = StatusServer(StatusServer.key) { _, _ in StatusServer.body(body) }
+        let asked = Mutex(0)
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            try await quickRunner(app) { options in
+                options.checks["rated"] = { _ in
+                    let count = asked.withLock { asked in
+                        asked += 1
+                        return asked
+                    }
+                    guard count > 3 else { throw Away() }
+                    return .tookEffect(response: nil)
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.requests.count == 1)
+        }
+    }
+}
