@@ -2,14 +2,15 @@ internal import Foundation
 internal import LarderRecords
 internal import Logging
 
-// After an answer that is no GraphQL server's, the queue is kept from what gave it: a page to sign in to a network with,
-// a wrong address, a proxy whose server is gone. A query that changes nothing tells when the server is there.
+// After an answer that is no GraphQL server's, the queue is kept from what gave it: a page to sign in to a network
+// with, a wrong address, a proxy whose server is gone. A query that changes nothing tells when the server is there.
 
 extension MutationRunner {
     /// Whether the server is to be looked for, and nobody does so.
     func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches == 0 } }
 
-    /// Asks for the name of the root type. Where no GraphQL server answers, nothing is sent to it for a pause that grows.
+    /// Asks for the name of the root type. Where no GraphQL server answers, nothing is sent there for a pause that
+    /// grows.
     func findsServer(_ transport: any GraphQLTransport) async -> Bool {
         let turn = progress.withLock { progress in
             progress.searches += 1

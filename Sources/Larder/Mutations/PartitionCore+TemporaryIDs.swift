@@ -23,8 +23,8 @@ extension PartitionCore {
         try requireNoTemporaryID(inTextOf: operation, operations.compiled(operation))
         guard let id = operation.temporaryIDs.first else { return }
         throw LarderError(OperationsError(
-            .unknownTemporaryID, "The variables hold \(id.text), whose real id is not known yet. Queue the mutation, or "
-                + "wait for the one that creates the object."))
+            .unknownTemporaryID, "The variables hold \(id.text), whose real id is not known yet. Queue the mutation, "
+                + "or wait for the one that creates the object."))
     }
 
     /// A document is sent as it is, so that no real id could take the place of one in its text.
@@ -35,8 +35,8 @@ extension PartitionCore {
             let id = compiled.strings.lazy.compactMap(TemporaryID.found).first
         else { return }
         throw LarderError(
-            .operation, "The document has the temporary id \(id.text) in its text, where no real id can take its place; "
-                + "put it into a variable")
+            .operation, "The document has the temporary id \(id.text) in its text, where no real id can take its "
+                + "place; put it into a variable")
     }
 }
 
