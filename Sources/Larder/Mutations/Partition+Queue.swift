@@ -82,7 +82,8 @@ extension Partition {
 
     // MARK: Dead letters
 
-    /// Changes the variables of a mutation that was set aside, before it is replayed.
+    /// Changes the variables of a mutation that was set aside, before it is replayed. Where it was begun before, it
+    /// gets a new idempotency key: what is new is no repeat.
     ///
     /// - Throws: `.variables` where they do not fit the operation; `operations.notFound`, `operations.wrongState`.
     public func editMutation(_ id: MutationID, variables: [String: Value]) async throws(LarderError) {

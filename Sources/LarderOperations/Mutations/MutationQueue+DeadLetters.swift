@@ -5,9 +5,19 @@ extension MutationQueue {
     /// Changes what a dead letter says, before it is replayed. It goes on waiting for what it waited for, also where
     /// its new variables hold no temporary id of that any more.
     ///
+    /// One that was begun gets a new idempotency key, unless it is given one: a server that knows the old one would
+    /// take what is new for a repeat, and answer what came of the old, or refuse it.
+    ///
     /// - Throws: `.notFound`, `.wrongState`, `.invalid`, `.unknownTemporaryID`, `.duplicate`.
     package func edit(_ id: UUID, _ revision: Revision) async throws(OperationsError) {
-        try await write { try $0.revise(id, $0.entry(id, in: .deadLetter), revision) }
+        try await write { transaction in
+            let entry = try transaction.entry(id, in: .deadLetter)
+            var revision = revision
+            if entry.attempts > 0, revision.idempotencyKey == nil {
+                revision.idempotencyKey = UUID().uuidString.lowercased()
+            }
+            try transaction.revise(id, entry, revision)
+        }
     }
 
     /// Makes a dead letter pending again, at its old place in the order: those that depend on it come after it, and at

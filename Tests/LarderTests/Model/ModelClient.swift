@@ -336,6 +336,10 @@ struct ModelClient {
         if let code = failure(id) { return code }
         guard var item = items[id] else { return nil }
         item.change = new
+        if item.attempts > 0 {
+            item.formerKeys.formUnion(item.key.map { [$0] } ?? [])
+            item.key = nil
+        }
         guard resolve(&item) else { return "operations.unknownTemporaryID" }
         guard item.dependencies.allSatisfy({ items[$0].map { $0.place < item.place } ?? true }) else {
             return "operations.invalid"

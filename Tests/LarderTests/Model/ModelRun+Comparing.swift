@@ -46,7 +46,9 @@ extension ModelRun {
         }
         for item in items.values {
             let count = server.effects(of: item.change.tag).count
-            if count > (model.tellsRepeats ? 1 : 1 + item.replays) { return "\(item.change.tag) took effect \(count) times" }
+            // What was changed after it was sent is no repeat.
+            let isRepeat = model.tellsRepeats && item.formerKeys.isEmpty
+            if count > (isRepeat ? 1 : 1 + item.replays) { return "\(item.change.tag) took effect \(count) times" }
             if model.outcomes[item.id]?.state == .applied, count == 0 { return "\(item.change.tag) took no effect" }
             if item.state == .deadLetter, ["expired", "rejected"].contains(item.failure), item.replays == 0, count > 0 {
                 return "\(item.change.tag) is set aside as \(item.failure ?? ""), and took effect"

@@ -104,4 +104,19 @@ struct ReplayTests {
             try store.close()
         }
     }
+
+    @Test("One that may have taken effect and is changed is no repeat: the server is told another key")
+    func editedInDoubt() async throws {
+        let server = RatingServer(trouble: { $0 < 2 ? (TransportError(.status, "500", status: 500), $0 == 0) : nil })
+        try await withKitchen(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
+            #expect(try receipt.status()?.failure?.kind == "serverFault")
+            try await app.editMutation(receipt.id, variables: ["recipe": "1", "stars": 4])
+            try await app.replayMutation(receipt.id)
+            try await quickRunner(app).drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(server.effects == ["1 5", "1 4"])
+        }
+    }
 }
