@@ -46,6 +46,26 @@ struct CacheFormatTests {
         }
     }
 
+    @Test("A cache that was brought back stays, where the removal of what was staged was cut off")
+    func removedInPart() async throws {
+        try await Cellar.with { cellar in
+            try await cellar.write(7)
+            let folder = CacheFolder(store: cellar.store, partition: Store.unnamedPartition, Store.Options())
+            let copy = cellar.store.deletingLastPathComponent().appending(path: "copy")
+            try folder.copy(to: copy.path)
+            try folder.stage("token") { try FileManager.default.moveItem(atPath: copy.path + "/data.mdb", toPath: $0) }
+            try folder.adoptStaged("token", deadline: .now + .seconds(300))
+            #expect(folder.stagedTokens() == [])
+            let left = folder.stagedPath("token")
+            try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: false)
+            try Data([1]).write(to: URL(filePath: left + "/clean.stamp"))
+            try folder.adoptStaged("token", deadline: .now + .seconds(300))
+            #expect(folder.stagedTokens() == [])
+            #expect(try await cellar.number() == 7)
+            try await cellar.expectSound()
+        }
+    }
+
     @Test("A cache of a newer format is refused", arguments: ["plan", "up"])
     func newer(verb: String) async throws {
         try await Cellar.with { cellar in

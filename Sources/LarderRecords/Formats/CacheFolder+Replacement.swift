@@ -51,7 +51,8 @@ extension CacheFolder {
         let staged = stagedPath(token)
         try translated {
             guard files.exists(staged) else { return }
-            if try !isCurrent(staged) {
+            // A folder without a file was adopted, and its removal was cut off.
+            if try files.status(of: staged + "/data.mdb") != nil, try !isCurrent(staged) {
                 try replace(deadline, reached) { number, _, _ in
                     try GenerationDraft(number, in: folder) { try link(staged, into: $0) }
                 }
