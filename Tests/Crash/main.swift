@@ -31,6 +31,8 @@ import LarderTestSupport
 //                                       goes on with a store that such a load was killed in; the marks are kept
 //     larder-crash STORE faults MARKS ANSWER N
 //                                       works through N lives while a sync fails: see FaultLoad
+//     larder-crash STORE store|failing-store|recover-store MARKS SEED N
+//                                       switches, signs in, restores, repairs, forgets: see StoreLoad
 //     larder-crash STORE longlog MARKS SEED N
 //                                       fills the queue's log beside one who reads: see LongLog
 //     larder-crash STORE tools MARKS SEED N
@@ -131,6 +133,11 @@ case "recover-transfers":
     try await TransferLoad(
         folder: folder, sources: sources, marks: try Marks(file, continued: true), seed: 1, lives: 1
     ).recover(after: earlier)
+case "store": try await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
+case "failing-store":
+    await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument))).runUntilFailure()
+case "recover-store":
+    try await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument), continued: true)).recover()
 case "longlog": try await LongLog(folder: folder, marks: try Marks(URL(filePath: argument))).run()
 case "tools": try await ToolLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
 case "transfers":

@@ -226,7 +226,8 @@ final class SyncedLog: Sendable {
 
     private static func failure(_ code: Int32) -> DatabaseError {
         DatabaseError(
-            resultCode: ResultCode(rawValue: code), message: "the log or the file could not be written once more and synced")
+            resultCode: ResultCode(rawValue: code),
+            message: "the log, or the file, could not be written once more and synced")
     }
 }
 

@@ -5,8 +5,8 @@ package import Foundation
 ///
 /// Each write is one transaction, and on disk when its call returns.
 package struct TransferTable: Sendable {
-    /// For so many milliseconds at most the object of an upload whose exchange has ended is taken for one that may still
-    /// appear.
+    /// For so many milliseconds at most the object of an upload whose exchange has ended is taken for one that may
+    /// still appear.
     static let longestDoubt: Int64 = 86_400_000
 
     let database: OperationsDatabase

@@ -30,7 +30,7 @@ struct FailedSyncTests {
             let hasFailed = recording.entries.contains { if case .failedSync = $0 { true } else { false } }
             try #require(hasFailed, "the load does not sync \(file) so often")
             let told = recording.entries.compactMap { if case .mark(let mark) = $0 { mark } else { nil } }
-            #expect(told.filter { $0.contains("unsupported") } == [], "a disk that fails is none that can do too little")
+            #expect(told.filter { $0.contains("unsupported") } == [], "a disk that fails was told as a bad one")
             var proof = PowerLossProof(recording, seed: RecordedLoad.seed)
             proof.isOfFailedSyncs = true
             proof.sparsity = .max

@@ -10,7 +10,8 @@ struct LongLogPowerLossTests {
         let folder = folder.appending(path: failing == nil ? "plain" : "failing")
         let root = folder.appending(path: "root")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
-        return try await PowerRecorder.record(root, beside: folder, load: "longlog", seed: 1, lives: 1, failing: failing)
+        return try await PowerRecorder.record(
+            root, beside: folder, load: "longlog", seed: 1, lives: 1, failing: failing)
     }
 
     /// How often a file is synced before a mark.

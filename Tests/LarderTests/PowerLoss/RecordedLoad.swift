@@ -10,6 +10,13 @@ struct RecordedLoad {
     private static let cuts = number("LARDER_POWER_CUTS")
     private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24
 
+    /// How many cuts there are at a place that are neither all nor nothing.
+    static let moreCuts = cuts ?? 1
+
+    /// The syncs that are to fail, as the recorder's LARDER_FAILING_SYNC; nil where the environment does not say.
+    static let failingSyncs = ProcessInfo.processInfo.environment["LARDER_POWER_FAILING"]
+        .map { $0.split(separator: ",").map(String.init) }
+
     /// How many second cuts there are of each kind.
     static let secondCuts = number("LARDER_POWER_SECOND_CUTS") ?? 4
 
