@@ -76,7 +76,8 @@ package struct StoreAftermath: Sendable {
     /// Whole, of whichever life; there, once it was closed upon.
     private func checkLarge(_ app: Partition, _ name: String, _ problems: inout [String]) {
         let title = (try? app.read("Recipe:large", StoreLoad.large))?["title"]?.string
-        if let title, title.contains(where: { $0 != "x" }) || ![20_000, 30_000, 9_000, 12_000].contains(title.utf8.count) {
+        let sizes = [20_000, 30_000, 9_000, 12_000]
+        if let title, title.contains(where: { $0 != "x" }) || !sizes.contains(title.utf8.count) {
             problems.append("the large record of \(name) has \(title.utf8.count) characters")
         }
         // A restoration brings an earlier one back.
