@@ -9,11 +9,11 @@ let strict: [SwiftSetting] = [
 
 // Apple asks for it where an app is submitted; other systems have no use for a bundle of resources.
 #if os(macOS)
-    let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
-    let privacyManifestElsewhere: [String] = []
+let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+let privacyManifestElsewhere: [String] = []
 #else
-    let privacyManifest: [Resource] = []
-    let privacyManifestElsewhere = ["PrivacyInfo.xcprivacy"]
+let privacyManifest: [Resource] = []
+let privacyManifestElsewhere = ["PrivacyInfo.xcprivacy"]
 #endif
 
 let package = Package(
@@ -224,11 +224,14 @@ let package = Package(
             path: "Tests/Support",
             swiftSettings: strict
         ),
-        .testTarget(name: "LarderLMDBTests", dependencies: ["LarderFiles", "LarderLMDB", "LarderTestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LarderLMDBTests", dependencies: ["LarderFiles", "LarderLMDB", "LarderTestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "LarderGraphQLTests", dependencies: ["LarderGraphQL", "LarderTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LarderRecordsTests", dependencies: ["LarderFiles", "LarderRecords", "LarderTestSupport"], swiftSettings: strict),
+            name: "LarderRecordsTests", dependencies: ["LarderFiles", "LarderRecords", "LarderTestSupport"],
+            swiftSettings: strict),
         .executableTarget(
             name: "larder-operations-crash",
             dependencies: ["LarderOperations", "LarderTestSupport"],

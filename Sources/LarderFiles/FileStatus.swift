@@ -30,12 +30,13 @@ package struct FileStatus: Sendable, Hashable {
 
 extension FileStatus {
     init(_ answer: stat) {
-        kind = switch answer.st_mode & S_IFMT {
-        case S_IFREG: .file
-        case S_IFDIR: .folder
-        case S_IFLNK: .link
-        default: .other
-        }
+        kind =
+            switch answer.st_mode & S_IFMT {
+            case S_IFREG: .file
+            case S_IFDIR: .folder
+            case S_IFLNK: .link
+            default: .other
+            }
         device = UInt64(truncatingIfNeeded: answer.st_dev)
         inode = UInt64(truncatingIfNeeded: answer.st_ino)
         size = Int64(answer.st_size)

@@ -17,10 +17,13 @@ extension FileSystem {
         #else
         var opened: OpaquePointer?
         #endif
-        switch call(.open, folder, {
-            opened = opendir(folder)
-            return opened == nil ? -1 : 0
-        }) {
+        switch call(
+            .open, folder,
+            {
+                opened = opendir(folder)
+                return opened == nil ? -1 : 0
+            })
+        {
         case 0: break
         case ENOENT, ENOTDIR: return []
         case let status: throw FileError(status, doing: "Listing a folder", path: folder)

@@ -40,7 +40,9 @@ package struct FileSystem: Sendable {
     /// Reads or writes once, again where a signal interrupted it.
     ///
     /// - Returns: How many bytes, or the `errno`.
-    func transfer(_ kind: FileCall.Kind, _ path: String, _ count: Int, _ body: (Int) -> Int) -> (count: Int, status: Int32) {
+    func transfer(_ kind: FileCall.Kind, _ path: String, _ count: Int, _ body: (Int) -> Int) -> (
+        count: Int, status: Int32
+    ) {
         var count = count
         switch fault(FileCall(kind, path, count: count)) {
         case .failure(let status): return (0, status)

@@ -1,4 +1,5 @@
 public import AsyncHTTPClient
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else

@@ -1,12 +1,13 @@
 public import AsyncHTTPClient
+public import Larder
+import NIOCore
+import Synchronization
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
-public import Larder
-import NIOCore
-import Synchronization
 
 /// GraphQL over HTTP: sends queries and mutations to one endpoint and hands back what may be a GraphQL response.
 ///
@@ -73,8 +74,10 @@ public final class HTTPTransport: GraphQLTransport {
         }
         guard !endpoint.namesUser else {
             throw TransportError(
-                .unusableRequest, "The endpoint has a user or a password in its URL, which would not be sent. Take them "
-                    + "out, and say what authorizes the request in a header.").before
+                .unusableRequest,
+                "The endpoint has a user or a password in its URL, which would not be sent. Take them "
+                    + "out, and say what authorizes the request in a header."
+            ).before
         }
         guard !Task.isCancelled else { throw TransportError.waiterCancelled.before }
         guard deadline > .now else { throw TransportError.deadlinePassed.before }

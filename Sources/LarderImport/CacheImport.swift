@@ -60,9 +60,10 @@ struct CacheImport {
             for object in objects {
                 let keyFields = converter.keyFields(object.keyValues, as: object.type)
                 let fields = try fields(of: object.sources, as: object.type, &converter, &report)
-                drafts.append(ObjectDraft(
-                    key: object.key, type: object.type, keyFields: keyFields.values.sorted(),
-                    fields: fields.filter { keyFields[$0.field.selection] == nil }))
+                drafts.append(
+                    ObjectDraft(
+                        key: object.key, type: object.type, keyFields: keyFields.values.sorted(),
+                        fields: fields.filter { keyFields[$0.field.selection] == nil }))
             }
             for (draft, outcome) in zip(drafts, try await store(drafts)) {
                 report.fields.taken += outcome.taken

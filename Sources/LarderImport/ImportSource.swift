@@ -48,10 +48,11 @@ package struct ImportSource {
         var limits = ForeignDatabase.Options()
         limits.maximumSize = options.maximumFileSize
         limits.maximumValueSize = options.maximumRecordSize
-        let files = switch format {
-        case .apollo: AppSyncFiles(records: path)
-        case .appSync: try AppSyncFiles(path, prefix: options.prefix, limits)
-        }
+        let files =
+            switch format {
+            case .apollo: AppSyncFiles(records: path)
+            case .appSync: try AppSyncFiles(path, prefix: options.prefix, limits)
+            }
         if let file = files.records {
             let cache = try SourceCache(file, limits)
             let writer = StoreWriter(partition?.records, schema, isDryRun: isDryRun)

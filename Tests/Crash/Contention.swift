@@ -58,9 +58,10 @@ struct Contention {
             _ = try database.check()
             try database.close()
         default:
-            try await store.partition().mutate(GraphQLOperation(
-                "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
-                variables: ["recipe": "1"]))
+            try await store.partition().mutate(
+                GraphQLOperation(
+                    "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
+                    variables: ["recipe": "1"]))
         }
     }
 }

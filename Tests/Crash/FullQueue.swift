@@ -67,10 +67,12 @@ struct FullQueue {
         let isTaken = Mutex(false)
         var options = MutationRunner.Options()
         options.afterStep = { [room, step] done in
-            guard done == step.previous, !isTaken.withLock({ taken in
-                defer { taken = true }
-                return taken
-            }) else { return }
+            guard done == step.previous,
+                !isTaken.withLock({ taken in
+                    defer { taken = true }
+                    return taken
+                })
+            else { return }
             do { try room.take() } catch { say("no room was taken: \(error)") }
         }
         if step.previous == nil { try room.take() }

@@ -25,7 +25,8 @@ enum HostileStore {
         MutationDraft(
             partition: partition, lane: lane,
             content: MutationContent(
-                document: "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
+                document:
+                    "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
                 operationName: "Rate", variables: Array(#"{"recipe":"\#(recipe)","stars":5}"#.utf8),
                 optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"\#(recipe)","stars":5}}"#.utf8)),
             created: now)
@@ -44,19 +45,25 @@ enum HostileStore {
         let download = TransferDraft(
             partition: partition, kind: .download, bucket: "bucket", key: "zeros", path: copy, replaces: true,
             created: now, expires: now.addingTimeInterval(100_000))
-        let drafts = [upload("parts"), download, upload("failed"), upload("cancelled"), upload("asked"), upload("waited")]
+        let drafts = [
+            upload("parts"), download, upload("failed"), upload("cancelled"), upload("asked"), upload("waited"),
+        ]
         try await table.enqueue(drafts)
         if let parts = try await table.begin(drafts[0].id, owner: "somebody", now: now) {
-            try await table.note(parts.attempt, [
-                .partSize(1_000), .upload("upload"),
-                .parts([.init(number: 1, size: 1_000, etag: "\"1\"", crc32c: 7), .init(number: 3, size: 500)]),
-            ])
+            try await table.note(
+                parts.attempt,
+                [
+                    .partSize(1_000), .upload("upload"),
+                    .parts([.init(number: 1, size: 1_000, etag: "\"1\"", crc32c: 7), .init(number: 3, size: 500)]),
+                ])
         }
         if let begun = try await table.begin(drafts[1].id, owner: "somebody", now: now) {
-            try await table.note(begun.attempt, [
-                .object(etag: "\"zeros\"", size: 2_500, crc32c: nil), .partSize(1_000), .file(file),
-                .parts([.init(number: 2, size: 1_000, crc32c: 9)]),
-            ])
+            try await table.note(
+                begun.attempt,
+                [
+                    .object(etag: "\"zeros\"", size: 2_500, crc32c: nil), .partSize(1_000), .file(file),
+                    .parts([.init(number: 2, size: 1_000, crc32c: 9)]),
+                ])
             try await table.retryLater(begun.attempt, at: now, failure, now: now)
         }
         if let failed = try await table.begin(drafts[2].id, owner: "somebody", now: now) {
@@ -103,7 +110,8 @@ enum HostileStore {
     /// What only switching and signing in would make.
     private static func addTheRest(_ folder: URL) throws {
         let database = try PlainDatabase(folder.appending(path: OperationsDatabase.fileName))
-        try database.run("""
+        try database.run(
+            """
             INSERT INTO environment (name, definition, identity, data, storage, protected, created, updated)
             VALUES ('other', x'7b7d', 'i', 'd', 's', 0, 1, 1);
             INSERT INTO partition (name, environment, user, created, used) VALUES ('other', 1, 'u', 1, 1);

@@ -43,7 +43,9 @@ final class HostileUse: Sendable {
                 await self.attempt("listing transfers") { _ = try app.transfers.list() }
                 await self.attempt("asking for watchers") { _ = try app.watcherNames() }
                 await self.attempt("asking whether all was sent") { _ = try app.hasUnsentMutations() }
-                await self.attempt("reading") { _ = try app.read(GraphQLOperation("{ recipe(id: 1) { id } }"), allowsPartial: true) }
+                await self.attempt("reading") {
+                    _ = try app.read(GraphQLOperation("{ recipe(id: 1) { id } }"), allowsPartial: true)
+                }
                 await self.work(app)
                 await self.attempt("listing mutations") { for one in try app.mutations() { _ = "\(one)" } }
                 await self.attempt("listing transfers") { for one in try app.transfers.list() { _ = "\(one)" } }

@@ -28,9 +28,10 @@ final class PlainDatabase {
         }
         var rows: [[String]] = []
         while sqlite3_step(statement) == SQLITE_ROW {
-            rows.append((0..<sqlite3_column_count(statement)).map { index in
-                sqlite3_column_text(statement, index).map { String(cString: $0) } ?? ""
-            })
+            rows.append(
+                (0..<sqlite3_column_count(statement)).map { index in
+                    sqlite3_column_text(statement, index).map { String(cString: $0) } ?? ""
+                })
         }
         return rows
     }

@@ -20,9 +20,11 @@ func shelfData(_ number: Int) -> [UInt8] {
 /// The number of a shelf; nil where the books do not all bear the same.
 func wholeNumber(_ shelf: Response) -> Int? {
     guard let books = shelf["books"]?.elements, let first = books.first?["title"]?.string else { return nil }
-    let isWhole = books.count == 20 && books.allSatisfy { book in
-        book["title"]?.string == first && book["pages"]?[1]?["text"]?.string == first
-            && book["pages"]?[0]?["text"]?.string?.hasPrefix(first + " ") == true
-    }
+    let isWhole =
+        books.count == 20
+        && books.allSatisfy { book in
+            book["title"]?.string == first && book["pages"]?[1]?["text"]?.string == first
+                && book["pages"]?[0]?["text"]?.string?.hasPrefix(first + " ") == true
+        }
     return isWhole ? Int(first) : nil
 }

@@ -34,16 +34,18 @@ enum Switching {
             let app = try await store.switch(to: try environment(name), pending: work).partition
             say("at \(name)")
             for _ in 0..<(random.next() % 4) {
-                let receipt = try await app.mutate(GraphQLOperation(
-                    "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
-                    variables: ["recipe": .string("\(random.next() % 100)")]))
+                let receipt = try await app.mutate(
+                    GraphQLOperation(
+                        "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
+                        variables: ["recipe": .string("\(random.next() % 100)")]))
                 say("queued \(receipt.id)")
             }
             guard random.next() % 4 == 0 else { continue }
             number = max(number + 1, Int(seed % 1_000) * 1_000)
             try await app.session.signIn(
-                Credentials(userPool: .init(
-                    idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
+                Credentials(
+                    userPool: .init(
+                        idToken: "id", accessToken: "access", refreshToken: "\(number)", expires: nil)),
                 deadline: .now + .seconds(300))
             say("signed \(name) \(number)")
         }

@@ -9,7 +9,7 @@ import Testing
 struct AddressTests {
     struct Case: Sendable {
         var endpoint: String?
-        var bucket = "pantry"
+        var bucket = "fixture"
         var region: String?
         var addressing = S3Transport.Options.Addressing.automatic
         var host: String
@@ -17,23 +17,23 @@ struct AddressTests {
     }
 
     static let cases = [
-        Case(host: "pantry.s3.eu-west-1.amazonaws.com"),
-        Case(region: "us-east-1", host: "pantry.s3.us-east-1.amazonaws.com"),
-        Case(region: "cn-north-1", host: "pantry.s3.cn-north-1.amazonaws.com.cn"),
-        Case(bucket: "my.pantry", host: "s3.eu-west-1.amazonaws.com", path: "/my.pantry/a/b"),
+        Case(host: "fixture.s3.eu-west-1.amazonaws.com"),
+        Case(region: "us-east-1", host: "fixture.s3.us-east-1.amazonaws.com"),
+        Case(region: "cn-north-1", host: "fixture.s3.cn-north-1.amazonaws.com.cn"),
+        Case(bucket: "my.fixture", host: "s3.eu-west-1.amazonaws.com", path: "/my.fixture/a/b"),
         Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
-        Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/pantry/a/b"),
-        Case(endpoint: "https://storage.example", host: "pantry.storage.example"),
-        Case(endpoint: "http://storage.example:8080/", bucket: "my.pantry", host: "my.pantry.storage.example:8080"),
-        Case(endpoint: "https://storage.example:443/s3/", host: "pantry.storage.example", path: "/s3/a/b"),
+        Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/fixture/a/b"),
+        Case(endpoint: "https://storage.example", host: "fixture.storage.example"),
+        Case(endpoint: "http://storage.example:8080/", bucket: "my.fixture", host: "my.fixture.storage.example:8080"),
+        Case(endpoint: "https://storage.example:443/s3/", host: "fixture.storage.example", path: "/s3/a/b"),
         Case(
             endpoint: "https://storage.example/s3", addressing: .path, host: "storage.example",
-            path: "/s3/pantry/a/b"),
-        Case(endpoint: "http://127.0.0.1:9000", host: "127.0.0.1:9000", path: "/pantry/a/b"),
-        Case(endpoint: "http://localhost:9000", host: "localhost:9000", path: "/pantry/a/b"),
+            path: "/s3/fixture/a/b"),
+        Case(endpoint: "http://127.0.0.1:9000", host: "127.0.0.1:9000", path: "/fixture/a/b"),
+        Case(endpoint: "http://localhost:9000", host: "localhost:9000", path: "/fixture/a/b"),
         Case(
-            endpoint: "http://localhost:9000", addressing: .virtualHost, host: "pantry.localhost:9000"),
-        Case(endpoint: "http://[::1]:9000", host: "[::1]:9000", path: "/pantry/a/b"),
+            endpoint: "http://localhost:9000", addressing: .virtualHost, host: "fixture.localhost:9000"),
+        Case(endpoint: "http://[::1]:9000", host: "[::1]:9000", path: "/fixture/a/b"),
     ]
 
     @Test("A bucket is named by the host where that can be, and by the path elsewhere", arguments: cases.indices)
@@ -53,10 +53,12 @@ struct AddressTests {
         }
     }
 
-    @Test("An endpoint that nothing can be sent to is an error of each request", arguments: [
-        "ftp://storage.example", "storage.example", "http://", "http:///a", "http://storage.example/?a=b",
-        "http://user@storage.example",
-    ])
+    @Test(
+        "An endpoint that nothing can be sent to is an error of each request",
+        arguments: [
+            "ftp://storage.example", "storage.example", "http://", "http:///a", "http://storage.example/?a=b",
+            "http://user@storage.example",
+        ])
     func badEndpoint(text: String) async throws {
         var options = S3Transport.Options()
         options.endpoint = URL(string: text)
@@ -68,7 +70,7 @@ struct AddressTests {
                 try await transport.object(at: .somewhere, deadline: .ample)
             }
             #expect(error.code == .unusableRequest)
-            #expect(transport.host(of: .somewhere) == "pantry")
+            #expect(transport.host(of: .somewhere) == "fixture")
         }
     }
 
@@ -83,13 +85,15 @@ struct AddressTests {
     @Test("A key goes over the wire as it is, character by character, and is signed so", arguments: keys)
     func sends(key: String) async throws {
         let date = Date(timeIntervalSince1970: 1_369_353_600)
-        try await ScriptedStorage.run { _ in .stored() } configure: {
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } configure: {
             $0.wallClock = { date }
         } _: { storage, transport in
-            let location = ObjectLocation(bucket: "pantry", key: key)
+            let location = ObjectLocation(bucket: "fixture", key: key)
             _ = try await transport.object(at: location, deadline: .ample)
             let request = try #require(storage.requests.first)
-            #expect(request.target == "/pantry/" + URIEncoding.path(key))
+            #expect(request.target == "/fixture/" + URIEncoding.path(key))
             #expect(URIEncoding.decoded(request.path.dropFirst(8)) == key)
 
             let signed = ["host", "x-amz-checksum-mode", "x-amz-content-sha256", "x-amz-date"]
@@ -104,20 +108,22 @@ struct AddressTests {
 
     @Test("Keys go as they are where the bucket is named by the host, too", arguments: keys)
     func sendsToHost(key: String) async throws {
-        try await ScriptedStorage.run { _ in .stored() } _: { storage, other in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, other in
             var options = other.options
             options.endpoint = URL(string: "http://localhost:\(storage.url.port ?? 0)")
             options.addressing = .virtualHost
             var configuration = S3Transport.clientConfiguration
-            configuration.dnsOverride = ["pantry.localhost": "127.0.0.1"]
+            configuration.dnsOverride = ["fixture.localhost": "127.0.0.1"]
             try await HTTPClient.withHTTPClient(configuration: configuration) { client in
                 let transport = S3Transport(
                     region: "us-east-1", credentials: { _ in .test }, options: options, client: client)
-                _ = try await transport.object(at: ObjectLocation(bucket: "pantry", key: key), deadline: .ample)
+                _ = try await transport.object(at: ObjectLocation(bucket: "fixture", key: key), deadline: .ample)
             }
             let request = try #require(storage.requests.first)
             #expect(request.target == "/" + URIEncoding.path(key))
-            #expect(request.headers["host"] == ["pantry.localhost:\(storage.url.port ?? 0)"])
+            #expect(request.headers["host"] == ["fixture.localhost:\(storage.url.port ?? 0)"])
         }
     }
 

@@ -12,13 +12,17 @@ struct BoundedNameTests {
 
     private static func name(_ size: Int) -> String { String(repeating: "n", count: size) }
 
-    @Test("The name of an upload is taken up to 2 KiB, and no longer one is kept to be sent again", arguments: [
-        (2_048, true), (2_049, false), (66_000, false),
-    ])
+    @Test(
+        "The name of an upload is taken up to 2 KiB, and no longer one is kept to be sent again",
+        arguments: [
+            (2_048, true), (2_049, false), (66_000, false),
+        ])
     func uploadName(size: Int, isTaken: Bool) async throws {
         let id = "<UploadId>\(Self.name(size))</UploadId>"
         let answer = "<InitiateMultipartUploadResult>\(id)</InitiateMultipartUploadResult>"
-        try await ScriptedStorage.run { _ in .xml(.ok, answer) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, answer)
+        } _: { _, transport in
             do throws(ObjectError) {
                 let upload = try await transport.beginUpload(to: .somewhere, ObjectAttributes(), deadline: .ample)
                 #expect(isTaken && upload.id.utf8.count == size)
@@ -35,17 +39,27 @@ struct BoundedNameTests {
             .stored(etag: "\"\(long)\""), .stored(headers: ["x-amz-version-id": long]),
             .xml(.ok, "<CompleteMultipartUploadResult><ETag>\(long)</ETag></CompleteMultipartUploadResult>"),
             .xml(.ok, "<ListPartsResult><Part><PartNumber>1</PartNumber><ETag>\(long)</ETag></Part></ListPartsResult>"),
-            .xml(.ok, "<ListMultipartUploadsResult><Upload><Key>k</Key><UploadId>\(long)</UploadId></Upload>"
-                + "</ListMultipartUploadsResult>"),
-            .xml(.ok, "<ListMultipartUploadsResult><Upload><Key>\(long)</Key><UploadId>u</UploadId></Upload>"
-                + "</ListMultipartUploadsResult>"),
-            .xml(.ok, "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
-                + "<NextKeyMarker>\(long)</NextKeyMarker></ListMultipartUploadsResult>"),
-            .xml(.ok, "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>"
-                + "<NextUploadIdMarker>\(long)</NextUploadIdMarker></ListMultipartUploadsResult>"),
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><Upload><Key>k</Key><UploadId>\(long)</UploadId></Upload>"
+                    + "</ListMultipartUploadsResult>"),
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><Upload><Key>\(long)</Key><UploadId>u</UploadId></Upload>"
+                    + "</ListMultipartUploadsResult>"),
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>"
+                    + "<NextKeyMarker>\(long)</NextKeyMarker></ListMultipartUploadsResult>"),
+            .xml(
+                .ok,
+                "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>"
+                    + "<NextUploadIdMarker>\(long)</NextUploadIdMarker></ListMultipartUploadsResult>"),
         ]
         for (number, reply) in replies.enumerated() {
-            try await ScriptedStorage.run { _ in reply } _: { storage, transport in
+            try await ScriptedStorage.run { _ in
+                reply
+            } _: { storage, transport in
                 let error = try await objectError { () async throws(ObjectError) in
                     switch number {
                     case 0: _ = try await transport.putPart(1, Self.body, of: Self.upload, idle: .ample)
@@ -54,7 +68,7 @@ struct BoundedNameTests {
                         let parts = [UploadedPart(number: 1, size: 1, etag: "\"e\"")]
                         _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
                     case 3: _ = try await transport.parts(of: Self.upload, deadline: .ample)
-                    default: _ = try await transport.uploads(in: "pantry", region: nil, prefix: "", deadline: .ample)
+                    default: _ = try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
                     }
                 }
                 #expect(error.code == .unusableAnswer, "\(number)")
@@ -91,7 +105,9 @@ struct BoundedNameTests {
 
     @Test("A head of more than 32 KiB is refused before it is sent, by a long token or by a name that a row holds")
     func heads() async throws {
-        try await ScriptedStorage.run { _ in .stored() } credentials: { _ in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } credentials: { _ in
             .init(accessKeyID: "K", secretAccessKey: "s", sessionToken: Self.long, expires: nil)
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
@@ -100,7 +116,9 @@ struct BoundedNameTests {
             #expect(error.code == .unusableRequest && storage.requests.isEmpty)
         }
         let held = MultipartUpload(location: .somewhere, id: Self.long)
-        try await ScriptedStorage.run { _ in .stored() } _: { storage, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, transport in
             for number in 0..<6 {
                 let error = try await objectError { () async throws(ObjectError) in
                     switch number {
@@ -127,7 +145,9 @@ struct BoundedNameTests {
     @Test("A head of 31 KiB with a body is sent")
     func largestHead() async throws {
         let attributes = ObjectAttributes(contentType: String(repeating: "a", count: 31 << 10))
-        try await ScriptedStorage.run { _ in .stored() } _: { storage, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, transport in
             _ = try await transport.put(.pattern(1 << 20), to: .somewhere, attributes, idle: .ample)
             #expect(storage.requests.first?.headers.first(name: "content-type")?.utf8.count == 31 << 10)
         }

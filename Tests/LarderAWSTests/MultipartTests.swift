@@ -27,7 +27,9 @@ struct MultipartTests {
         "Parts become one object with the bytes of all",
         arguments: [S3Transport.Options.Payload.automatic, .unsignedTrailer, .signed])
     func whole(payload: S3Transport.Options.Payload) async throws {
-        try await withStorage { $0.payload = payload } _: { server, transport in
+        try await withStorage {
+            $0.payload = payload
+        } _: { server, transport in
             let location = server.location()
             let attributes = ObjectAttributes(contentType: "video/mp4", metadata: ["made-by": "a test"])
             let upload = try await transport.beginUpload(to: location, attributes, deadline: .ample)

@@ -11,9 +11,11 @@ struct RegionTests {
         _ = try await transport.put(Self.body, to: .somewhere, ObjectAttributes(), idle: .ample)
     }
 
-    @Test("One garbled answer does not spoil the bucket", arguments: [
-        "eu west 1", "eu-west-1\u{FFFD}", "eu/west", "-eu", "e.u", "eu_west", String(repeating: "r", count: 64), "",
-    ])
+    @Test(
+        "One garbled answer does not spoil the bucket",
+        arguments: [
+            "eu west 1", "eu-west-1\u{FFFD}", "eu/west", "-eu", "e.u", "eu_west", String(repeating: "r", count: 64), "",
+        ])
     func garbled(region: String) async throws {
         try await ScriptedStorage.run { request in
             request.number == 0
@@ -59,9 +61,10 @@ struct RegionTests {
             #expect(error.code == .invalidCredentials)
             try await put(transport)
             try await put(transport)
-            #expect(storage.requests.map(\.signedRegion) == [
-                "us-east-1", "eu-west-1", "eu-west-1", "us-east-1", "ap-south-1", "ap-south-1",
-            ])
+            #expect(
+                storage.requests.map(\.signedRegion) == [
+                    "us-east-1", "eu-west-1", "eu-west-1", "us-east-1", "ap-south-1", "ap-south-1",
+                ])
         }
     }
 }

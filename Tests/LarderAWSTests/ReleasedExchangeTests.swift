@@ -39,7 +39,9 @@ struct ReleasedExchangeTests {
         (early.afterBytes, early.closes) = (1, true)
         let large = Reply.xml(.ok, String(repeating: " ", count: 1 << 20))
         for reply in [Reply.stored(), .error(.forbidden, "AccessDenied"), early, .cut, large] {
-            try await ScriptedStorage.run { _ in reply } _: { storage, _ in
+            try await ScriptedStorage.run { _ in
+                reply
+            } _: { storage, _ in
                 try await HTTPClient.withHTTPClient(configuration: S3Transport.clientConfiguration) { client in
                     var exchanges: [WeakExchange] = []
                     for number in 0..<50 {

@@ -10,7 +10,9 @@ struct ScriptedAnswerTests {
     private static let part = UploadedPart(number: 1, size: 1, etag: "\"0cc175b9c0f1b6a831c399e269772661\"")
 
     private func completing(_ reply: Reply, _ parts: [UploadedPart] = [part]) async throws -> ObjectError? {
-        try await ScriptedStorage.run { _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            reply
+        } _: { _, transport in
             do throws(ObjectError) {
                 _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
                 return nil
@@ -95,7 +97,8 @@ struct ScriptedAnswerTests {
                 "<Part><PartNumber>\($0)</PartNumber><ETag>&quot;e\($0)&quot;</ETag><Size>5368709120</Size>"
                     + "<ChecksumCRC32C>wdBDMA==</ChecksumCRC32C></Part>"
             }
-            let end = isSecond
+            let end =
+                isSecond
                 ? "<IsTruncated>false</IsTruncated>"
                 : "<IsTruncated>true</IsTruncated><NextPartNumberMarker>2</NextPartNumberMarker>"
             return .xml(.ok, "<ListPartsResult>\(end)\(parts.joined())</ListPartsResult>")
@@ -134,7 +137,7 @@ struct ScriptedAnswerTests {
                     + "<NextUploadIdMarker>1</NextUploadIdMarker></ListMultipartUploadsResult>")
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "pantry", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 3)
@@ -152,7 +155,7 @@ struct ScriptedAnswerTests {
             $0.maximumAnswerSize = 10_000
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "pantry", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 5)
@@ -191,7 +194,8 @@ struct ScriptedAnswerTests {
     func pagesOfUploads() async throws {
         let script: ScriptedStorage.Script = { request in
             let isSecond = request.target.contains("key-marker=v%2Fa%20b&")
-            let (key, end) = isSecond
+            let (key, end) =
+                isSecond
                 ? ("v%2F%01%0A%F0%9F%8D%B2", "<IsTruncated>false</IsTruncated>")
                 : (
                     "v%2Fa+b",
@@ -204,7 +208,7 @@ struct ScriptedAnswerTests {
                     + "<Upload><Key>\(key)</Key><UploadId>u</UploadId></Upload></ListMultipartUploadsResult>")
         }
         try await ScriptedStorage.run(script) { storage, transport in
-            let uploads = try await transport.uploads(in: "pantry", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "fixture", region: nil, prefix: "v/", deadline: .ample)
             #expect(uploads.map(\.location.key) == ["v/a b", "v/\u{1}\n🍲"])
             #expect(storage.requests.count == 2)
         }
@@ -218,7 +222,7 @@ struct ScriptedAnswerTests {
                 "<ListMultipartUploadsResult><Upload><Key>w/a</Key><UploadId>1</UploadId></Upload>"
                     + "<Upload><Key>v/a</Key><UploadId>2</UploadId></Upload></ListMultipartUploadsResult>")
         } _: { _, transport in
-            let uploads = try await transport.uploads(in: "pantry", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "fixture", region: nil, prefix: "v/", deadline: .ample)
             #expect(uploads.map(\.id) == ["2"])
         }
     }
@@ -226,7 +230,8 @@ struct ScriptedAnswerTests {
     @Test("Aborting an upload that the storage has forgotten without a trace is done; a missing bucket is an error")
     func forgottenUpload() async throws {
         try await ScriptedStorage.run { request in
-            request.number == 0 ? Reply(status: .notFound)
+            request.number == 0
+                ? Reply(status: .notFound)
                 : .xml(.notFound, "<Error><Code>NoSuchBucket</Code></Error>")
         } _: { _, transport in
             try await transport.abortUpload(Self.upload, deadline: .ample)
@@ -239,7 +244,9 @@ struct ScriptedAnswerTests {
 
     @Test("An answer that is longer than allowed is given up")
     func longAnswer() async throws {
-        try await ScriptedStorage.run { _ in .xml(.ok, String(repeating: " ", count: 20_000)) } configure: {
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, String(repeating: " ", count: 20_000))
+        } configure: {
             $0.maximumAnswerSize = 10_000
         } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
@@ -259,7 +266,9 @@ struct ScriptedAnswerTests {
             "<ListPartsResult><IsTruncated>true</IsTruncated></ListPartsResult>", "\u{0}\u{1}",
         ]
         for body in bodies {
-            try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+            try await ScriptedStorage.run { _ in
+                .xml(.ok, body)
+            } _: { _, transport in
                 do throws(ObjectError) {
                     let parts = try await transport.parts(of: Self.upload, deadline: .ample)
                     #expect(parts.isEmpty)
@@ -272,7 +281,9 @@ struct ScriptedAnswerTests {
 
     @Test("A question that is not answered by its deadline times out")
     func deadline() async throws {
-        try await ScriptedStorage.run { _ in .hang } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .hang
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
                 try await transport.object(at: .somewhere, deadline: .now + .milliseconds(100))
             }
@@ -282,8 +293,16 @@ struct ScriptedAnswerTests {
 
     @Test("A storage that nobody runs is unreachable")
     func unreachable() async throws {
-        let url = try await ScriptedStorage.run { _ in .hang } _: { storage, _ in storage.url }
-        try await ScriptedStorage.run { _ in .hang } configure: { $0.endpoint = url } _: { _, transport in
+        let url = try await ScriptedStorage.run { _ in
+            .hang
+        } _: { storage, _ in
+            storage.url
+        }
+        try await ScriptedStorage.run { _ in
+            .hang
+        } configure: {
+            $0.endpoint = url
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
                 try await transport.object(at: .somewhere, deadline: .ample)
             }
@@ -308,7 +327,9 @@ struct ScriptedAnswerTests {
     func refusals(index: Int) async throws {
         let (status, name, code) = Self.codes[index]
         let reply = name.isEmpty ? Reply(status: status) : .error(status, name)
-        try await ScriptedStorage.run { _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            reply
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
                 try await transport.parts(of: Self.upload, deadline: .ample)
             }
@@ -320,7 +341,9 @@ struct ScriptedAnswerTests {
 
     @Test("A redirect is not followed")
     func redirect() async throws {
-        try await ScriptedStorage.run { _ in Reply(status: .found, headers: ["Location": "/elsewhere"]) } _: {
+        try await ScriptedStorage.run { _ in
+            Reply(status: .found, headers: ["Location": "/elsewhere"])
+        } _: {
             storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
                 try await transport.parts(of: Self.upload, deadline: .ample)

@@ -14,7 +14,9 @@ struct ScriptedDownloadTests {
         _ reply: Reply, _ range: Range<Int64> = 100..<200, into collected: Collected = Collected(),
         idle: Duration = .ample
     ) async throws -> ObjectError {
-        try await ScriptedStorage.run { _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            reply
+        } _: { _, transport in
             try await objectError { () async throws(ObjectError) in
                 try await transport.get(range, of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: idle)
             }
@@ -63,7 +65,9 @@ struct ScriptedDownloadTests {
 
     @Test("The whole may come without being called a range")
     func wholeWithoutRange() async throws {
-        try await ScriptedStorage.run { _ in Reply(headers: ["ETag": "\"e\""], body: Self.whole) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            Reply(headers: ["ETag": "\"e\""], body: Self.whole)
+        } _: { _, transport in
             let collected = Collected()
             let object = try await transport.get(
                 0..<1_000, of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: .ample)
@@ -135,7 +139,9 @@ struct ScriptedDownloadTests {
         let kept = onTheWay
         onTheWay.headers.add(name: "Transfer-Encoding", value: "chunked")
         #expect(try await get(onTheWay).code == .unusableAnswer)
-        try await ScriptedStorage.run { _ in kept } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            kept
+        } _: { _, transport in
             let collected = Collected()
             _ = try await transport.get(
                 100..<200, of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: .ample)
@@ -149,7 +155,9 @@ struct ScriptedDownloadTests {
         let text = Data(digest).base64EncodedString()
         for (value, expected) in [(text, digest), (text + "-3", nil), ("AAAAAA==", nil), ("?", nil)] {
             let reply = Reply.stored(headers: ["x-amz-checksum-sha256": value])
-            try await ScriptedStorage.run { _ in reply } _: { _, transport in
+            try await ScriptedStorage.run { _ in
+                reply
+            } _: { _, transport in
                 let object = try await transport.object(at: .somewhere, deadline: .ample)
                 #expect(object.sha256 == expected, "\(value)")
             }
@@ -163,7 +171,9 @@ struct ScriptedDownloadTests {
         #expect(try await get(reply, 0..<1_000).code == .checksum)
         // Of parts it says nothing of the whole.
         reply.headers.replaceOrAdd(name: "x-amz-checksum-crc32c", value: "AAAAAA==-3")
-        try await ScriptedStorage.run { [reply] _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
             let collected = Collected()
             _ = try await transport.get(
                 0..<1_000, of: .somewhere, etag: "\"e\"", into: collected.sink(), idle: .ample)
@@ -201,7 +211,9 @@ struct ScriptedDownloadTests {
         var reply = Reply.bytes(Array(Self.whole[100..<150]), 100..<200, of: 1_000)
         reply.headers.add(name: "Content-Length", value: "100")
         reply.ending = .hang
-        try await ScriptedStorage.run { [reply] _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
             let started = AsyncStream.makeStream(of: Void.self)
             let sink = ObjectSink(write: { _, _ in started.continuation.yield() })
             let task = Task {

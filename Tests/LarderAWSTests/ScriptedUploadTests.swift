@@ -58,7 +58,9 @@ struct ScriptedUploadTests {
             var body = ObjectBody(Array(bytes[range]))
             body.file = FileSegment(
                 descriptor: file.fileDescriptor, offset: Int64(range.lowerBound), owner: folder)
-            try await ScriptedStorage.run { _ in .stored() } configure: {
+            try await ScriptedStorage.run { _ in
+                .stored()
+            } configure: {
                 $0.payload = payload
             } _: { [body] storage, transport in
                 _ = try await put(transport, body)
@@ -78,7 +80,9 @@ struct ScriptedUploadTests {
             let file = try FileHandle(forUpdating: path)
             var body = ObjectBody.pattern(64 << 20)
             body.file = FileSegment(descriptor: file.fileDescriptor, offset: 0, owner: folder)
-            try await ScriptedStorage.run { _ in .stored() } configure: {
+            try await ScriptedStorage.run { _ in
+                .stored()
+            } configure: {
                 $0.payload = .unsigned
             } _: { [body] _, transport in
                 let error = try await objectError { () async throws(ObjectError) in try await put(transport, body) }
@@ -106,7 +110,9 @@ struct ScriptedUploadTests {
         "A storage that answers as soon as it has the last byte is believed",
         arguments: [S3Transport.Options.Payload.unsigned, .unsignedTrailer])
     func storedAtOnce(payload: S3Transport.Options.Payload) async throws {
-        try await ScriptedStorage.run { _ in .stored() } configure: {
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } configure: {
             $0.payload = payload
         } _: { _, transport in
             for _ in 0..<200 { _ = try await put(transport) }
@@ -118,7 +124,9 @@ struct ScriptedUploadTests {
         let pieces = Mutex<[Int]>([])
         var body = ObjectBody.pattern(1 << 20) { count in pieces.withLock { $0.append(count) } }
         body.turn = 16 << 10
-        try await ScriptedStorage.run { _ in .stored() } _: { [body] _, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { [body] _, transport in
             _ = try await put(transport, body)
         }
         let counts = pieces.withLock { $0 }
@@ -127,7 +135,9 @@ struct ScriptedUploadTests {
 
     @Test("Another checksum than what was sent has is an error")
     func otherChecksum() async throws {
-        try await ScriptedStorage.run { _ in .stored(crc32c: "AAAAAA==") } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .stored(crc32c: "AAAAAA==")
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
             #expect(error.code == .checksum)
         }
@@ -159,7 +169,9 @@ struct ScriptedUploadTests {
     func errorWithinSuccess() async throws {
         var reply = Reply.error(.ok, "SlowDown")
         reply.headers.add(name: "ETag", value: "\"e\"")
-        try await ScriptedStorage.run { [reply] _ in reply } _: { _, transport in
+        try await ScriptedStorage.run { [reply] _ in
+            reply
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in try await put(transport) }
             #expect(error.code == .throttled)
         }
@@ -167,7 +179,9 @@ struct ScriptedUploadTests {
 
     @Test("Without a checksum, the MD5 of what was sent is accepted as the ETag")
     func rightETag() async throws {
-        try await ScriptedStorage.run { _ in .stored(etag: md5ETag("soup")) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .stored(etag: md5ETag("soup"))
+        } _: { _, transport in
             let stored = try await put(transport)
             #expect(stored.etag == md5ETag("soup"))
         }
@@ -204,7 +218,9 @@ struct ScriptedUploadTests {
 
     @Test("Waiting for leave to send is no idleness")
     func paced() async throws {
-        try await ScriptedStorage.run { _ in .stored() } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { _, transport in
             let body = ObjectBody(Array("soup".utf8)) { _ in try await Task.sleep(for: .seconds(3)) }
             _ = try await put(transport, body, idle: .seconds(2))
         }
@@ -236,7 +252,9 @@ struct ScriptedUploadTests {
             }
             if offset > 0 { throw Unreadable() }
         }
-        try await ScriptedStorage.run { _ in .stored() } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in try await put(transport, body) }
             reads.withLock { $0.isOver = true }
             #expect(error.code == .local)
@@ -248,7 +266,9 @@ struct ScriptedUploadTests {
 
     @Test("Whoever sends may be cancelled, and a wait for leave with them")
     func cancelled() async throws {
-        try await ScriptedStorage.run { _ in .hang } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .hang
+        } _: { _, transport in
             let started = AsyncStream.makeStream(of: Void.self)
             let body = ObjectBody(size: 1 << 20, read: { _, _ in }) { _ in
                 started.continuation.yield()
@@ -267,7 +287,7 @@ struct ScriptedUploadTests {
         let script: ScriptedStorage.Script = { request in
             guard request.signedRegion != "eu-west-1" else { return .stored() }
             return .error(
-                .movedPermanently, "PermanentRedirect", more: "<Endpoint>pantry.s3.eu-west-1.amazonaws.com</Endpoint>",
+                .movedPermanently, "PermanentRedirect", more: "<Endpoint>fixture.s3.eu-west-1.amazonaws.com</Endpoint>",
                 headers: ["x-amz-bucket-region": "eu-west-1"])
         }
         try await ScriptedStorage.run(script) { storage, transport in
@@ -286,7 +306,9 @@ struct ScriptedUploadTests {
             .error(.movedPermanently, "PermanentRedirect", more: "<Endpoint>s3.eu-west-1.amazonaws.com</Endpoint>"),
         ])
     func regionElsewhere(reply: Reply) async throws {
-        try await ScriptedStorage.run { $0.signedRegion == "eu-west-1" ? .stored() : reply } _: { storage, transport in
+        try await ScriptedStorage.run {
+            $0.signedRegion == "eu-west-1" ? .stored() : reply
+        } _: { storage, transport in
             _ = try await put(transport)
             #expect(storage.requests.count == 2)
         }
@@ -313,7 +335,8 @@ struct ScriptedUploadTests {
             return .error(
                 .forbidden, "RequestTimeTooSkewed", headers: ["Date": "Tue, 01 Jan 2030 12:00:00 GMT"])
         }
-        try await ScriptedStorage.run(script) { $0.wallClock = { Date(timeIntervalSince1970: 1_000_000_000) }
+        try await ScriptedStorage.run(script) {
+            $0.wallClock = { Date(timeIntervalSince1970: 1_000_000_000) }
         } _: { storage, transport in
             _ = try await put(transport)
             _ = try await put(transport)
@@ -335,7 +358,9 @@ struct ScriptedUploadTests {
     @Test("Credentials are asked for at each request, and what goes wrong with them is said")
     func credentials() async throws {
         let asked = Mutex(0)
-        try await ScriptedStorage.run { _ in .stored() } credentials: { _ in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } credentials: { _ in
             let number = asked.withLock { asked in
                 asked += 1
                 return asked
@@ -358,10 +383,12 @@ struct ScriptedUploadTests {
 
     @Test("What cannot be sent is refused before anything is")
     func unusable() async throws {
-        try await ScriptedStorage.run { _ in .stored() } _: { storage, transport in
+        try await ScriptedStorage.run { _ in
+            .stored()
+        } _: { storage, transport in
             let places = [
-                ObjectLocation(bucket: "pantry", key: ""),
-                ObjectLocation(bucket: "pantry", key: String(repeating: "a", count: 1_025)),
+                ObjectLocation(bucket: "fixture", key: ""),
+                ObjectLocation(bucket: "fixture", key: String(repeating: "a", count: 1_025)),
                 ObjectLocation(bucket: "", key: "a"), ObjectLocation(bucket: "a/b", key: "a"),
                 ObjectLocation(bucket: "..", key: "a"), ObjectLocation(bucket: "a\r\nb", key: "a"),
             ]

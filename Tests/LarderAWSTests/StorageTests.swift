@@ -16,7 +16,9 @@ struct StorageTests {
             S3Transport.Options.Payload.automatic, .unsignedTrailer, .signedTrailer, .signed, .unsigned,
         ], [0, 1, 8_192, 1_000_000])
     func roundTrip(payload: S3Transport.Options.Payload, size: Int) async throws {
-        try await withStorage { $0.payload = payload } _: { server, transport in
+        try await withStorage {
+            $0.payload = payload
+        } _: { server, transport in
             let bytes = randomBytes(size)
             let location = server.location()
             let attributes = ObjectAttributes(contentType: "video/quicktime", metadata: ["made-by": "a  test"])

@@ -7,8 +7,8 @@ struct BadInputTests {
     enum Fault: String, CaseIterable {
         case missing, folder, empty, garbage
 
-        func make(in pantry: Pantry) throws -> String {
-            let path = pantry.path("faulty")
+        func make(in fixture: CommandFixture) throws -> String {
+            let path = fixture.path("faulty")
             switch self {
             case .missing: break
             case .folder: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -28,19 +28,19 @@ struct BadInputTests {
         "A file that cannot be used is one line on standard error, and status 2", arguments: Fault.allCases,
         ["--schema", "--operation", "--variables", "--response"])
     func refusesFiles(fault: Fault, option: String) async throws {
-        try await Pantry.withFiles { pantry in
-            let faulty = try fault.make(in: pantry)
+        try await CommandFixture.withFiles { fixture in
+            let faulty = try fault.make(in: fixture)
             var files = [
-                "--schema": pantry.path("schema.graphqls"), "--operation": pantry.path("operations.graphql"),
-                "--variables": pantry.path("two.json"), "--response": pantry.path("list.json"),
+                "--schema": fixture.path("schema.graphqls"), "--operation": fixture.path("operations.graphql"),
+                "--variables": fixture.path("two.json"), "--response": fixture.path("list.json"),
             ]
             files[option] = faulty
             let arguments = ["ingest", "--name", "List"] + files.flatMap { [$0, $1] }
-            let text = try await pantry.larder(arguments)
+            let text = try await fixture.larder(arguments)
             #expect(text.status == 2)
             #expect(text.output == "")
             #expect(isOneLine(text.errors), "\(text.errors)")
-            let json = try await pantry.larder(arguments + ["--json"])
+            let json = try await fixture.larder(arguments + ["--json"])
             #expect(json.status == 2)
             #expect(json.errors.hasPrefix(#"{"larder":1,"command":"ingest","error":{"code":""#))
         }
@@ -53,13 +53,13 @@ struct BadInputTests {
             "rm a --as gone", "rm --field f --as deleted", "watch", "watch a --count 0", "query", "fetch", "ingest",
         ])
     func refusesArguments(command: String) async throws {
-        try await Pantry.withFiles { pantry in
+        try await CommandFixture.withFiles { fixture in
             let arguments = command.split(separator: " ").map(String.init)
-            let text = try await pantry.larder(arguments)
+            let text = try await fixture.larder(arguments)
             #expect(text.status == 2)
             #expect(text.output == "")
             #expect(isOneLine(text.errors), "\(text.errors)")
-            let json = try await pantry.larder(arguments + ["--json"])
+            let json = try await fixture.larder(arguments + ["--json"])
             #expect(json.errors.contains(#""error":{"code":"command.usage","message":""#))
         }
     }
@@ -82,11 +82,11 @@ struct BadInputTests {
             ("query Q { recipes { id } }", #"{"n":"#, "ends in the middle"),
         ])
     func refusesDocuments(document: String, variables: String, reason: String) async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder([
-                "query", "--schema", pantry.path("schema.graphqls"), "--operation",
-                pantry.write(document, to: "document.graphql"), "--variables",
-                pantry.write(variables, to: "variables.json"),
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder([
+                "query", "--schema", fixture.path("schema.graphqls"), "--operation",
+                fixture.write(document, to: "document.graphql"), "--variables",
+                fixture.write(variables, to: "variables.json"),
             ])
             #expect(outcome.status == 2)
             #expect(isOneLine(outcome.errors) && outcome.errors.contains(reason), "\(outcome.errors)")
@@ -95,8 +95,8 @@ struct BadInputTests {
 
     @Test("An operation that the document does not have is told with those it has")
     func refusesName() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder(["query"] + pantry.operation("Nothing"))
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(["query"] + fixture.operation("Nothing"))
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains("List, One"))
         }
@@ -104,10 +104,10 @@ struct BadInputTests {
 
     @Test("A schema of another server is told")
     func refusesSchema() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder([
-                "query", "--schema", pantry.write("type Query { other: Int }", to: "other.graphqls"), "--operation",
-                pantry.path("operations.graphql"), "--name", "List",
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder([
+                "query", "--schema", fixture.write("type Query { other: Int }", to: "other.graphqls"), "--operation",
+                fixture.path("operations.graphql"), "--name", "List",
             ])
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains("no field recipes"))
@@ -116,19 +116,20 @@ struct BadInputTests {
 
     @Test("A response to another operation is refused, and nothing is stored")
     func refusesResponse() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder(
-                ["ingest", "--response", pantry.path("list.json")] + pantry.operation("One", variables: #"{"id":"1"}"#))
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(
+                ["ingest", "--response", fixture.path("list.json")]
+                    + fixture.operation("One", variables: #"{"id":"1"}"#))
             #expect(outcome.status == 2)
             #expect(isOneLine(outcome.errors), "\(outcome.errors)")
-            #expect(try await pantry.larder("ls").output == "Author:7\nQUERY_ROOT\nRecipe:1\nRecipe:2\n")
+            #expect(try await fixture.larder("ls").output == "Author:7\nQUERY_ROOT\nRecipe:1\nRecipe:2\n")
         }
     }
 
     @Test("A file or another folder in the store's place is told", arguments: Fault.allCases)
     func refusesStore(fault: Fault) async throws {
-        try await Pantry.withFiles { pantry in
-            let outcome = try await LarderProcess.run(["info", "--store", fault.make(in: pantry)])
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await LarderProcess.run(["info", "--store", fault.make(in: fixture)])
             #expect(outcome.status == (fault == .missing || fault == .folder ? 1 : 2))
             #expect(isOneLine(outcome.errors), "\(outcome.errors)")
         }
@@ -139,15 +140,15 @@ struct BadInputTests {
         arguments: ["info", "ls", "get Recipe:1", "watch Recipe:1", "check", "compact", "rm Recipe:1"],
         ["foreign", "truncated", "empty", "gone"])
     func reportsDamage(command: String, fault: String) async throws {
-        try await Pantry.withStore { pantry in
-            let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
             let bytes = try Data(contentsOf: file)
             switch fault {
             case "foreign": try (Data("This is no cache. ".utf8) + bytes.dropFirst(18)).write(to: file)
             case "gone": try FileManager.default.removeItem(at: file)
             default: try bytes.prefix(fault == "empty" ? 0 : 8_192).write(to: file)
             }
-            let outcome = try await pantry.larder(command.split(separator: " ").map(String.init))
+            let outcome = try await fixture.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 5, "\(outcome.errors)")
             #expect(isOneLine(outcome.errors), "\(outcome.errors)")
         }
@@ -155,13 +156,13 @@ struct BadInputTests {
 
     @Test("A flipped bit in a stored value is found by check, which names the place")
     func findsFlippedBit() async throws {
-        try await Pantry.withStore { pantry in
-            let file = URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb")
+        try await CommandFixture.withStore { fixture in
+            let file = URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb")
             var bytes = try Data(contentsOf: file)
             let place = try #require(bytes.range(of: Data("Soup".utf8), options: .backwards))
             bytes[place.lowerBound] ^= 1
             try bytes.write(to: file)
-            let outcome = try await pantry.larder("check", "--json")
+            let outcome = try await fixture.larder("check", "--json")
             #expect(outcome.status == 5)
             #expect(outcome.errors.contains(#""exit":5"#))
             #expect(outcome.errors.contains("record"))
@@ -170,19 +171,19 @@ struct BadInputTests {
 
     @Test("Nothing is written into the store where standard output is closed")
     func survivesClosedOutput() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await LarderProcess.run(shell: #"exec "$@" >&-"#, ["ls", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await LarderProcess.run(shell: #"exec "$@" >&-"#, ["ls", "--store", fixture.store])
             #expect(outcome.status == 0)
             #expect(outcome.errors == "")
-            #expect(try await pantry.larder("check").status == 0)
+            #expect(try await fixture.larder("check").status == 0)
         }
     }
 
     @Test("A reader that goes away ends the command quietly")
     func survivesBrokenPipe() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let outcome = try await LarderProcess.run(
-                shell: #"{ "$@"; echo "status $?" >&2; } | exec 0<&-"#, ["ls", "--store", pantry.store])
+                shell: #"{ "$@"; echo "status $?" >&2; } | exec 0<&-"#, ["ls", "--store", fixture.store])
             #expect(outcome.errors == "status 0\n")
         }
     }

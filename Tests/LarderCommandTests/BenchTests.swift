@@ -44,7 +44,8 @@ struct BenchTests {
         }
     }
 
-    @Test("A real response is parsed and compared with its floor",
+    @Test(
+        "A real response is parsed and compared with its floor",
         .enabled(if: SharedData.isPresent, "needs ../shared/data"))
     func parsesRealData() async throws {
         let data = SharedData.folder.appending(path: "github").path
@@ -62,10 +63,11 @@ struct BenchTests {
 
     @Test("Rows come in their own order whatever they are asked in, each with the floor of the same run")
     func rows() async throws {
-        try await Pantry.withFiles { pantry in
+        try await CommandFixture.withFiles { fixture in
             let options = [
-                "--schema", pantry.path("schema.graphqls"), "--operation", pantry.path("operations.graphql"), "--name",
-                "List", "--variables", pantry.path("two.json"), "--response", pantry.path("list.json"),
+                "--schema", fixture.path("schema.graphqls"), "--operation", fixture.path("operations.graphql"),
+                "--name",
+                "List", "--variables", fixture.path("two.json"), "--response", fixture.path("list.json"),
             ]
             let report = try await report(options + ["--rows", "recommit", "commit", "parse"])
             #expect(report.rows.map(\.name) == ["parse", "commit", "recommit"])

@@ -19,17 +19,18 @@ struct DemonstrationTests {
 
     @Test("A folder that is not empty is left as it is, and told")
     func refusesFolder() async throws {
-        try await Pantry.withFiles { pantry in
-            let before = try pantry.snapshot()
-            let path = pantry.folder.path
+        try await CommandFixture.withFiles { fixture in
+            let before = try fixture.snapshot()
+            let path = fixture.folder.path
             let outcome = try await LarderProcess.run(program: "larder-demo", ["--check", "--store", path])
             #expect(outcome.status == 2)
             #expect(outcome.errors == "larder-demo: \(path) is not empty; --store takes a new or empty folder\n")
-            #expect(try pantry.snapshot() == before)
+            #expect(try fixture.snapshot() == before)
         }
     }
 
-    @Test("Arguments that make no sense are refused, with those that do", arguments: ["--wat", "--port x", "--latency"])
+    @Test(
+        "Arguments that make no sense are refused, with those that do", arguments: ["--wat", "--port x", "--latency"])
     func refuses(_ arguments: String) async throws {
         let outcome = try await LarderProcess.run(
             program: "larder-demo", arguments.split(separator: " ").map(String.init))

@@ -8,15 +8,15 @@ import Testing
 struct DocumentedResultTests {
     @Test("The verbs on the cache print what is documented, and all of it")
     func cache() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             var documented = try DocumentedResults()
             func print(_ row: String, _ arguments: [String], status: Int32 = 0) async throws {
-                let outcome = try await pantry.larder(arguments + ["--json"])
+                let outcome = try await fixture.larder(arguments + ["--json"])
                 #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
                 try documented.compare(row, outcome.output)
             }
-            let one = try pantry.operation("One", variables: #"{"id":"1"}"#)
-            _ = try await LarderProcess.run(shell: "chmod go=rX '\(pantry.store)'", [])
+            let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])
             try await print("`info`", ["info", "--types"])
             try await print("`ls`", ["ls"])
             try await print("`get`", ["get", "Recipe:1"])
@@ -27,8 +27,9 @@ struct DocumentedResultTests {
             try await print("`changes`", ["changes"])
             try await print("`fetch`", ["fetch", "--endpoint", "http://127.0.0.1:1/"] + one)
             try await print(
-                "`ingest`", ["ingest", "--response", pantry.path("list.json")]
-                    + pantry.operation("List", variables: #"{"n":2}"#))
+                "`ingest`",
+                ["ingest", "--response", fixture.path("list.json")]
+                    + fixture.operation("List", variables: #"{"n":2}"#))
             for verb in [["rm", "Recipe:2"], ["compact"], ["clear", "--write"]] {
                 try await print("`rm`, `compact`, `clear`", verb)
             }
@@ -39,28 +40,29 @@ struct DocumentedResultTests {
 
     @Test("So do those on mutations and watchers")
     func mutations() async throws {
-        try await Dock.run { dock in
+        try await TransferFixture.run { fixture in
             var documented = try DocumentedResults()
             func print(_ row: String, _ arguments: [String]) async throws {
-                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", dock.store])
+                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", fixture.store])
                 #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
                 try documented.compare(row, outcome.output)
             }
-            let upload = try await dock.upload()
-            let mutation = try await dock.withPartition { app in
+            let upload = try await fixture.upload()
+            let mutation = try await fixture.withPartition { app in
                 try await app.mutate(
                     GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }"),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(upload)], in: "file")])).id
+                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(upload)], in: "file")])
+                ).id
             }
-            try await OperationsDatabase.using(URL(filePath: dock.store)) { database in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
                 _ = try await database.watchers.put("w", in: "main", document: "{ photo(id: 1) { id } }", now: Date())
                 try await database.watchers.note(
                     StoredWatcher.Position(epoch: 1, number: 2), of: "w", in: "main", now: Date())
             }
             try await print("`watchers`", ["watchers"])
-            try await dock.fail(dock.begin(upload))
+            try await fixture.fail(fixture.begin(upload))
             let id = "\(mutation)"
-            let variables = dock.folder.appending(path: "variables.json")
+            let variables = fixture.folder.appending(path: "variables.json")
             try Data("{}".utf8).write(to: variables)
             try await print("`mutations list`", ["mutations", "list"])
             try await print("`mutations show`", ["mutations", "show", id])
@@ -75,16 +77,16 @@ struct DocumentedResultTests {
 
     @Test("So do those on transfers")
     func transfers() async throws {
-        try await Dock.run { dock in
+        try await TransferFixture.run { fixture in
             var documented = try DocumentedResults()
             func print(_ row: String, _ arguments: [String]) async throws {
-                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", dock.store])
+                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", fixture.store])
                 #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
                 try documented.compare(row, outcome.output)
             }
-            let (failed, waiting) = (try await dock.upload(), try await dock.upload())
-            try await dock.fail(dock.begin(failed, upload: "a-name"))
-            try dock.partialFile(of: UUID())
+            let (failed, waiting) = (try await fixture.upload(), try await fixture.upload())
+            try await fixture.fail(fixture.begin(failed, upload: "a-name"))
+            try fixture.partialFile(of: UUID())
             try await print("`transfers list`", ["transfers", "list"])
             try await print("`transfers watch`", ["transfers", "watch", failed.text])
             try await print("`transfers show`", ["transfers", "show", failed.text])
@@ -106,7 +108,7 @@ struct DocumentedResultTests {
             let place = folder.appending(path: "store")
             var options = Store.Options()
             options.keys = InMemoryKeyProvider()
-            let store = try Store.open(at: place, schema: try Schema(parsing: Pantry.schema), options: options)
+            let store = try Store.open(at: place, schema: try Schema(parsing: CommandFixture.schema), options: options)
             let url = try #require(URL(string: "https://staging.example/graphql"))
             let app = try store.partition(
                 of: BackendEnvironment(name: "staging", api: .init(url: url)), user: .user("ada"))
@@ -128,7 +130,8 @@ struct DocumentedResultTests {
                 let rows = try database.credentials.snapshot(of: name).credentials
                 let identity = try #require(rows.first).identity
                 let moved = try await database.credentials.quarantine(
-                    rows.map { .init($0, reason: "damaged") }, in: name, of: identity, now: Date(), session: { _ in nil })
+                    rows.map { .init($0, reason: "damaged") }, in: name, of: identity, now: Date(),
+                    session: { _ in nil })
                 #expect(moved.count == 1)
             }
             try await print("`credentials`", "credentials")
@@ -139,20 +142,20 @@ struct DocumentedResultTests {
 
     @Test("Each exit status that is documented is given, for what is said of it")
     func statuses() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/CommandLine.md")
             let documented = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
                 line.firstMatch(of: /^\| (\d) \|/).flatMap { Int32($0.1) }
             }
             #expect(documented == [0, 1, 2, 3, 4, 5])
-            #expect(try await pantry.larder("ls").status == 0)
-            #expect(try await LarderProcess.run(["ls", "--store", pantry.path("none")]).status == 1)
-            #expect(try await pantry.larder("ls", "--limit", "many").status == 2)
-            #expect(try await pantry.larder("get", "Recipe:9").status == 3)
-            #expect(try await pantry.larder("clear").status == 4)
+            #expect(try await fixture.larder("ls").status == 0)
+            #expect(try await LarderProcess.run(["ls", "--store", fixture.path("none")]).status == 1)
+            #expect(try await fixture.larder("ls", "--limit", "many").status == 2)
+            #expect(try await fixture.larder("get", "Recipe:9").status == 3)
+            #expect(try await fixture.larder("clear").status == 4)
             try Data(repeating: 1, count: 50_000).write(
-                to: URL(filePath: pantry.store).appending(path: "records/main/1/data.mdb"))
-            #expect(try await pantry.larder("check").status == 5)
+                to: URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb"))
+            #expect(try await fixture.larder("check").status == 5)
         }
     }
 }

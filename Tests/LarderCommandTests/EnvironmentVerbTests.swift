@@ -26,8 +26,9 @@ struct EnvironmentVerbTests {
             try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":1}"#.utf8))
             try await app.mutate(GraphQLOperation("mutation { count }"))
             try await app.session.signIn(
-                Credentials(userPool: .init(
-                    idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
+                Credentials(
+                    userPool: .init(
+                        idToken: Self.secret, accessToken: Self.secret, refreshToken: Self.secret, expires: nil)),
                 deadline: .now + .seconds(300))
             let parked = try #require(try store.current()).name
             let other = try await store.switch(to: Self.environment("production")).partition
@@ -42,9 +43,10 @@ struct EnvironmentVerbTests {
     func listed() async throws {
         try await withStore { (store, parked, current) throws in
             let text = try await LarderProcess.run(["env", "--store", store.path])
-            #expect(text.output.split(separator: "\n") == [
-                "  \(parked) staging, user ada, 1 mutations", "* \(current) production, guest, 0 mutations",
-            ])
+            #expect(
+                text.output.split(separator: "\n") == [
+                    "  \(parked) staging, user ada, 1 mutations", "* \(current) production, guest, 0 mutations",
+                ])
             let json = try await LarderProcess.run(["env", "--json", "--store", store.path])
             #expect(json.status == 0)
             #expect(json.output.contains(#""partition":"\#(current)","environment":"production","user":null"#))
@@ -111,8 +113,8 @@ struct EnvironmentVerbTests {
 
     @Test("A store without environments lists its one partition as nobody's, and an empty one nothing")
     func unnamed() async throws {
-        try await Pantry.withStore { pantry in
-            let none = try await LarderProcess.run(["env", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let none = try await LarderProcess.run(["env", "--store", fixture.store])
             #expect(none.status == 0 && none.output == "", "\(none.errors)")
         }
     }

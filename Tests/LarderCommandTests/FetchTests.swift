@@ -8,13 +8,13 @@ struct FetchTests {
     @Test("What the server answers is printed, stored, and answered without the server")
     func fetches() async throws {
         try await withTemporaryFolder { folder in
-            let pantry = Pantry(folder: folder)
+            let fixture = CommandFixture(folder: folder)
             let server = try await RecipeServer.start()
             let options = try [
-                "--schema", pantry.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
-                pantry.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
+                "--schema", fixture.write(RecipeServer.schema, to: "recipes.graphqls"), "--operation",
+                fixture.write("query Q { recipe(id: 2) { __typename id title } }", to: "q.graphql"),
             ]
-            let fetched = try await pantry.larder(
+            let fetched = try await fixture.larder(
                 ["fetch", "--endpoint", server.url.absoluteString, "--header", "Authorization: hush"] + options)
             #expect(fetched.status == 0, "\(fetched.errors)")
             #expect(fetched.output.hasPrefix(#"{"data":{"recipe":{"__typename":"Recipe","id":"2","title":""#))
@@ -23,16 +23,16 @@ struct FetchTests {
             let requests = server.requestCount
             try await server.stop()
             #expect(requests == 1)
-            #expect(try await pantry.larder(["query"] + options).output == fetched.output)
+            #expect(try await fixture.larder(["query"] + options).output == fetched.output)
         }
     }
 
     @Test("Under --json the response and what was written come together")
     func fetchesAsJSON() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder(
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder(
                 ["fetch", "--endpoint", "http://127.0.0.1:1/", "--json", "--policy", "cacheFirst"]
-                    + pantry.operation("One", variables: #"{"id":"1"}"#))
+                    + fixture.operation("One", variables: #"{"id":"1"}"#))
             #expect(
                 outcome.outputWithoutSizes == #"""
                     {"larder":1,"command":"fetch","result":{"response":{"data":{"recipe":{"__typename":"Recipe",\#
@@ -47,13 +47,14 @@ struct FetchTests {
 
     @Test("A server that cannot be reached is an error, and a miss under cacheOnly is a miss")
     func reachesNobody() async throws {
-        try await Pantry.withStore { pantry in
-            let arguments = try ["fetch", "--endpoint", "http://127.0.0.1:1/", "--json"]
-                + pantry.operation("One", variables: #"{"id":"9"}"#)
-            let failed = try await pantry.larder(arguments)
+        try await CommandFixture.withStore { fixture in
+            let arguments =
+                try ["fetch", "--endpoint", "http://127.0.0.1:1/", "--json"]
+                + fixture.operation("One", variables: #"{"id":"9"}"#)
+            let failed = try await fixture.larder(arguments)
             #expect(failed.status == 1)
             #expect(failed.errors.contains(#""code":"transport.unreachable""#))
-            let missed = try await pantry.larder(arguments + ["--policy", "cacheOnly"])
+            let missed = try await fixture.larder(arguments + ["--policy", "cacheOnly"])
             #expect(missed.status == 3)
         }
     }
@@ -66,8 +67,8 @@ struct FetchTests {
             ["--endpoint", "http://h/", "--policy", "sometimes"],
         ])
     func refuses(arguments: [String]) async throws {
-        try await Pantry.withFiles { pantry in
-            let outcome = try await pantry.larder(["fetch"] + arguments + pantry.operation("List"))
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder(["fetch"] + arguments + fixture.operation("List"))
             #expect(outcome.status == 2)
             #expect(!outcome.errors.contains("hush"))
         }

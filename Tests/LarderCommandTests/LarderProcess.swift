@@ -18,7 +18,8 @@ enum LarderProcess {
     static func executable(_ name: String = "larder") -> URL {
         // The folder of the built products is the one that the test bundle lies in.
         #if os(macOS)
-        let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let folder =
+            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
         #else
         let folder = Bundle.main.bundleURL

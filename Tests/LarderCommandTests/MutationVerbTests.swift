@@ -59,13 +59,16 @@ struct MutationVerbTests {
             let all = try await LarderProcess.run(["mutations", "--store", store])
             #expect(all.status == 0)
             let lines = all.output.split(separator: "\n").map(String.init)
-            #expect(lines == [
-                "deadLetter \(dead) 1 - 1 Rate rejected: no such recipe",
-                "pending (stalled) \(stalled) 2 - 0 Rate", "pending \(pending) 3 other 0 Rate",
-            ])
+            #expect(
+                lines == [
+                    "deadLetter \(dead) 1 - 1 Rate rejected: no such recipe",
+                    "pending (stalled) \(stalled) 2 - 0 Rate", "pending \(pending) 3 other 0 Rate",
+                ])
             let some = try await LarderProcess.run(
                 ["mutations", "list", "--state", "pending", "--limit", "1", "--json", "--store", store])
-            #expect(some.output.hasPrefix(#"{"larder":1,"command":"mutations list","result":{"mutations":[{"id":"\#(stalled)","#))
+            #expect(
+                some.output.hasPrefix(
+                    #"{"larder":1,"command":"mutations list","result":{"mutations":[{"id":"\#(stalled)","#))
             #expect(some.output.contains(#""hasMore":true"#))
         }
     }
@@ -83,8 +86,10 @@ struct MutationVerbTests {
             let discarded = try await LarderProcess.run(["clear", "--write", "--unsent", "discard", "--store", store])
             #expect(discarded.status == 0)
             #expect(try await LarderProcess.run(["mutations", "--store", store]).output.isEmpty)
-            #expect(try await LarderProcess.run(["mutations", "show", dead, "--store", store]).output.contains("discarded"))
-            #expect(try await LarderProcess.run(["clear", "--write", "--unsent", "perhaps", "--store", store]).status == 2)
+            #expect(
+                try await LarderProcess.run(["mutations", "show", dead, "--store", store]).output.contains("discarded"))
+            #expect(
+                try await LarderProcess.run(["clear", "--write", "--unsent", "perhaps", "--store", store]).status == 2)
         }
     }
 
@@ -95,9 +100,11 @@ struct MutationVerbTests {
             let schema = Self.schema.replacing("stars: Int!): Recipe!", with: "stars: Int!): Recipe")
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition(transport: PartialServer())
-            let receipt = try await app.mutate(GraphQLOperation("""
-                mutation { a: rate(recipe: 1, stars: 5) { id } b: rate(recipe: 2, stars: 5) { id } }
-                """))
+            let receipt = try await app.mutate(
+                GraphQLOperation(
+                    """
+                    mutation { a: rate(recipe: 1, stars: 5) { id } b: rate(recipe: 2, stars: 5) { id } }
+                    """))
             try await MutationRunner(app).drain()
             try store.close()
             let shown = try await LarderProcess.run(["mutations", "show", "\(receipt.id)", "--store", folder.path])
@@ -114,10 +121,12 @@ struct MutationVerbTests {
         func send(
             _ request: GraphQLRequest, deadline: ContinuousClock.Instant
         ) async throws(TransportError) -> GraphQLAnswer {
-            GraphQLAnswer(body: Array("""
-                {"data":{"a":{"__typename":"Recipe","id":"1"},"b":null},
-                 "errors":[{"message":"no such recipe","path":["b"]}]}
-                """.utf8), status: 200)
+            GraphQLAnswer(
+                body: Array(
+                    """
+                    {"data":{"a":{"__typename":"Recipe","id":"1"},"b":null},
+                     "errors":[{"message":"no such recipe","path":["b"]}]}
+                    """.utf8), status: 200)
         }
     }
 
@@ -137,14 +146,19 @@ struct MutationVerbTests {
             let edited = try await LarderProcess.run(
                 ["mutations", "edit", dead, "--variables", variables.path, "--write", "--store", store])
             #expect(edited.status == 0)
-            #expect(try await LarderProcess.run(["mutations", "show", dead, "--store", store])
-                .output.contains(#"variables {"recipe":"1","stars":4}"#))
-            #expect(try await LarderProcess.run(["mutations", "replay", dead, "--write", "--store", store]).status == 0)
-            let again = try await LarderProcess.run(["mutations", "discard", dead, "--write", "--json", "--store", store])
+            #expect(
+                try await LarderProcess.run(["mutations", "show", dead, "--store", store])
+                    .output.contains(#"variables {"recipe":"1","stars":4}"#))
+            #expect(
+                try await LarderProcess.run(["mutations", "replay", dead, "--write", "--store", store]).status == 0)
+            let again = try await LarderProcess.run([
+                "mutations", "discard", dead, "--write", "--json", "--store", store,
+            ])
             #expect(again.status == 4)
             #expect(again.errors.contains(#""command":"mutations discard","error":{"code":"operations.wrongState""#))
-            #expect(try await LarderProcess.run(["mutations", "--state", "pending", "--store", store])
-                .output.contains("pending \(stalled) 2"))
+            #expect(
+                try await LarderProcess.run(["mutations", "--state", "pending", "--store", store])
+                    .output.contains("pending \(stalled) 2"))
         }
     }
 
@@ -156,8 +170,9 @@ struct MutationVerbTests {
             #expect(discarded.output.contains(#""setAside":["\#(stalled)"]"#))
             let shown = try await LarderProcess.run(["mutations", "show", dead, "--store", store])
             #expect(shown.output.hasPrefix("discarded \(dead) 1 "))
-            #expect(try await LarderProcess.run(["mutations", "--state", "deadLetter", "--store", store])
-                .output.contains("deadLetter \(stalled) 2 - 0 Rate dependencyDiscarded"))
+            #expect(
+                try await LarderProcess.run(["mutations", "--state", "deadLetter", "--store", store])
+                    .output.contains("deadLetter \(stalled) 2 - 0 Rate dependencyDiscarded"))
         }
     }
 
@@ -228,7 +243,9 @@ struct MutationVerbTests {
             #expect(all.output.hasPrefix("1 Recipe:1\n2 Recipe:2\n3 #"))
             let some = try await LarderProcess.run(
                 ["changes", "--since", "1", "--count", "1", "--json", "--store", store])
-            #expect(some.output.contains(#""changes":[{"number":2,"keys":["Recipe:2"],"isEverything":false}],"hasMore":true"#))
+            #expect(
+                some.output.contains(
+                    #""changes":[{"number":2,"keys":["Recipe:2"],"isEverything":false}],"hasMore":true"#))
             let followed = try await LarderProcess.run(["changes", "--follow", "--count", "2", "--store", store])
             #expect(followed.output == "1 Recipe:1\n2 Recipe:2\n")
             let watchers = try await LarderProcess.run(["watchers", "--store", store])

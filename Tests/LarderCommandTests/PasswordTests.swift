@@ -20,33 +20,35 @@ struct PasswordTests {
 
     @Test("fetch refuses an endpoint with a user or a password, tells neither, and makes no store", arguments: urls)
     func fetch(url: String) async throws {
-        try await Pantry.withFiles { pantry in
+        try await CommandFixture.withFiles { fixture in
             for more in [[], ["--json"]] {
-                expectRefused(try await pantry.larder(["fetch", "--endpoint", url] + more + pantry.operation("List")))
+                expectRefused(
+                    try await fixture.larder(["fetch", "--endpoint", url] + more + fixture.operation("List")))
             }
-            #expect(!FileManager.default.fileExists(atPath: pantry.store))
+            #expect(!FileManager.default.fileExists(atPath: fixture.store))
         }
     }
 
     @Test("So does clearing away what transfers have left", arguments: urls)
     func storage(url: String) async throws {
-        try await Dock.run { dock in
-            expectRefused(try await dock.larder("transfers", "gc", "--region", "eu-west-1", "--endpoint", url))
+        try await TransferFixture.run { fixture in
+            expectRefused(try await fixture.larder("transfers", "gc", "--region", "eu-west-1", "--endpoint", url))
         }
     }
 
     @Test("So does making an environment known", arguments: urls)
     func environment(url: String) async throws {
-        try await Pantry.withFiles { pantry in
-            expectRefused(try await LarderProcess.run(
-                program: "larder-migrate", ["env", "add", "a", "--url", url, "--store", pantry.store]))
+        try await CommandFixture.withFiles { fixture in
+            expectRefused(
+                try await LarderProcess.run(
+                    program: "larder-migrate", ["env", "add", "a", "--url", url, "--store", fixture.store]))
         }
     }
 
     @Test("A URL where none is expected is told of without its password")
     func unexpected() async throws {
-        try await Pantry.withFiles { pantry in
-            let outcome = try await pantry.larder("info", "https://ada:hush@127.0.0.1/graphql")
+        try await CommandFixture.withFiles { fixture in
+            let outcome = try await fixture.larder("info", "https://ada:hush@127.0.0.1/graphql")
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains("https://…@127.0.0.1/graphql"), "\(outcome.errors)")
             expectRefused(outcome)

@@ -18,12 +18,13 @@ struct PrivateStoreTests {
 
     @Test("Whatever the process's mask, they are this user's alone", arguments: ["000", "022", "277", "777"])
     func made(mask: String) async throws {
-        try await Pantry.withFiles { pantry in
-            let room = pantry.path("room")
+        try await CommandFixture.withFiles { fixture in
+            let room = fixture.path("room")
             let store = room + "/above/store"
             try FileManager.default.createDirectory(atPath: room, withIntermediateDirectories: true)
             let migrate = LarderProcess.executable("larder-migrate").path
-            let options = try pantry.operation("List", variables: #"{"n":2}"#) + ["--response", pantry.path("list.json")]
+            let options =
+                try fixture.operation("List", variables: #"{"n":2}"#) + ["--response", fixture.path("list.json")]
             let outcome = try await LarderProcess.run(
                 shell: """
                     umask \(mask) && "$@" && shift && set -- --store '\(store)' &&
@@ -45,33 +46,35 @@ struct PrivateStoreTests {
         try #require(outcome.status == 0)
     }
 
-    @Test("A store that everybody may read is a finding of info and check, which change nothing", arguments: [
-        ["info"], ["check"],
-    ])
+    @Test(
+        "A store that everybody may read is a finding of info and check, which change nothing",
+        arguments: [
+            ["info"], ["check"],
+        ])
     func found(verb: [String]) async throws {
-        try await Pantry.withStore { pantry in
-            let sound = try await pantry.larder(verb + ["--json"])
+        try await CommandFixture.withStore { fixture in
+            let sound = try await fixture.larder(verb + ["--json"])
             #expect(sound.output.contains(#""exposed":[]"#))
             #expect(sound.errors == "")
-            try await expose(pantry.store)
-            let told = try await pantry.larder(verb)
+            try await expose(fixture.store)
+            let told = try await fixture.larder(verb)
             #expect(told.status == 0)
             #expect(told.errors.contains("Other users may use . (755), records (755)"), "\(told.errors)")
-            let json = try await pantry.larder(verb + ["--json"])
+            let json = try await fixture.larder(verb + ["--json"])
             #expect(json.status == 0)
             #expect(json.output.contains(#""exposed":[{"path":".","mode":"755"},"#), "\(json.output)")
             #expect(json.output.contains(#"{"path":"records/main/1/data.mdb","mode":"644"}"#), "\(json.output)")
-            #expect(try exposed(in: pantry.store)["records/main/1/data.mdb"] == "644")
+            #expect(try exposed(in: fixture.store)["records/main/1/data.mdb"] == "644")
         }
     }
 
     @Test("It is a finding of validate as well")
     func validated() async throws {
-        try await Dock.run { dock in
-            _ = try await dock.upload()
-            try await expose(dock.store)
+        try await TransferFixture.run { fixture in
+            _ = try await fixture.upload()
+            try await expose(fixture.store)
             let told = try await LarderProcess.run(
-                program: "larder-migrate", ["validate", "--json", "--store", dock.store])
+                program: "larder-migrate", ["validate", "--json", "--store", fixture.store])
             #expect(told.status == 0, "\(told.errors)")
             #expect(told.output.contains(#"{"path":"larder.sqlite","mode":"644"}"#), "\(told.output)")
         }
@@ -79,18 +82,18 @@ struct PrivateStoreTests {
 
     @Test("A verb that writes narrows it, and says so once")
     func narrowed() async throws {
-        try await Pantry.withStore { pantry in
-            try await expose(pantry.store)
-            let first = try await pantry.larder("compact")
+        try await CommandFixture.withStore { fixture in
+            try await expose(fixture.store)
+            let first = try await fixture.larder("compact")
             #expect(first.status == 0)
             #expect(first.errors.contains("Other users could use . (755)"), "\(first.errors)")
-            #expect(try exposed(in: pantry.store) == [:])
-            #expect(try await pantry.larder("compact").errors == "")
-            try await expose(pantry.store)
-            let second = try await LarderProcess.run(program: "larder-migrate", ["backup", "--store", pantry.store])
+            #expect(try exposed(in: fixture.store) == [:])
+            #expect(try await fixture.larder("compact").errors == "")
+            try await expose(fixture.store)
+            let second = try await LarderProcess.run(program: "larder-migrate", ["backup", "--store", fixture.store])
             #expect(second.status == 0, "\(second.errors)")
             #expect(second.errors.contains("Other users could use . (755)"), "\(second.errors)")
-            #expect(try exposed(in: pantry.store) == [:])
+            #expect(try exposed(in: fixture.store) == [:])
         }
     }
 }

@@ -7,9 +7,9 @@ import Testing
 struct QuarantineVerbTests {
     @Test("The JSON names the kind, the reason and since when, and nothing of the credential")
     func names() async throws {
-        try await Dock.run { dock in
+        try await TransferFixture.run { fixture in
             let time = Date(timeIntervalSince1970: 1_800_000_000)
-            try await OperationsDatabase.using(URL(filePath: dock.store)) { database in
+            try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in
                 let held = SealedCredential(
                     kind: "userPool", identity: "i", sealed: Array("secret".utf8), created: time, updated: time)
                 let key = StoredPartitionKey(partition: "main", sealedWith: "k", sealed: [1], created: time)
@@ -19,7 +19,7 @@ struct QuarantineVerbTests {
                 _ = try await database.credentials.quarantine(
                     [.init(held, reason: "damaged")], in: "main", of: "i", now: time, session: { _ in nil })
             }
-            let told = try await dock.larder("credentials", "--json")
+            let told = try await fixture.larder("credentials", "--json")
             #expect(told.status == 0, "\(told.errors)")
             let expected = #""quarantined":[{"kind":"userPool","reason":"damaged","time":"2027-01-15T08:00:00Z"}]"#
             #expect(told.output.contains(expected), "\(told.output)")

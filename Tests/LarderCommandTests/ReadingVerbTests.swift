@@ -6,39 +6,39 @@ import Testing
 struct ReadingVerbTests {
     @Test("ls lists keys in order, by type, by prefix and up to a limit")
     func lists() async throws {
-        try await Pantry.withStore { pantry in
-            let all = try await pantry.larder("ls")
+        try await CommandFixture.withStore { fixture in
+            let all = try await fixture.larder("ls")
             #expect(all.output == "Author:7\nQUERY_ROOT\nRecipe:1\nRecipe:2\n")
-            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
-            #expect(try await pantry.larder("ls", "--prefix", "Auth").output == "Author:7\n")
-            #expect(try await pantry.larder("ls", "--type", "Unheard").output == "")
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
+            #expect(try await fixture.larder("ls", "--prefix", "Auth").output == "Author:7\n")
+            #expect(try await fixture.larder("ls", "--type", "Unheard").output == "")
             #expect(
-                try await pantry.larder("ls", "--limit", "1", "--json").output
+                try await fixture.larder("ls", "--limit", "1", "--json").output
                     == #"{"larder":1,"command":"ls","result":{"keys":["Author:7"],"hasMore":true}}"# + "\n")
         }
     }
 
     @Test("get shows fields, references and parts")
     func gets() async throws {
-        try await Pantry.withStore { pantry in
-            let text = try await pantry.larder("get", "Recipe:1")
+        try await CommandFixture.withStore { fixture in
+            let text = try await fixture.larder("get", "Recipe:1")
             #expect(text.status == 0)
             #expect(text.output.contains("  title: \"Soup\"\n"))
             #expect(
-                try await pantry.larder("get", "Recipe:1", "--json").outputWithoutSizes == #"""
+                try await fixture.larder("get", "Recipe:1", "--json").outputWithoutSizes == #"""
                     {"larder":1,"command":"get","result":{"key":"Recipe:1","type":"Recipe","isPart":false,"bytes":0,\#
                     "fields":{"author":{"$ref":"Author:7"},"id":"1","minutes":20,"size":{"$part":"Recipe:1.size"},\#
                     "title":"Soup"}}}
 
                     """#)
-            #expect(try await pantry.larder("get", "Recipe:1.size").output.contains("  grams: 400\n"))
+            #expect(try await fixture.larder("get", "Recipe:1.size").output.contains("  grams: 400\n"))
         }
     }
 
     @Test("get of an unknown object ends with 3")
     func getsNothing() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder("get", "Recipe:9", "--json")
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder("get", "Recipe:9", "--json")
             #expect(outcome.status == 3)
             #expect(outcome.output == "")
             #expect(
@@ -52,30 +52,30 @@ struct ReadingVerbTests {
 
     @Test("info tells sizes, and counts by type where asked")
     func informs() async throws {
-        try await Pantry.withStore { pantry in
-            let json = try await pantry.larder("info", "--types", "--json").outputWithoutSizes
+        try await CommandFixture.withStore { fixture in
+            let json = try await fixture.larder("info", "--types", "--json").outputWithoutSizes
             #expect(json.hasPrefix(#"{"larder":1,"command":"info","result":{"store":""#))
             #expect(json.contains(#""records":5,"changes":{"epoch":""#))
             #expect(json.contains(#"{"name":"records","entries":5,"pages":1,"depth":1}"#))
             #expect(json.contains(#"{"type":"Recipe","objects":2,"parts":0,"tombstones":0,"bytes":0}"#))
-            #expect(try await pantry.larder("info").output.contains("records     5\n"))
+            #expect(try await fixture.larder("info").output.contains("records     5\n"))
         }
     }
 
     @Test("query answers from the store what was only ever in a list")
     func queries() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let data = #"""
                 {"recipe":{"__typename":"Recipe","id":"1","title":"Soup",\#
                 "author":{"__typename":"Author","id":"7","name":"Ada"}}}
                 """#
-            let arguments = try ["query"] + pantry.operation("One", variables: #"{"id":"1"}"#)
-            let text = try await pantry.larder(arguments)
+            let arguments = try ["query"] + fixture.operation("One", variables: #"{"id":"1"}"#)
+            let text = try await fixture.larder(arguments)
             #expect(text.status == 0)
             #expect(text.output == "{\"data\":\(data)}\n")
             #expect(text.errors == "")
             #expect(
-                try await pantry.larder(arguments + ["--json"]).output == #"""
+                try await fixture.larder(arguments + ["--json"]).output == #"""
                     {"larder":1,"command":"query","result":{"data":\#(data),"isComplete":true,"missing":[],"errors":[]}}
 
                     """#)
@@ -84,17 +84,17 @@ struct ReadingVerbTests {
 
     @Test("query of what the store lacks ends with 3 and the missing paths")
     func misses() async throws {
-        try await Pantry.withStore { pantry in
-            let arguments = try ["query"] + pantry.operation("One", variables: #"{"id":"9"}"#)
-            let text = try await pantry.larder(arguments)
+        try await CommandFixture.withStore { fixture in
+            let arguments = try ["query"] + fixture.operation("One", variables: #"{"id":"9"}"#)
+            let text = try await fixture.larder(arguments)
             #expect(text.status == 3)
             #expect(text.output == "")
             #expect(text.errors.hasPrefix("larder: ") && text.errors.hasSuffix(": recipe\n"))
-            let json = try await pantry.larder(arguments + ["--json"])
+            let json = try await fixture.larder(arguments + ["--json"])
             #expect(json.status == 3)
             #expect(json.errors.contains(#""code":"larder.miss""#))
             #expect(json.errors.contains(#""exit":3,"missing":[["recipe"]]"#))
-            let partial = try await pantry.larder(arguments + ["--partial", "--json"])
+            let partial = try await fixture.larder(arguments + ["--partial", "--json"])
             #expect(partial.status == 0)
             #expect(partial.output.contains(#""isComplete":false,"missing":[["recipe"]]"#))
         }
@@ -102,8 +102,8 @@ struct ReadingVerbTests {
 
     @Test("check finds a sound store sound")
     func checks() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder("check", "--json")
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder("check", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.contains(#""result":{"isSound":true,"pages":"#))
             #expect(outcome.output.contains(#""objects":4,"parts":1,"tombstones":0,"references":4,"keys":4"#))
@@ -112,9 +112,9 @@ struct ReadingVerbTests {
 
     @Test("The folder may be named by the environment")
     func readsEnvironment() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let outcome = try await LarderProcess.run(
-                ["ls", "--type", "Author"], environment: ["LARDER_STORE": pantry.store])
+                ["ls", "--type", "Author"], environment: ["LARDER_STORE": fixture.store])
             #expect(outcome.output == "Author:7\n")
         }
     }
@@ -123,26 +123,26 @@ struct ReadingVerbTests {
         "Reading changes no file and makes none",
         arguments: ["info", "ls", "get", "query", "watch", "check"])
     func leavesNoTrace(verb: String) async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             var arguments = [verb]
-            if verb == "query" { arguments += try pantry.operation("One", variables: #"{"id":"1"}"#) }
+            if verb == "query" { arguments += try fixture.operation("One", variables: #"{"id":"1"}"#) }
             if verb == "get" { arguments += ["Recipe:1"] }
             if verb == "watch" { arguments += ["Recipe:1", "--count", "1"] }
-            let before = try pantry.snapshot()
-            let outcome = try await pantry.larder(arguments)
+            let before = try fixture.snapshot()
+            let outcome = try await fixture.larder(arguments)
             #expect(outcome.status == 0, "\(outcome.errors)")
-            #expect(try pantry.snapshot() == before)
+            #expect(try fixture.snapshot() == before)
         }
     }
 
     @Test("Reading where there is no store makes none", arguments: ["info", "ls", "get x", "check", "watch x"])
     func makesNoStore(command: String) async throws {
-        try await Pantry.withFiles { pantry in
-            let before = try pantry.snapshot()
-            let outcome = try await pantry.larder(command.split(separator: " ").map(String.init))
+        try await CommandFixture.withFiles { fixture in
+            let before = try fixture.snapshot()
+            let outcome = try await fixture.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 1)
-            #expect(outcome.errors == "larder: there is no store at \(pantry.store)\n")
-            #expect(try pantry.snapshot() == before)
+            #expect(outcome.errors == "larder: there is no store at \(fixture.store)\n")
+            #expect(try fixture.snapshot() == before)
         }
     }
 

@@ -28,7 +28,9 @@ final class Terminal {
         #if os(Linux)
         // TIOCSPTLCK and TIOCGPTN: the functions of the C library for these are not imported.
         var (lock, number) = (Int32(0), UInt32(0))
-        guard ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else { throw Unavailable() }
+        guard ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
+            throw Unavailable()
+        }
         let name = "/dev/pts/\(number)"
         #else
         guard grantpt(master) == 0, unlockpt(master) == 0, let text = ptsname(master) else { throw Unavailable() }

@@ -8,8 +8,10 @@ import Testing
 struct TerminalTextTests {
     /// What a terminal would obey, or what would turn the text around it, of each kind one or more.
     private static let harmful: [Unicode.Scalar] = [
-        "\u{0}", "\u{7}", "\u{8}", "\u{D}", "\u{1B}", "\u{1F}", "\u{7F}", "\u{80}", "\u{85}", "\u{90}", "\u{9B}", "\u{9D}",
-        "\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}", "\u{2066}",
+        "\u{0}", "\u{7}", "\u{8}", "\u{D}", "\u{1B}", "\u{1F}", "\u{7F}", "\u{80}", "\u{85}", "\u{90}", "\u{9B}",
+        "\u{9D}",
+        "\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}",
+        "\u{2066}",
         "\u{2067}", "\u{2068}", "\u{2069}",
     ]
     /// A title that clears the screen, by either of two sequences, and turns the end of the line around.
@@ -41,10 +43,10 @@ struct TerminalTextTests {
     }
 
     /// Runs `body` with a store in which a recipe has that title.
-    private func withHarmfulStore(_ body: (Pantry) async throws -> Void) async throws {
-        try await Pantry.withStore { pantry in
-            try await pantry.rename("1", to: Self.title)
-            try await body(pantry)
+    private func withHarmfulStore(_ body: (CommandFixture) async throws -> Void) async throws {
+        try await CommandFixture.withStore { fixture in
+            try await fixture.rename("1", to: Self.title)
+            try await body(fixture)
         }
     }
 
@@ -54,26 +56,30 @@ struct TerminalTextTests {
         return terminal.shown.replacing("\r\n", with: "\n")
     }
 
-    @Test("Queries, watches and objects come to a terminal with such characters written out", arguments: [
-        ["query"], ["query", "--json"], ["watch", "--count", "1"], ["get", "Recipe:1"],
-    ])
+    @Test(
+        "Queries, watches and objects come to a terminal with such characters written out",
+        arguments: [
+            ["query"], ["query", "--json"], ["watch", "--count", "1"], ["get", "Recipe:1"],
+        ])
     func data(verb: [String]) async throws {
-        try await withHarmfulStore { pantry in
-            var arguments = verb + ["--store", pantry.store]
-            if verb[0] != "get" { arguments += try pantry.operation("One", variables: #"{"id":"1"}"#) }
+        try await withHarmfulStore { fixture in
+            var arguments = verb + ["--store", fixture.store]
+            if verb[0] != "get" { arguments += try fixture.operation("One", variables: #"{"id":"1"}"#) }
             let shown = try await shown(by: arguments)
             #expect(shown.contains(#"Soup\u009b2J\u007f\u202epuos\u2066"#), "\(shown)")
             #expect(isHarmless(shown), "\(shown)")
         }
     }
 
-    @Test("Errors, too, whatever of the arguments they repeat", arguments: [
-        ["get", "Recipe:\u{9B}2J\u{202E}9"], ["info", "\u{1B}]0;hush\u{7}\u{9B}"],
-        ["query", "--operation", "/none\u{9B}2J", "--schema", "/none\u{1B}[2J"],
-    ])
+    @Test(
+        "Errors, too, whatever of the arguments they repeat",
+        arguments: [
+            ["get", "Recipe:\u{9B}2J\u{202E}9"], ["info", "\u{1B}]0;hush\u{7}\u{9B}"],
+            ["query", "--operation", "/none\u{9B}2J", "--schema", "/none\u{1B}[2J"],
+        ])
     func errors(arguments: [String]) async throws {
-        try await withHarmfulStore { pantry in
-            let shown = try await shown(by: arguments + ["--store", pantry.store])
+        try await withHarmfulStore { fixture in
+            let shown = try await shown(by: arguments + ["--store", fixture.store])
             #expect(shown.contains(#"\u009b"#) || shown.contains(#"\u001b"#), "\(shown)")
             #expect(isHarmless(shown), "\(shown)")
         }
@@ -81,9 +87,9 @@ struct TerminalTextTests {
 
     @Test("What is said of a store whose folder has such a name has it written out")
     func folder() async throws {
-        try await withHarmfulStore { pantry in
-            let named = pantry.folder.appending(path: "store\u{9B}2J")
-            try FileManager.default.moveItem(atPath: pantry.store, toPath: named.path)
+        try await withHarmfulStore { fixture in
+            let named = fixture.folder.appending(path: "store\u{9B}2J")
+            try FileManager.default.moveItem(atPath: fixture.store, toPath: named.path)
             for verb in [["info", "--types"], ["info", "--json"], ["check"]] {
                 let shown = try await shown(by: verb + ["--store", named.path])
                 #expect(shown.contains(#"store\u009b2J"#), "\(shown)")
@@ -94,26 +100,29 @@ struct TerminalTextTests {
 
     @Test("Bars of progress move the cursor, and the names in them do not")
     func progress() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload(to: .init(bucket: "media", key: "\u{9B}2J\u{202E}v.mov", region: "eu-west-1"))
-            let attempt = try await dock.begin(id, arrived: 150_000)
-            let terminal = try Terminal(["transfers", "watch", "--store", dock.store])
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload(
+                to: .init(bucket: "media", key: "\u{9B}2J\u{202E}v.mov", region: "eu-west-1"))
+            let attempt = try await fixture.begin(id, arrived: 150_000)
+            let terminal = try Terminal(["transfers", "watch", "--store", fixture.store])
             try await terminal.wait(for: "[####")
-            try await dock.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
             try await terminal.wait(for: "done \(id.text)")
             #expect(await terminal.finish() == 0)
             #expect(terminal.shown.contains("\u{1B}[1A\r\u{1B}[J"))
             #expect(terminal.shown.contains(#"media/\u009b2J\u202ev.mov  ["#), "\(terminal.shown)")
-            #expect(!terminal.shown.unicodeScalars.contains("\u{9B}") && !terminal.shown.unicodeScalars.contains("\u{202E}"))
+            #expect(
+                !terminal.shown.unicodeScalars.contains("\u{9B}") && !terminal.shown.unicodeScalars.contains("\u{202E}")
+            )
         }
     }
 
     @Test("A pipe is given the data as it is")
     func pipe() async throws {
-        try await withHarmfulStore { pantry in
-            let options = try pantry.operation("One", variables: #"{"id":"1"}"#)
+        try await withHarmfulStore { fixture in
+            let options = try fixture.operation("One", variables: #"{"id":"1"}"#)
             for verb in [["query"], ["query", "--json"], ["watch", "--count", "1"]] {
-                let outcome = try await pantry.larder(verb + options)
+                let outcome = try await fixture.larder(verb + options)
                 #expect(outcome.status == 0, "\(outcome.errors)")
                 #expect(outcome.output.contains(Self.title), "\(outcome.output)")
             }

@@ -10,19 +10,19 @@ struct TransferGarbageTests {
 
     @Test("Partial files of transfers that do not go on are told, and removed with --write; no others are")
     func partialFiles() async throws {
-        try await Dock.run { dock in
-            let (pending, paused) = (try await dock.download(), try await dock.download())
-            let (failed, cancelling) = (try await dock.download(), try await dock.download())
-            try await dock.withTable { try await $0.pause(paused) }
-            try await dock.fail(dock.begin(failed, arrived: 9))
-            try await dock.begin(cancelling)
-            #expect(try await dock.larder("transfers", "cancel", cancelling.text, "--write").status == 0)
-            #expect(try await dock.state(of: cancelling) == .cancelling)
+        try await TransferFixture.run { fixture in
+            let (pending, paused) = (try await fixture.download(), try await fixture.download())
+            let (failed, cancelling) = (try await fixture.download(), try await fixture.download())
+            try await fixture.withTable { try await $0.pause(paused) }
+            try await fixture.fail(fixture.begin(failed, arrived: 9))
+            try await fixture.begin(cancelling)
+            #expect(try await fixture.larder("transfers", "cancel", cancelling.text, "--write").status == 0)
+            #expect(try await fixture.state(of: cancelling) == .cancelling)
             let unknown = UUID()
-            let kept = try [pending, paused].map(dock.partialFile(of:)) + [dock.partialFile(of: "notes")]
-            let removed = try [failed, cancelling, unknown].map(dock.partialFile(of:))
+            let kept = try [pending, paused].map(fixture.partialFile(of:)) + [fixture.partialFile(of: "notes")]
+            let removed = try [failed, cancelling, unknown].map(fixture.partialFile(of:))
 
-            let told = try await dock.larder("transfers", "gc")
+            let told = try await fixture.larder("transfers", "gc")
             #expect(told.status == 0, "\(told.errors)")
             for (file, state) in zip(removed, ["failed", "cancelling", "unknown"]) {
                 #expect(told.output.contains("would remove \(file) "))
@@ -31,20 +31,22 @@ struct TransferGarbageTests {
             for file in kept { #expect(!told.output.contains(file)) }
             #expect(told.errors == "larder: nothing was removed; --write does it\n")
             #expect((kept + removed).allSatisfy(exists))
-            #expect(try await dock.state(of: cancelling) == .cancelling)
+            #expect(try await fixture.state(of: cancelling) == .cancelling)
 
-            let done = try await dock.larder("transfers", "gc", "--write", "--json")
+            let done = try await fixture.larder("transfers", "gc", "--write", "--json")
             #expect(done.status == 0, "\(done.errors)")
-            #expect(done.output.hasPrefix(#"{"larder":1,"command":"transfers gc","result":{"isWritten":true,"files":[{"file":""#))
+            #expect(
+                done.output.hasPrefix(
+                    #"{"larder":1,"command":"transfers gc","result":{"isWritten":true,"files":[{"file":""#))
             #expect(done.output.contains(#""transfer":"\#(unknown.text)","state":null}"#))
             #expect(done.output.hasSuffix(#"],"uploads":[],"cancelled":["\#(cancelling.text)"],"left":[]}}"# + "\n"))
             #expect(kept.allSatisfy(exists))
             #expect(!removed.contains(where: exists))
-            #expect(try await dock.state(of: cancelling) == .cancelled)
-            #expect(try await dock.state(of: failed) == .failed)
-            #expect(try await dock.withTable { try $0.parts(of: failed) } == [])
+            #expect(try await fixture.state(of: cancelling) == .cancelled)
+            #expect(try await fixture.state(of: failed) == .failed)
+            #expect(try await fixture.withTable { try $0.parts(of: failed) } == [])
 
-            let again = try await dock.larder("transfers", "gc", "--write")
+            let again = try await fixture.larder("transfers", "gc", "--write")
             #expect(again.status == 0)
             #expect(again.output == "")
         }
@@ -52,25 +54,29 @@ struct TransferGarbageTests {
 
     @Test("Without a storage uploads are left, and it is said of which")
     func withoutStorage() async throws {
-        try await Dock.run { dock in
-            let (named, unnamed) = (try await dock.upload(), try await dock.upload())
-            try await dock.fail(dock.begin(named, upload: "a-name"))
-            try await dock.fail(dock.begin(unnamed, isAsked: true))
-            let told = try await dock.larder("transfers", "gc")
-            #expect(told.output.hasPrefix("would abort a-name of \(named.text) failed media/v/1 a.mov\nwould leave \(unnamed.text): "))
-            let outcome = try await dock.larder("transfers", "gc", "--write", "--json")
+        try await TransferFixture.run { fixture in
+            let (named, unnamed) = (try await fixture.upload(), try await fixture.upload())
+            try await fixture.fail(fixture.begin(named, upload: "a-name"))
+            try await fixture.fail(fixture.begin(unnamed, isAsked: true))
+            let told = try await fixture.larder("transfers", "gc")
+            #expect(
+                told.output.hasPrefix(
+                    "would abort a-name of \(named.text) failed media/v/1 a.mov\nwould leave \(unnamed.text): "))
+            let outcome = try await fixture.larder("transfers", "gc", "--write", "--json")
             #expect(outcome.status == 0)
-            #expect(outcome.output.contains(#""uploads":[],"cancelled":[],"left":[{"transfer":"\#(named.text)","code":"noStorage""#))
+            #expect(
+                outcome.output.contains(
+                    #""uploads":[],"cancelled":[],"left":[{"transfer":"\#(named.text)","code":"noStorage""#))
             #expect(outcome.output.contains(#"{"transfer":"\#(unnamed.text)","code":"noName""#))
-            let text = try await dock.larder("transfers", "gc", "--write")
+            let text = try await fixture.larder("transfers", "gc", "--write")
             #expect(text.errors.hasPrefix("larder: \(named.text): its upload is at the storage"))
-            #expect(try await dock.withTable { try $0.find(named)?.upload } == "a-name")
+            #expect(try await fixture.withTable { try $0.find(named)?.upload } == "a-name")
         }
     }
 
     @Test("A storage that is named by halves, or without keys, is a usage error, and no key is printed")
     func usage() async throws {
-        try await Dock.run { dock in
+        try await TransferFixture.run { fixture in
             let keys = ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"]
             for (arguments, environment) in [
                 (["--endpoint", "http://127.0.0.1:9"], keys), (["--path-style"], keys),
@@ -79,7 +85,7 @@ struct TransferGarbageTests {
                 (["--region", "eu-west-1", "--timeout", "0"], keys),
             ] {
                 let outcome = try await LarderProcess.run(
-                    ["transfers", "gc", "--write", "--store", dock.store] + arguments, environment: environment)
+                    ["transfers", "gc", "--write", "--store", fixture.store] + arguments, environment: environment)
                 #expect(outcome.status == 2, "\(arguments)")
                 #expect(!outcome.errors.contains("the-"), "\(outcome.errors)")
             }
@@ -88,25 +94,25 @@ struct TransferGarbageTests {
 
     @Test("A storage that cannot be reached is told, with status 1, and nothing is noted")
     func unreachable() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload()
-            try await dock.fail(dock.begin(id, upload: "a-name"))
-            let outcome = try await dock.larder(
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, upload: "a-name"))
+            let outcome = try await fixture.larder(
                 "transfers", "gc", "--write", "--json", "--region", "eu-west-1", "--endpoint", "http://127.0.0.1:9",
                 environment: ["AWS_ACCESS_KEY_ID": "the-key", "AWS_SECRET_ACCESS_KEY": "the-secret"])
             #expect(outcome.status == 1)
             #expect(outcome.output.contains(#""left":[{"transfer":"\#(id.text)","code":"object.unreachable""#))
             #expect(!(outcome.output + outcome.errors).contains("the-secret"))
-            #expect(try await dock.withTable { try $0.find(id)?.upload } == "a-name")
+            #expect(try await fixture.withTable { try $0.find(id)?.upload } == "a-name")
         }
     }
 
     @Test("What a program's runner clears away itself is left to it")
     func leavesToRunner() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload()
-            try await dock.fail(dock.begin(id, upload: "a-name"))
-            try await dock.withPartition { app in
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, upload: "a-name"))
+            try await fixture.withPartition { app in
                 var options = S3Transport.Options()
                 options.endpoint = URL(string: "http://127.0.0.1:9")
                 let keys = Credentials.CloudCredentials(accessKeyID: "a", secretAccessKey: "b", expires: nil)
@@ -116,7 +122,7 @@ struct TransferGarbageTests {
                     let runner = TransferRunner(app, storage: storage)
                     let running = Task { try await runner.run() }
                     while runner.state != .running { try await Task.sleep(for: .milliseconds(5)) }
-                    let outcome = try await dock.larder("transfers", "gc", "--write", "--json")
+                    let outcome = try await fixture.larder("transfers", "gc", "--write", "--json")
                     running.cancel()
                     try await running.value
                     #expect(outcome.status == 0)
@@ -131,7 +137,7 @@ struct TransferGarbageTests {
         .enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))
     func uploads() async throws {
         try await StorageServer.run { server in
-            try await Dock.run { dock in
+            try await TransferFixture.run { fixture in
                 var options = S3Transport.Options()
                 options.endpoint = server.url
                 let keys = Credentials.CloudCredentials(
@@ -141,25 +147,28 @@ struct TransferGarbageTests {
                 ) { storage in
                     let location = ObjectLocation(bucket: server.bucket, key: "a b/é.mov")
                     func begun() async throws -> String {
-                        try await storage.beginUpload(to: location, ObjectAttributes(), deadline: .now + .seconds(30)).id
+                        try await storage.beginUpload(to: location, ObjectAttributes(), deadline: .now + .seconds(30))
+                            .id
                     }
                     func listed() async throws -> Set<String> {
-                        Set(try await storage.uploads(
-                            in: server.bucket, region: nil, prefix: "", deadline: .now + .seconds(30)).map(\.id))
+                        Set(
+                            try await storage.uploads(
+                                in: server.bucket, region: nil, prefix: "", deadline: .now + .seconds(30)
+                            ).map(\.id))
                     }
                     let (failed, cancelling, running) = (
-                        try await dock.upload(to: location), try await dock.upload(to: location),
-                        try await dock.upload(to: location)
+                        try await fixture.upload(to: location), try await fixture.upload(to: location),
+                        try await fixture.upload(to: location)
                     )
-                    try await dock.fail(dock.begin(failed, upload: try await begun()))
-                    try await dock.begin(cancelling, upload: try await begun())
-                    try await dock.withTable { _ = try await $0.cancel(cancelling, now: Date()) }
+                    try await fixture.fail(fixture.begin(failed, upload: try await begun()))
+                    try await fixture.begin(cancelling, upload: try await begun())
+                    try await fixture.withTable { _ = try await $0.cancel(cancelling, now: Date()) }
                     let kept = Set([try await begun(), try await begun()])
-                    try await dock.begin(running, upload: kept.first)
+                    try await fixture.begin(running, upload: kept.first)
                     #expect(try await listed().count == 4)
 
                     func collect(secret: String, token: String = "") async throws -> Outcome {
-                        try await dock.larder(
+                        try await fixture.larder(
                             "transfers", "gc", "--write", "--json", "--region", StorageServer.region, "--endpoint",
                             server.url.absoluteString, "--path-style",
                             environment: [
@@ -178,9 +187,9 @@ struct TransferGarbageTests {
                     #expect(outcome.output.contains(#""cancelled":["\#(cancelling.text)"],"left":[]}}"#))
                     #expect(!outcome.output.contains(server.secretAccessKey))
                     #expect(try await listed() == kept)
-                    #expect(try await dock.state(of: cancelling) == .cancelled)
-                    #expect(try await dock.withTable { try $0.find(failed)?.upload } == nil)
-                    #expect(try await dock.withTable { try $0.find(running)?.upload } == kept.first)
+                    #expect(try await fixture.state(of: cancelling) == .cancelled)
+                    #expect(try await fixture.withTable { try $0.find(failed)?.upload } == nil)
+                    #expect(try await fixture.withTable { try $0.find(running)?.upload } == kept.first)
                 }
             }
         }

@@ -6,65 +6,75 @@ import Testing
 struct TransferVerbTests {
     @Test("They are listed in their order, with states, bytes and failures on a line each")
     func list() async throws {
-        try await Dock.run { dock in
-            let (first, second) = (try await dock.upload(), try await dock.upload())
-            let third = try await dock.download(to: "d")
-            try await dock.fail(dock.begin(first))
-            try await dock.begin(second, arrived: 100_000)
-            let outcome = try await dock.larder("transfers")
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload())
+            let third = try await fixture.download(to: "d")
+            try await fixture.fail(fixture.begin(first))
+            try await fixture.begin(second, arrived: 100_000)
+            let outcome = try await fixture.larder("transfers")
             #expect(outcome.status == 0, "\(outcome.errors)")
-            let source = dock.source.path
-            #expect(outcome.output.split(separator: "\n").map(String.init) == [
-                "failed \(first.text) upload 0/300000 1 media/v/1 a.mov \(source) object.accessDenied: not allowed",
-                "running \(second.text) upload 100000/300000 1 media/v/1 a.mov \(source)",
-                "pending \(third.text) download 0/- 0 media/v/1 a.mov \(dock.folder.path)/d",
-            ])
-            let some = try await dock.larder("transfers", "list", "--state", "running", "--json")
-            #expect(some.output.hasPrefix(#"""
-                {"larder":1,"command":"transfers list","result":{"transfers":[{"id":"\#(second.text)","sequence":2,\#
-                "partition":"
-                """#))
-            #expect(some.output.contains(#"""
-                "kind":"upload","state":"running","bucket":"media","key":"v/1 a.mov","region":"eu-west-1",\#
-                "file":"\#(source)","priority":0,"size":300000,"arrived":100000,"attempts":1,"created":"
-                """#))
+            let source = fixture.source.path
+            #expect(
+                outcome.output.split(separator: "\n").map(String.init) == [
+                    "failed \(first.text) upload 0/300000 1 media/v/1 a.mov \(source) object.accessDenied: not allowed",
+                    "running \(second.text) upload 100000/300000 1 media/v/1 a.mov \(source)",
+                    "pending \(third.text) download 0/- 0 media/v/1 a.mov \(fixture.folder.path)/d",
+                ])
+            let some = try await fixture.larder("transfers", "list", "--state", "running", "--json")
+            #expect(
+                some.output.hasPrefix(
+                    #"""
+                    {"larder":1,"command":"transfers list","result":{"transfers":[{"id":"\#(second.text)","sequence":2,\#
+                    "partition":"
+                    """#))
+            #expect(
+                some.output.contains(
+                    #"""
+                    "kind":"upload","state":"running","bucket":"media","key":"v/1 a.mov","region":"eu-west-1",\#
+                    "file":"\#(source)","priority":0,"size":300000,"arrived":100000,"attempts":1,"created":"
+                    """#))
             #expect(some.output.hasSuffix(#""}],"hasMore":false}}"# + "\n"))
-            let limited = try await dock.larder("transfers", "list", "--limit", "1", "--json")
-            #expect(limited.output.contains(#""failure":{"code":"object.accessDenied","message":"not\nallowed","time":""#))
+            let limited = try await fixture.larder("transfers", "list", "--limit", "1", "--json")
+            #expect(
+                limited.output.contains(#""failure":{"code":"object.accessDenied","message":"not\nallowed","time":""#))
             #expect(limited.output.contains(#""hasMore":true"#))
         }
     }
 
     @Test("One is shown whole, with the mutations that wait for it")
     func show() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload(UploadOptions(
-                attributes: ObjectAttributes(contentType: "video/quicktime", metadata: ["a": "b"]), priority: 3,
-                expires: Date(timeIntervalSince1970: 4_000_000_000)))
-            let mutation = try await dock.withPartition { app in
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload(
+                UploadOptions(
+                    attributes: ObjectAttributes(contentType: "video/quicktime", metadata: ["a": "b"]), priority: 3,
+                    expires: Date(timeIntervalSince1970: 4_000_000_000)))
+            let mutation = try await fixture.withPartition { app in
                 try await app.mutate(
                     GraphQLOperation(
                         "mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }", variables: [:]),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])).id
+                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
+                ).id
             }
-            try await dock.begin(id, arrived: 100_000, upload: "the-name")
-            let json = try await dock.larder("transfers", "show", id.text, "--json")
+            try await fixture.begin(id, arrived: 100_000, upload: "the-name")
+            let json = try await fixture.larder("transfers", "show", id.text, "--json")
             #expect(json.status == 0, "\(json.errors)")
             #expect(json.output.contains(#""priority":3,"#))
-            #expect(json.output.hasSuffix(#"""
-                ,"replaces":false,"contentType":"video/quicktime","metadata":{"a":"b"},"partSize":100000,"parts":1,\#
-                "upload":"the-name","etag":null,"version":null,"crc32c":null,"sha256":null,\#
-                "expires":"2096-10-02T07:06:40Z",\#
-                "notBefore":null,"ended":null,"mutations":["\#(mutation)"]}}
-                """# + "\n"))
-            let text = try await dock.larder("transfers", "show", id.text)
+            #expect(
+                json.output.hasSuffix(
+                    #"""
+                    ,"replaces":false,"contentType":"video/quicktime","metadata":{"a":"b"},"partSize":100000,"parts":1,\#
+                    "upload":"the-name","etag":null,"version":null,"crc32c":null,"sha256":null,\#
+                    "expires":"2096-10-02T07:06:40Z",\#
+                    "notBefore":null,"ended":null,"mutations":["\#(mutation)"]}}
+                    """# + "\n"))
+            let text = try await fixture.larder("transfers", "show", id.text)
             #expect(text.output.hasPrefix("running \(id.text) upload 100000/300000 1 "))
             #expect(text.output.contains("\nparts 1 of 100000 bytes\nupload the-name\nwaiting mutation \(mutation)\n"))
-            try await dock.withTable { table in
+            try await fixture.withTable { table in
                 let attempt = try #require(try table.find(id)).attempt
                 try await table.finish(attempt, etag: "\"e\"", version: "7", crc32c: 0xAB, now: Date())
             }
-            let done = try await dock.larder("transfers", "show", id.text)
+            let done = try await fixture.larder("transfers", "show", id.text)
             #expect(done.output.hasPrefix("done \(id.text) upload 300000/300000 1 "))
             #expect(done.output.contains("\netag \"e\"\nversion 7\ncrc32c 000000ab\n"))
         }
@@ -72,61 +82,66 @@ struct TransferVerbTests {
 
     @Test("Each change wants --write, is made, and is refused in another state")
     func change() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload().text
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload().text
             for verb in ["pause", "resume", "retry", "cancel"] {
-                let refused = try await dock.larder("transfers", verb, id, "--json")
+                let refused = try await fixture.larder("transfers", verb, id, "--json")
                 #expect(refused.status == 4)
-                #expect(refused.errors.contains(#""command":"transfers \#(verb)","error":{"code":"command.notConfirmed""#))
+                #expect(
+                    refused.errors.contains(#""command":"transfers \#(verb)","error":{"code":"command.notConfirmed""#))
             }
-            let paused = try await dock.larder("transfers", "pause", id, "--write", "--json")
-            #expect(paused.output == #"{"larder":1,"command":"transfers pause","result":{"id":"\#(id)","did":"pause"}}"# + "\n")
-            #expect(try await dock.larder("transfers").output.hasPrefix("paused \(id) "))
+            let paused = try await fixture.larder("transfers", "pause", id, "--write", "--json")
+            #expect(
+                paused.output == #"{"larder":1,"command":"transfers pause","result":{"id":"\#(id)","did":"pause"}}"#
+                    + "\n")
+            #expect(try await fixture.larder("transfers").output.hasPrefix("paused \(id) "))
             for verb in ["pause", "retry"] {
-                let wrong = try await dock.larder("transfers", verb, id, "--write", "--json")
+                let wrong = try await fixture.larder("transfers", verb, id, "--write", "--json")
                 #expect(wrong.status == 4)
                 #expect(wrong.errors.contains(#""code":"operations.wrongState""#))
             }
-            #expect(try await dock.larder("transfers", "resume", id, "--write").output == "resumed \(id)\n")
-            #expect(try await dock.larder("transfers").output.hasPrefix("pending \(id) "))
-            #expect(try await dock.larder("transfers", "cancel", id, "--write", "--json").output.contains(
-                #""did":"cancel","setAside":[]"#))
-            #expect(try await dock.larder("transfers").output.hasPrefix("cancelled \(id) "))
-            #expect(try await dock.larder("transfers", "cancel", id, "--write").status == 4)
+            #expect(try await fixture.larder("transfers", "resume", id, "--write").output == "resumed \(id)\n")
+            #expect(try await fixture.larder("transfers").output.hasPrefix("pending \(id) "))
+            #expect(
+                try await fixture.larder("transfers", "cancel", id, "--write", "--json").output.contains(
+                    #""did":"cancel","setAside":[]"#))
+            #expect(try await fixture.larder("transfers").output.hasPrefix("cancelled \(id) "))
+            #expect(try await fixture.larder("transfers", "cancel", id, "--write").status == 4)
         }
     }
 
     @Test("Cancelling names the mutations that are set aside because of it, and retrying lets them wait again")
     func dependents() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload()
-            let mutation = try await dock.withPartition { app in
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let mutation = try await fixture.withPartition { app in
                 try await app.mutate(
                     GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }"),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])).id
+                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
+                ).id
             }
-            try await dock.fail(dock.begin(id))
-            #expect(try await dock.larder("mutations").output.hasPrefix("deadLetter \(mutation) "))
-            #expect(try await dock.larder("transfers", "retry", id.text, "--write").output == "retried \(id.text)\n")
-            #expect(try await dock.larder("mutations").output.hasPrefix("pending \(mutation) "))
-            let cancelled = try await dock.larder("transfers", "cancel", id.text, "--write")
+            try await fixture.fail(fixture.begin(id))
+            #expect(try await fixture.larder("mutations").output.hasPrefix("deadLetter \(mutation) "))
+            #expect(try await fixture.larder("transfers", "retry", id.text, "--write").output == "retried \(id.text)\n")
+            #expect(try await fixture.larder("mutations").output.hasPrefix("pending \(mutation) "))
+            let cancelled = try await fixture.larder("transfers", "cancel", id.text, "--write")
             #expect(cancelled.output == "cancelled \(id.text)\nset aside mutation \(mutation)\n")
         }
     }
 
     @Test("A retried upload is of the file as it is now; where there is none, it stays failed")
     func retry() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload()
-            try await dock.fail(dock.begin(id, arrived: 100_000))
-            try FileManager.default.removeItem(at: dock.source)
-            let missing = try await dock.larder("transfers", "retry", id.text, "--write", "--json")
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            try await fixture.fail(fixture.begin(id, arrived: 100_000))
+            try FileManager.default.removeItem(at: fixture.source)
+            let missing = try await fixture.larder("transfers", "retry", id.text, "--write", "--json")
             #expect(missing.status == 1)
             #expect(missing.errors.contains(#""code":"transfer.sourceMissing""#))
-            #expect(try await dock.state(of: id) == .failed)
-            try Data(repeating: 8, count: 400_000).write(to: dock.source)
-            #expect(try await dock.larder("transfers", "retry", id.text, "--write").status == 0)
-            let found = try await dock.withTable { try $0.find(id) }
+            #expect(try await fixture.state(of: id) == .failed)
+            try Data(repeating: 8, count: 400_000).write(to: fixture.source)
+            #expect(try await fixture.larder("transfers", "retry", id.text, "--write").status == 0)
+            let found = try await fixture.withTable { try $0.find(id) }
             #expect(found?.state == .pending)
             #expect(found?.size == 400_000)
             #expect(found?.arrived == 0)
@@ -135,41 +150,41 @@ struct TransferVerbTests {
 
     @Test("Clearing is refused while an upload has not arrived, unless it is said what becomes of it")
     func cleared() async throws {
-        try await Dock.run { dock in
-            let (upload, download) = (try await dock.upload(), try await dock.download())
-            let refused = try await dock.larder("clear", "--write", "--json")
+        try await TransferFixture.run { fixture in
+            let (upload, download) = (try await fixture.upload(), try await fixture.download())
+            let refused = try await fixture.larder("clear", "--write", "--json")
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"operations.unsentWork""#))
             #expect(refused.errors.contains("1 uploads have not arrived"))
-            #expect(try await dock.larder("clear", "--write", "--unsent", "keep").status == 0)
-            #expect(try await dock.state(of: upload) == .pending)
-            #expect(try await dock.larder("clear", "--write", "--unsent", "discard").status == 0)
-            #expect(try await dock.state(of: upload) == .cancelled)
-            #expect(try await dock.state(of: download) == .pending)
+            #expect(try await fixture.larder("clear", "--write", "--unsent", "keep").status == 0)
+            #expect(try await fixture.state(of: upload) == .pending)
+            #expect(try await fixture.larder("clear", "--write", "--unsent", "discard").status == 0)
+            #expect(try await fixture.state(of: upload) == .cancelled)
+            #expect(try await fixture.state(of: download) == .pending)
         }
     }
 
     @Test("What is not there, no id, no state and no store each have their exit status")
     func failures() async throws {
-        try await Dock.run { dock in
+        try await TransferFixture.run { fixture in
             let id = UUID().text
             for stage in ["nothing queued", "something queued"] {
                 for arguments in [["show", id], ["watch", id], ["pause", id, "--write"], ["retry", id, "--write"]] {
-                    let outcome = try await LarderProcess.run(["transfers"] + arguments + ["--store", dock.store])
+                    let outcome = try await LarderProcess.run(["transfers"] + arguments + ["--store", fixture.store])
                     #expect(outcome.status == 3, "\(stage): \(arguments)")
                     #expect(outcome.output == "")
                     #expect(outcome.errors.hasPrefix("larder: there is no transfer \(id)"), "\(outcome.errors)")
                 }
-                _ = try await dock.upload()
+                _ = try await fixture.upload()
             }
             for arguments in [
                 ["show"], ["show", "x"], ["pause", "x", "--write"], ["watch", "x"], ["--state", "x"],
                 ["--limit", "x"], ["watch", "--count", "0"], ["list", "--limit=-1"], ["gc", id],
             ] {
-                let outcome = try await LarderProcess.run(["transfers"] + arguments + ["--store", dock.store])
+                let outcome = try await LarderProcess.run(["transfers"] + arguments + ["--store", fixture.store])
                 #expect(outcome.status == 2, "\(arguments)")
             }
-            #expect(try await LarderProcess.run(["transfers", "--store", dock.store + "/none"]).status == 1)
+            #expect(try await LarderProcess.run(["transfers", "--store", fixture.store + "/none"]).status == 1)
         }
     }
 }

@@ -6,62 +6,64 @@ import Testing
 struct TransferWatchTests {
     @Test("Each state is a line, by whatever process it comes about, and the end of all is the end")
     func watchesAll() async throws {
-        try await Dock.run { dock in
-            let (first, second) = (try await dock.upload(), try await dock.upload())
-            let watch = try LarderProcess.start(["transfers", "watch", "--store", dock.store])
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload())
+            let watch = try LarderProcess.start(["transfers", "watch", "--store", fixture.store])
             try await watch.waitForLines(2)
-            let attempt = try await dock.begin(first, arrived: 100_000)
+            let attempt = try await fixture.begin(first, arrived: 100_000)
             try await watch.waitForLines(3)
-            #expect(try await dock.larder("transfers", "cancel", second.text, "--write").status == 0)
+            #expect(try await fixture.larder("transfers", "cancel", second.text, "--write").status == 0)
             try await watch.waitForLines(4)
-            try await dock.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
             let outcome = try await watch.finish()
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.errors == "")
-            let source = dock.source.path
+            let source = fixture.source.path
             // It is begun before the first of it is noted as arrived: either may be seen.
             let running = "running \(first.text) upload"
             let said = outcome.output.replacing("\(running) 0/", with: "\(running) 100000/")
-            #expect(said.split(separator: "\n").map(String.init) == [
-                "pending \(first.text) upload 0/300000 0 media/v/1 a.mov \(source)",
-                "pending \(second.text) upload 0/300000 0 media/v/1 a.mov \(source)",
-                "running \(first.text) upload 100000/300000 1 media/v/1 a.mov \(source)",
-                "cancelled \(second.text) upload 0/300000 0 media/v/1 a.mov \(source)",
-                "done \(first.text) upload 300000/300000 1 media/v/1 a.mov \(source)",
-            ])
+            #expect(
+                said.split(separator: "\n").map(String.init) == [
+                    "pending \(first.text) upload 0/300000 0 media/v/1 a.mov \(source)",
+                    "pending \(second.text) upload 0/300000 0 media/v/1 a.mov \(source)",
+                    "running \(first.text) upload 100000/300000 1 media/v/1 a.mov \(source)",
+                    "cancelled \(second.text) upload 0/300000 0 media/v/1 a.mov \(source)",
+                    "done \(first.text) upload 300000/300000 1 media/v/1 a.mov \(source)",
+                ])
         }
     }
 
     @Test("One is watched by its id until it ends; others are not told of")
     func watchesOne() async throws {
-        try await Dock.run { dock in
-            let (first, second) = (try await dock.upload(), try await dock.upload())
-            let watch = try LarderProcess.start(["transfers", "watch", second.text, "--json", "--store", dock.store])
+        try await TransferFixture.run { fixture in
+            let (first, second) = (try await fixture.upload(), try await fixture.upload())
+            let watch = try LarderProcess.start(["transfers", "watch", second.text, "--json", "--store", fixture.store])
             try await watch.waitForLines(1)
-            try await dock.begin(first)
-            try await dock.fail(dock.begin(second))
+            try await fixture.begin(first)
+            try await fixture.fail(fixture.begin(second))
             let outcome = try await watch.finish()
             #expect(outcome.status == 0, "\(outcome.errors)")
             let lines = outcome.output.split(separator: "\n")
-            #expect(lines.first?.hasPrefix(
-                #"{"larder":1,"command":"transfers watch","result":{"id":"\#(second.text)","sequence":2,"# ) == true)
+            #expect(
+                lines.first?.hasPrefix(
+                    #"{"larder":1,"command":"transfers watch","result":{"id":"\#(second.text)","sequence":2,"#) == true)
             #expect(lines.first?.contains(#""state":"pending""#) == true)
             #expect(lines.last?.contains(#""state":"failed""#) == true)
             #expect(!outcome.output.contains(first.text))
-            let again = try await dock.larder("transfers", "watch", second.text)
+            let again = try await fixture.larder("transfers", "watch", second.text)
             #expect(again.output.hasPrefix("failed \(second.text) "))
         }
     }
 
     @Test("Where nothing is under way it ends at once, and an interrupt ends it in order")
     func ends() async throws {
-        try await Dock.run { dock in
-            let nothing = try await dock.larder("transfers", "watch")
+        try await TransferFixture.run { fixture in
+            let nothing = try await fixture.larder("transfers", "watch")
             #expect(nothing.status == 0)
             #expect(nothing.output == "")
-            _ = try await dock.upload()
-            #expect(try await dock.larder("transfers", "watch", "--count", "1").status == 0)
-            let watch = try LarderProcess.start(["transfers", "watch", "--store", dock.store])
+            _ = try await fixture.upload()
+            #expect(try await fixture.larder("transfers", "watch", "--count", "1").status == 0)
+            let watch = try LarderProcess.start(["transfers", "watch", "--store", fixture.store])
             try await watch.waitForLines(1)
             watch.interrupt()
             let outcome = try await watch.finish()
@@ -72,16 +74,16 @@ struct TransferWatchTests {
 
     @Test("On a terminal what is under way has a bar, which goes when it ends")
     func bars() async throws {
-        try await Dock.run { dock in
-            let id = try await dock.upload()
-            let attempt = try await dock.begin(id, arrived: 150_000)
-            let terminal = try Terminal(["transfers", "watch", "--store", dock.store])
+        try await TransferFixture.run { fixture in
+            let id = try await fixture.upload()
+            let attempt = try await fixture.begin(id, arrived: 150_000)
+            let terminal = try Terminal(["transfers", "watch", "--store", fixture.store])
             try await terminal.wait(for: "[####")
-            try await dock.withTable { table in
+            try await fixture.withTable { table in
                 try await table.note(attempt, [.parts([.init(number: 2, size: 75_000, etag: "\"2\"", crc32c: 2)])])
             }
             try await terminal.wait(for: "75 %")
-            try await dock.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
+            try await fixture.withTable { try await $0.finish(attempt, etag: "\"e\"", now: Date()) }
             try await terminal.wait(for: "done \(id.text)")
             #expect(await terminal.finish() == 0)
             let shown = terminal.shown
@@ -89,7 +91,7 @@ struct TransferWatchTests {
             #expect(shown.contains("50 %  150 kB of 300 kB"), "\(shown)")
             // The bar is taken away before the last line is written.
             let last = try #require(shown.range(of: "\u{1B}[1A\r\u{1B}[J", options: .backwards))
-            #expect(!shown[last.upperBound...].contains("["  + "#"))
+            #expect(!shown[last.upperBound...].contains("[" + "#"))
         }
     }
 }

@@ -5,12 +5,12 @@ import Testing
 struct WatchTests {
     @Test("A query is told again when another process changes it")
     func watchesQuery() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let watch = try LarderProcess.start(
-                ["watch", "--json", "--count", "2", "--store", pantry.store]
-                    + pantry.operation("One", variables: #"{"id":"1"}"#))
+                ["watch", "--json", "--count", "2", "--store", fixture.store]
+                    + fixture.operation("One", variables: #"{"id":"1"}"#))
             try await watch.waitForLines(1)
-            try await pantry.rename("1", to: "Stew")
+            try await fixture.rename("1", to: "Stew")
             let outcome = try await watch.finish()
             #expect(outcome.status == 0, "\(outcome.errors)")
             let lines = outcome.output.split(separator: "\n")
@@ -27,12 +27,12 @@ struct WatchTests {
 
     @Test("An object is told of with the fields that another process changed, and when it goes")
     func watchesObject() async throws {
-        try await Pantry.withStore { pantry in
-            let watch = try LarderProcess.start(["watch", "Recipe:2", "--count", "3", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let watch = try LarderProcess.start(["watch", "Recipe:2", "--count", "3", "--store", fixture.store])
             try await watch.waitForLines(1)
-            try await pantry.rename("2", to: "Cake")
+            try await fixture.rename("2", to: "Cake")
             try await watch.waitForLines(2)
-            #expect(try await pantry.larder("rm", "Recipe:2", "--as", "deleted").status == 0)
+            #expect(try await fixture.larder("rm", "Recipe:2", "--as", "deleted").status == 0)
             let outcome = try await watch.finish()
             #expect(outcome.output == "Recipe:2 present\nRecipe:2 present title\nRecipe:2 deleted\n")
         }
@@ -40,11 +40,11 @@ struct WatchTests {
 
     @Test("An object that is not there yet is told of when another process brings it")
     func watchesAbsentObject() async throws {
-        try await Pantry.withStore { pantry in
+        try await CommandFixture.withStore { fixture in
             let watch = try LarderProcess.start(
-                ["watch", "Recipe:5", "--count", "2", "--json", "--store", pantry.store])
+                ["watch", "Recipe:5", "--count", "2", "--json", "--store", fixture.store])
             try await watch.waitForLines(1)
-            try await pantry.rename("5", to: "Pie")
+            try await fixture.rename("5", to: "Pie")
             let lines = try await watch.finish().output.split(separator: "\n")
             #expect(
                 lines.first == #"""
@@ -57,14 +57,15 @@ struct WatchTests {
 
     @Test("A fragment on an object is told again when another process changes it")
     func watchesFragment() async throws {
-        try await Pantry.withStore { pantry in
-            let fragment = try pantry.write("fragment Title on Recipe { title }", to: "title.graphql")
+        try await CommandFixture.withStore { fixture in
+            let fragment = try fixture.write("fragment Title on Recipe { title }", to: "title.graphql")
             let watch = try LarderProcess.start([
-                "watch", "Recipe:1", "--fragment", fragment, "--schema", pantry.path("schema.graphqls"), "--count", "2",
-                "--store", pantry.store,
+                "watch", "Recipe:1", "--fragment", fragment, "--schema", fixture.path("schema.graphqls"), "--count",
+                "2",
+                "--store", fixture.store,
             ])
             try await watch.waitForLines(1)
-            try await pantry.rename("1", to: "Stew")
+            try await fixture.rename("1", to: "Stew")
             let outcome = try await watch.finish()
             #expect(outcome.output == "{\"data\":{\"title\":\"Soup\"}}\n{\"data\":{\"title\":\"Stew\"}}\n")
         }
@@ -72,22 +73,22 @@ struct WatchTests {
 
     @Test("Clearing the store is a change that watchers of other processes see")
     func seesClearing() async throws {
-        try await Pantry.withStore { pantry in
-            let watch = try LarderProcess.start(["watch", "Recipe:1", "--count", "2", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let watch = try LarderProcess.start(["watch", "Recipe:1", "--count", "2", "--store", fixture.store])
             try await watch.waitForLines(1)
-            #expect(try await pantry.larder("clear", "--write").status == 0)
+            #expect(try await fixture.larder("clear", "--write").status == 0)
             #expect(try await watch.finish().output == "Recipe:1 present\nRecipe:1 absent\n")
         }
     }
 
     @Test("changes --follow goes on with what is committed much later, and an interrupt ends it in order")
     func followsChanges() async throws {
-        try await Pantry.withStore { pantry in
-            let changes = try LarderProcess.start(["changes", "--follow", "--since", "0", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let changes = try LarderProcess.start(["changes", "--follow", "--since", "0", "--store", fixture.store])
             try await changes.waitForLines(1)
             for (title, lines) in [("Stew", 2), ("Broth", 3)] {
                 try await Task.sleep(for: .milliseconds(400))
-                try await pantry.rename("1", to: title)
+                try await fixture.rename("1", to: title)
                 try await changes.waitForLines(lines)
             }
             changes.interrupt()
@@ -101,15 +102,15 @@ struct WatchTests {
 
     @Test("changes --follow says that anything may have changed when another process has cleared the cache")
     func followsChangesOverClear() async throws {
-        try await Pantry.withStore { pantry in
-            let changes = try LarderProcess.start(["changes", "--follow", "--count", "4", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let changes = try LarderProcess.start(["changes", "--follow", "--count", "4", "--store", fixture.store])
             try await changes.waitForLines(1)
-            try await pantry.rename("1", to: "Stew")
+            try await fixture.rename("1", to: "Stew")
             try await changes.waitForLines(2)
-            #expect(try await pantry.larder("clear", "--write").status == 0)
+            #expect(try await fixture.larder("clear", "--write").status == 0)
             try await changes.waitForLines(3)
             // Its number is one that was printed already.
-            try await pantry.rename("1", to: "Broth")
+            try await fixture.rename("1", to: "Broth")
             let outcome = try await changes.finish()
             #expect(outcome.status == 0, "\(outcome.errors)")
             let lines = outcome.output.split(separator: "\n").map(String.init)
@@ -121,8 +122,8 @@ struct WatchTests {
 
     @Test("An interrupt ends it in order")
     func isInterrupted() async throws {
-        try await Pantry.withStore { pantry in
-            let watch = try LarderProcess.start(["watch", "Recipe:1", "--store", pantry.store])
+        try await CommandFixture.withStore { fixture in
+            let watch = try LarderProcess.start(["watch", "Recipe:1", "--store", fixture.store])
             try await watch.waitForLines(1)
             watch.interrupt()
             let outcome = try await watch.finish()

@@ -6,14 +6,14 @@ import Testing
 struct WritingVerbTests {
     @Test("ingest says what it wrote, and that the same again is nothing")
     func ingests() async throws {
-        try await Pantry.withFiles { pantry in
-            let first = try await pantry.ingestList()
+        try await CommandFixture.withFiles { fixture in
+            let first = try await fixture.ingestList()
             #expect(first.status == 0)
             #expect(first.output.contains("5 records created, 0 changed, 0 removed; the store has "))
-            let again = try await pantry.ingestList("--json")
+            let again = try await fixture.ingestList("--json")
             #expect(
                 again.outputWithoutSizes == #"""
-                    {"larder":1,"command":"ingest","result":{"responseBytes":\#(Pantry.list.utf8.count),\#
+                    {"larder":1,"command":"ingest","result":{"responseBytes":\#(CommandFixture.list.utf8.count),\#
                     "objects":6,"written":{"records":{"created":0,"changed":0,"removed":0},\#
                     "bytes":{"before":0,"after":0}},"errors":[]}}
 
@@ -23,21 +23,21 @@ struct WritingVerbTests {
 
     @Test("ingest takes the response from standard input")
     func ingestsStandardInput() async throws {
-        try await Pantry.withFiles { pantry in
-            let arguments = try ["ingest", "--response", "-"] + pantry.operation("List", variables: #"{"n":2}"#)
-            let outcome = try await pantry.larder(arguments, input: Pantry.list)
+        try await CommandFixture.withFiles { fixture in
+            let arguments = try ["ingest", "--response", "-"] + fixture.operation("List", variables: #"{"n":2}"#)
+            let outcome = try await fixture.larder(arguments, input: CommandFixture.list)
             #expect(outcome.status == 0, "\(outcome.errors)")
-            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "Recipe:1\nRecipe:2\n")
         }
     }
 
     @Test("ingest of a response with errors alone stores nothing and tells them")
     func ingestsErrors() async throws {
-        try await Pantry.withStore { pantry in
-            let response = try pantry.write(
+        try await CommandFixture.withStore { fixture in
+            let response = try fixture.write(
                 #"{"errors":[{"message":"no time","extensions":{"code":"BUSY"}}]}"#, to: "errors.json")
-            let outcome = try await pantry.larder(
-                ["ingest", "--json", "--response", response] + pantry.operation("List", variables: #"{"n":2}"#))
+            let outcome = try await fixture.larder(
+                ["ingest", "--json", "--response", response] + fixture.operation("List", variables: #"{"n":2}"#))
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains(#""code":"larder.serverErrors""#))
             #expect(outcome.errors.contains(#""errors":[{"message":"no time","errorType":"BUSY""#))
@@ -46,24 +46,24 @@ struct WritingVerbTests {
 
     @Test("rm evicts objects, and forgets that they ever were")
     func evicts() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder("rm", "Recipe:1", "Recipe:77", "--json")
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder("rm", "Recipe:1", "Recipe:77", "--json")
             #expect(
                 outcome.outputWithoutSizes == #"""
                     {"larder":1,"command":"rm","result":{"written":{"records":{"created":0,"changed":0,"removed":2},\#
                     "bytes":{"before":0,"after":0}}}}
 
                     """#)
-            #expect(try await pantry.larder("ls", "--type", "Recipe", "--deleted").output == "Recipe:2\n")
+            #expect(try await fixture.larder("ls", "--type", "Recipe", "--deleted").output == "Recipe:2\n")
         }
     }
 
     @Test("rm --as deleted leaves the knowledge that the object is no more")
     func deletes() async throws {
-        try await Pantry.withStore { pantry in
-            #expect(try await pantry.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
-            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "Recipe:2\n")
-            let get = try await pantry.larder("get", "Recipe:1")
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "Recipe:1", "--as", "deleted").status == 0)
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "Recipe:2\n")
+            let get = try await fixture.larder("get", "Recipe:1")
             #expect(get.status == 3)
             #expect(get.errors == "larder: Recipe:1 is known to be no more\n")
         }
@@ -71,59 +71,59 @@ struct WritingVerbTests {
 
     @Test("rm removes a field of the root, or of an object")
     func removesFields() async throws {
-        try await Pantry.withStore { pantry in
-            #expect(try await pantry.larder("rm", "--field", "minutes", "--of", "Recipe:1").status == 0)
-            #expect(try await !pantry.larder("get", "Recipe:1").output.contains("minutes"))
-            #expect(try await pantry.larder("rm", "--field", "recipes").status == 0)
-            let query = try await pantry.larder(["query"] + pantry.operation("List", variables: #"{"n":2}"#))
+        try await CommandFixture.withStore { fixture in
+            #expect(try await fixture.larder("rm", "--field", "minutes", "--of", "Recipe:1").status == 0)
+            #expect(try await !fixture.larder("get", "Recipe:1").output.contains("minutes"))
+            #expect(try await fixture.larder("rm", "--field", "recipes").status == 0)
+            let query = try await fixture.larder(["query"] + fixture.operation("List", variables: #"{"n":2}"#))
             #expect(query.status == 3)
         }
     }
 
     @Test("What removes much is refused without --write", arguments: [["rm", "--type", "Recipe"], ["clear"]])
     func refuses(arguments: [String]) async throws {
-        try await Pantry.withStore { pantry in
-            let before = try pantry.snapshot()
-            let refused = try await pantry.larder(arguments + ["--json"])
+        try await CommandFixture.withStore { fixture in
+            let before = try fixture.snapshot()
+            let refused = try await fixture.larder(arguments + ["--json"])
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"command.notConfirmed""#))
-            #expect(try pantry.snapshot() == before)
-            #expect(try await pantry.larder(arguments + ["--write"]).status == 0)
-            #expect(try await pantry.larder("ls", "--type", "Recipe").output == "")
+            #expect(try fixture.snapshot() == before)
+            #expect(try await fixture.larder(arguments + ["--write"]).status == 0)
+            #expect(try await fixture.larder("ls", "--type", "Recipe").output == "")
         }
     }
 
     @Test("compact keeps what is known")
     func compacts() async throws {
-        try await Pantry.withStore { pantry in
-            let outcome = try await pantry.larder("compact", "--json")
+        try await CommandFixture.withStore { fixture in
+            let outcome = try await fixture.larder("compact", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.hasPrefix(#"{"larder":1,"command":"compact","result":{"written":{"records":"#))
-            let query = try await pantry.larder(["query"] + pantry.operation("List", variables: #"{"n":2}"#))
-            #expect(query.output == Pantry.list + "\n")
-            #expect(try await pantry.larder("check").status == 0)
+            let query = try await fixture.larder(["query"] + fixture.operation("List", variables: #"{"n":2}"#))
+            #expect(query.output == CommandFixture.list + "\n")
+            #expect(try await fixture.larder("check").status == 0)
         }
     }
 
     @Test("Verbs that remove and compact make no store", arguments: ["rm x", "compact", "clear --write"])
     func makesNoStore(command: String) async throws {
-        try await Pantry.withFiles { pantry in
-            let before = try pantry.snapshot()
-            #expect(try await pantry.larder(command.split(separator: " ").map(String.init)).status == 1)
-            #expect(try pantry.snapshot() == before)
+        try await CommandFixture.withFiles { fixture in
+            let before = try fixture.snapshot()
+            #expect(try await fixture.larder(command.split(separator: " ").map(String.init)).status == 1)
+            #expect(try fixture.snapshot() == before)
         }
     }
 
     @Test("A folder that holds something else is not made a store")
     func refusesForeignFolder() async throws {
-        try await Pantry.withFiles { pantry in
-            let before = try pantry.snapshot()
+        try await CommandFixture.withFiles { fixture in
+            let before = try fixture.snapshot()
             let outcome = try await LarderProcess.run(
-                ["ingest", "--response", pantry.path("list.json"), "--store", pantry.folder.path]
-                    + pantry.operation("List"))
+                ["ingest", "--response", fixture.path("list.json"), "--store", fixture.folder.path]
+                    + fixture.operation("List"))
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains("holds something else than a store"))
-            #expect(try pantry.snapshot() == before)
+            #expect(try fixture.snapshot() == before)
         }
     }
 }

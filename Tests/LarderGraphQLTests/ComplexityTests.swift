@@ -4,10 +4,11 @@ import Testing
 @Suite("Entangled documents")
 struct ComplexityTests {
     private static let schema = Result {
-        try SchemaIndex(parsing: """
-            type Query implements Node { a: Query b: Query n: Int i(x: Int): Int node: Node }
-            interface Node { n: Int node: Node } type Other implements Node { n: Int node: Node }
-            """)
+        try SchemaIndex(
+            parsing: """
+                type Query implements Node { a: Query b: Query n: Int i(x: Int): Int node: Node }
+                interface Node { n: Int node: Node } type Other implements Node { n: Int node: Node }
+                """)
     }
 
     private func rules(_ text: String, budget: Int = 10_000_000) throws -> Set<ValidationRule> {
@@ -41,8 +42,9 @@ struct ComplexityTests {
     func chain() throws {
         let fragments = (0..<20_000).map { "fragment f\($0) on Query{...f\($0 + 1)}" }.joined()
         #expect(try rules("{ ...f0 } fragment f20000 on Query { n }" + fragments) == [])
-        #expect(try rules("{ ...f0 } fragment f20000 on Query { ...f0 }" + fragments)
-            == [.fragmentSpreadsMustNotFormCycles])
+        #expect(
+            try rules("{ ...f0 } fragment f20000 on Query { ...f0 }" + fragments)
+                == [.fragmentSpreadsMustNotFormCycles])
     }
 
     @Test("The same field many times over is compared in linear work")

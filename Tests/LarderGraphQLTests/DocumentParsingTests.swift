@@ -16,17 +16,18 @@ struct DocumentParsingTests {
         #expect(document.operations.map(\.kind) == [.query, .mutation, .subscription])
         #expect(document.operations.map(\.name) == ["Q", nil, "S"])
         let query = document.operations[0]
-        #expect(query.variables == [
-            VariableDefinition(name: "id", type: .nonNull(.named("ID")), defaultValue: .string("1")),
-            VariableDefinition(
-                name: "list", type: .nonNull(.list(.list(.nonNull(.named("Int"))))),
-                directives: [Directive(name: "a")]),
-            VariableDefinition(
-                name: "in", type: .named("In"),
-                defaultValue: .object([
-                    .init(name: "a", value: .list([.int("1"), .enumeration("E")])), .init(name: "b", value: .null),
-                ])),
-        ])
+        #expect(
+            query.variables == [
+                VariableDefinition(name: "id", type: .nonNull(.named("ID")), defaultValue: .string("1")),
+                VariableDefinition(
+                    name: "list", type: .nonNull(.list(.list(.nonNull(.named("Int"))))),
+                    directives: [Directive(name: "a")]),
+                VariableDefinition(
+                    name: "in", type: .named("In"),
+                    defaultValue: .object([
+                        .init(name: "a", value: .list([.int("1"), .enumeration("E")])), .init(name: "b", value: .null),
+                    ])),
+            ])
         #expect(query.directives == [Directive(name: "b", arguments: [Argument(name: "c", value: .variable("id"))])])
         let field = Field(
             alias: "alias", name: "field",
@@ -46,18 +47,22 @@ struct DocumentParsingTests {
             ])
         #expect(query.selections == [.field(field)])
         #expect(field.responseKey == "alias")
-        #expect(document.fragments == [
-            FragmentDefinition(
-                name: "F", typeCondition: "T", directives: [Directive(name: "f")],
-                selections: [.field(Field(alias: "on", name: "fragment")), .field(Field(name: "query")),
-                    .field(Field(name: "type"))]),
-        ])
+        #expect(
+            document.fragments == [
+                FragmentDefinition(
+                    name: "F", typeCondition: "T", directives: [Directive(name: "f")],
+                    selections: [
+                        .field(Field(alias: "on", name: "fragment")), .field(Field(name: "query")),
+                        .field(Field(name: "type")),
+                    ])
+            ])
         #expect(query.variables.map(\.type.description) == ["ID!", "[[Int!]]!", "In"])
     }
 
     @Test("Each part knows where it starts")
     func locations() throws {
-        let text = "query($a: Int\n  $b: Int @x) {\n  a(b: 1\n    c: 2) @d\n  ...F\n"
+        let text =
+            "query($a: Int\n  $b: Int @x) {\n  a(b: 1\n    c: 2) @d\n  ...F\n"
             + "  ... on T { e }\n}\nfragment F on T { g }"
         let document = try Document(parsing: text)
         let query = document.operations[0]
@@ -78,51 +83,54 @@ struct DocumentParsingTests {
         #expect(inline.location == Location(line: 6, column: 3))
     }
 
-    @Test("What is no document is refused where it goes wrong", arguments: [
-        ("", "1:1: Expected an operation or a fragment, found the end of the document"),
-        (" \n # only a comment", "2:18: Expected an operation or a fragment, found the end of the document"),
-        ("{", "1:2: Expected Name, found the end of the document"),
-        ("{}", "1:2: Expected Name, found '}'"),
-        ("query Q {}", "1:10: Expected Name, found '}'"),
-        ("{ a { } }", "1:7: Expected Name, found '}'"),
-        ("{ a } }", "1:7: Expected an operation or a fragment, found '}'"),
-        ("{ a: }", "1:6: Expected Name, found '}'"),
-        ("{ a() }", "1:5: Expected Name, found ')'"),
-        ("{ a(b) }", "1:6: Expected ':', found ')'"),
-        ("{ a(b:) }", "1:7: Expected a value, found ')'"),
-        ("{ a(b: [1) }", "1:10: Expected a value, found ')'"),
-        ("{ a(b: {c}) }", "1:10: Expected ':', found '}'"),
-        ("{ a(b: {\"c\": 1}) }", "1:9: Expected Name, found a string"),
-        ("{ a(b: $) }", "1:9: Expected Name, found ')'"),
-        ("{ ... }", "1:7: Expected '{', found '}'"),
-        ("{ ...on }", "1:9: Expected Name, found '}'"),
-        ("query() { a }", "1:7: Expected '$', found ')'"),
-        ("query($a) { a }", "1:9: Expected ':', found ')'"),
-        ("query($a: ) { a }", "1:11: Expected Name, found ')'"),
-        ("query($a: [Int) { a }", "1:15: Expected ']', found ')'"),
-        ("query($a: Int!!) { a }", "1:15: Expected '$', found '!'"),
-        ("query($a: Int = $b) { a }", "1:17: Expected a constant value, found a variable"),
-        ("query($a: Int = [1, $b]) { a }", "1:21: Expected a constant value, found a variable"),
-        ("query($a: Int @b(c: $d)) { a }", "1:21: Expected a constant value, found a variable"),
-        ("query Q", "1:8: Expected '{', found the end of the document"),
-        ("querry { a }", "1:1: Expected an operation or a fragment, found 'querry'"),
-        ("type T { a: Int }", "1:1: Expected an operation or a fragment, found 'type'"),
-        ("fragment on on T { a }", "1:10: Expected a fragment's name, found 'on'"),
-        ("fragment F { a }", "1:12: Expected 'on', found '{'"),
-        ("fragment F on { a }", "1:15: Expected Name, found '{'"),
-        ("{ a @ }", "1:7: Expected Name, found '}'"),
-        ("{ a @b() }", "1:8: Expected Name, found ')'"),
-        ("\"text\" { a }", "1:1: Expected an operation or a fragment, found a string"),
-        ("{ a\n  b(\n    c: ]\n}", "3:8: Expected a value, found ']'"),
-    ])
+    @Test(
+        "What is no document is refused where it goes wrong",
+        arguments: [
+            ("", "1:1: Expected an operation or a fragment, found the end of the document"),
+            (" \n # only a comment", "2:18: Expected an operation or a fragment, found the end of the document"),
+            ("{", "1:2: Expected Name, found the end of the document"),
+            ("{}", "1:2: Expected Name, found '}'"),
+            ("query Q {}", "1:10: Expected Name, found '}'"),
+            ("{ a { } }", "1:7: Expected Name, found '}'"),
+            ("{ a } }", "1:7: Expected an operation or a fragment, found '}'"),
+            ("{ a: }", "1:6: Expected Name, found '}'"),
+            ("{ a() }", "1:5: Expected Name, found ')'"),
+            ("{ a(b) }", "1:6: Expected ':', found ')'"),
+            ("{ a(b:) }", "1:7: Expected a value, found ')'"),
+            ("{ a(b: [1) }", "1:10: Expected a value, found ')'"),
+            ("{ a(b: {c}) }", "1:10: Expected ':', found '}'"),
+            ("{ a(b: {\"c\": 1}) }", "1:9: Expected Name, found a string"),
+            ("{ a(b: $) }", "1:9: Expected Name, found ')'"),
+            ("{ ... }", "1:7: Expected '{', found '}'"),
+            ("{ ...on }", "1:9: Expected Name, found '}'"),
+            ("query() { a }", "1:7: Expected '$', found ')'"),
+            ("query($a) { a }", "1:9: Expected ':', found ')'"),
+            ("query($a: ) { a }", "1:11: Expected Name, found ')'"),
+            ("query($a: [Int) { a }", "1:15: Expected ']', found ')'"),
+            ("query($a: Int!!) { a }", "1:15: Expected '$', found '!'"),
+            ("query($a: Int = $b) { a }", "1:17: Expected a constant value, found a variable"),
+            ("query($a: Int = [1, $b]) { a }", "1:21: Expected a constant value, found a variable"),
+            ("query($a: Int @b(c: $d)) { a }", "1:21: Expected a constant value, found a variable"),
+            ("query Q", "1:8: Expected '{', found the end of the document"),
+            ("querry { a }", "1:1: Expected an operation or a fragment, found 'querry'"),
+            ("type T { a: Int }", "1:1: Expected an operation or a fragment, found 'type'"),
+            ("fragment on on T { a }", "1:10: Expected a fragment's name, found 'on'"),
+            ("fragment F { a }", "1:12: Expected 'on', found '{'"),
+            ("fragment F on { a }", "1:15: Expected Name, found '{'"),
+            ("{ a @ }", "1:7: Expected Name, found '}'"),
+            ("{ a @b() }", "1:8: Expected Name, found ')'"),
+            ("\"text\" { a }", "1:1: Expected an operation or a fragment, found a string"),
+            ("{ a\n  b(\n    c: ]\n}", "3:8: Expected a value, found ']'"),
+        ])
     func faults(text: String, fault: String) {
         #expect(syntaxFault(text) == fault)
     }
 
     @Test("An error names its source")
     func sourceName() {
-        #expect(throws: SyntaxError(
-            message: "Expected Name, found '}'", location: Location(line: 1, column: 2), sourceName: "a.graphql")
+        #expect(
+            throws: SyntaxError(
+                message: "Expected Name, found '}'", location: Location(line: 1, column: 2), sourceName: "a.graphql")
         ) {
             try Document(parsing: "{}", sourceName: "a.graphql")
         }
@@ -138,17 +146,23 @@ struct DocumentParsingTests {
         #expect(try Document(parsing: "{ a(b: 1.0, c: \"x\") }") != one)
     }
 
-    @Test("Printing is canonical and parses to the same document", arguments: [
-        ("query{a}", "{\n  a\n}\n"),
-        ("query Q{a b:c}", "query Q {\n  a\n  b: c\n}\n"),
-        ("mutation($a:[Int!]=[1]@x){a(b:$a)}", "mutation($a: [Int!] = [1] @x) {\n  a(b: $a)\n}\n"),
-        ("query @a{...F@b ...on T@c{d}...{e}}fragment F on T@d{f{g}}",
-            "query @a {\n  ...F @b\n  ... on T @c {\n    d\n  }\n  ... {\n    e\n  }\n}\n\n"
-                + "fragment F on T @d {\n  f {\n    g\n  }\n}\n"),
-        (#"{a(b:{c:E,d:[]e:{}}f:"q\"\\\n\t\u0001é😀\u007f")}"#,
-            "{\n  a(b: {c: E, d: [], e: {}}, f: \"q\\\"\\\\\\n\\t\\u0001é😀\\u007F\")\n}\n"),
-        ("{a}query{b}", "{\n  a\n}\n\n{\n  b\n}\n"),
-    ])
+    @Test(
+        "Printing is canonical and parses to the same document",
+        arguments: [
+            ("query{a}", "{\n  a\n}\n"),
+            ("query Q{a b:c}", "query Q {\n  a\n  b: c\n}\n"),
+            ("mutation($a:[Int!]=[1]@x){a(b:$a)}", "mutation($a: [Int!] = [1] @x) {\n  a(b: $a)\n}\n"),
+            (
+                "query @a{...F@b ...on T@c{d}...{e}}fragment F on T@d{f{g}}",
+                "query @a {\n  ...F @b\n  ... on T @c {\n    d\n  }\n  ... {\n    e\n  }\n}\n\n"
+                    + "fragment F on T @d {\n  f {\n    g\n  }\n}\n"
+            ),
+            (
+                #"{a(b:{c:E,d:[]e:{}}f:"q\"\\\n\t\u0001é😀\u007f")}"#,
+                "{\n  a(b: {c: E, d: [], e: {}}, f: \"q\\\"\\\\\\n\\t\\u0001é😀\\u007F\")\n}\n"
+            ),
+            ("{a}query{b}", "{\n  a\n}\n\n{\n  b\n}\n"),
+        ])
     func printing(text: String, printed: String) throws {
         let document = try Document(parsing: text)
         #expect(document.printed() == printed)

@@ -140,7 +140,8 @@ struct FuzzTests {
         }
     }
 
-    @Test("Mutated real texts parse or are refused",
+    @Test(
+        "Mutated real texts parse or are refused",
         .enabled(if: SharedData.isPresent, "needs ../shared/data"), arguments: [10] as [UInt64])
     func realTexts(seed: UInt64) throws {
         let schema = try RealData.schema("starwars/schema.graphqls")

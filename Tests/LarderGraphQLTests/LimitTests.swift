@@ -4,10 +4,13 @@ import Testing
 
 @Suite("Limits of the parser")
 struct LimitTests {
-    @Test("A hundred thousand openings of one kind are refused and not recursed into", arguments: [
-        ("", "{a"), ("", "{"), ("", "("), ("", "["), ("", "\"\"\""), ("", "{...{"), ("", "{a(b:"), ("{a(b:", "["),
-        ("{a(b:", "{c:"), ("{a(b:", "{"), ("{a", "("), ("{a @b(c:", "["), ("query($a:", "["), ("query($a:T=", "[{a:"),
-    ])
+    @Test(
+        "A hundred thousand openings of one kind are refused and not recursed into",
+        arguments: [
+            ("", "{a"), ("", "{"), ("", "("), ("", "["), ("", "\"\"\""), ("", "{...{"), ("", "{a(b:"), ("{a(b:", "["),
+            ("{a(b:", "{c:"), ("{a(b:", "{"), ("{a", "("), ("{a @b(c:", "["), ("query($a:", "["),
+            ("query($a:T=", "[{a:"),
+        ])
     func deepNesting(start: String, opening: String) {
         let text = start + String(repeating: opening, count: 100_000)
         #expect(syntaxFault(text) != nil)
@@ -16,10 +19,12 @@ struct LimitTests {
         #expect(schemaFault("type Query \(text)") != nil)
     }
 
-    @Test("Selections, lists, objects and types nest up to the limit", arguments: [
-        ("", "{a", "", "}", ""), ("", "{...", "{a}", "}", ""), ("{a(b:[", "[", "1", "]", "])}"),
-        ("{a(b:[", "{c:", "1", "}", "])}"), ("query($a:[", "[", "T", "]", "]){a}"),
-    ])
+    @Test(
+        "Selections, lists, objects and types nest up to the limit",
+        arguments: [
+            ("", "{a", "", "}", ""), ("", "{...", "{a}", "}", ""), ("{a(b:[", "[", "1", "]", "])}"),
+            ("{a(b:[", "{c:", "1", "}", "])}"), ("query($a:[", "[", "T", "]", "]){a}"),
+        ])
     func nestingLimit(start: String, open: String, middle: String, close: String, end: String) {
         // What stands around the repeated part, outside or inside of it, is the rest of the depth.
         let around = (start + middle).contains { "[{".contains($0) } ? (start.hasPrefix("{") ? 2 : 1) : 0

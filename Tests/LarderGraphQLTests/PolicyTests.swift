@@ -25,9 +25,11 @@ struct PolicyTests {
         #expect(try keyFields("Any", "") == nil)
     }
 
-    @Test("Key fields are a string, names with spaces between them, or a list", arguments: [
-        (#""slug""#, ["slug"]), (#""name slug""#, ["name", "slug"]), (#"["slug", "name"]"#, ["slug", "name"]),
-    ])
+    @Test(
+        "Key fields are a string, names with spaces between them, or a list",
+        arguments: [
+            (#""slug""#, ["slug"]), (#""name slug""#, ["name", "slug"]), (#"["slug", "name"]"#, ["slug", "name"]),
+        ])
     func forms(argument: String, names: [String]) throws {
         #expect(try keyFields("Recipe", "extend type Recipe @typePolicy(keyFields: \(argument))") == names)
     }
@@ -44,44 +46,54 @@ struct PolicyTests {
         #expect(try keyFields("Recipe", named) == ["slug"])
         #expect(try keyFields("Recipe", named + " extend type Recipe @typePolicy(keyFields: \"name\")") == ["name"])
         let both = named + " extend interface Node @typePolicy(keyFields: \"id\")"
-        #expect(schemaFault(Self.base, both)
-            == "policy -: Recipe needs key fields of its own: those of Node and Named differ")
+        #expect(
+            schemaFault(Self.base, both)
+                == "policy -: Recipe needs key fields of its own: those of Node and Named differ")
     }
 
     @Test("A field policy names arguments, paths into them, and pages")
     func fieldPolicies() throws {
-        let schema = try SchemaIndex(parsing: [Self.base, """
+        let schema = try SchemaIndex(parsing: [
+            Self.base,
+            """
             extend type Query @fieldPolicy(forField: "recipe", keyArgs: ["input.deep.id"])
               @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"])
-            """])
-        let policies = schema.types[schema.queryType].fieldPolicies
-        #expect(policies == [
-            "recipe": FieldPolicy(keyArgs: ["input.deep.id"]),
-            "recipes": FieldPolicy(keyArgs: ["ids"], paginationArgs: ["first"]),
+            """,
         ])
+        let policies = schema.types[schema.queryType].fieldPolicies
+        #expect(
+            policies == [
+                "recipe": FieldPolicy(keyArgs: ["input.deep.id"]),
+                "recipes": FieldPolicy(keyArgs: ["ids"], paginationArgs: ["first"]),
+            ])
         #expect(policies["recipe"]?.keyArgs.first?.components == ["input", "deep", "id"])
         #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == policies["recipe"])
     }
 
     @Test("The greatest age of types and fields is kept")
     func cacheControl() throws {
-        let schema = try SchemaIndex(parsing: """
-            type Query @cacheControl(maxAge: 60) { a: Int @cacheControl(maxAge: 5, scope: PRIVATE) b: Int
-            c: Int @cacheControl(maxAge: 99999999999999999999) }
-            """)
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query @cacheControl(maxAge: 60) { a: Int @cacheControl(maxAge: 5, scope: PRIVATE) b: Int
+                c: Int @cacheControl(maxAge: 99999999999999999999) }
+                """)
         #expect(schema.types[schema.queryType].maxAge == 60)
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
     @Test("What becomes of parts is said of types and fields, and interfaces hand it on")
     func parts() throws {
-        var schema = try SchemaIndex(parsing: [Self.base, """
+        var schema = try SchemaIndex(parsing: [
+            Self.base,
+            """
             extend interface Named @typePolicy(parts: "replace")
             extend type Author @typePolicy(keyFields: "slug", parts: merge)
             extend type Query @fieldPolicy(forField: "recipe", keyArgs: "id", parts: "merge")
-            """])
+            """,
+        ])
         func parts(_ type: String) -> PartPolicy? { schema.type(named: type).flatMap { schema.types[$0].parts } }
-        #expect([parts("Named"), parts("Recipe"), parts("Author"), parts("Node")] == [.replace, .replace, .merge, nil])
+        #expect(
+            [parts("Named"), parts("Recipe"), parts("Author"), parts("Node")] == [.replace, .replace, .merge, nil])
         let field = try #require(schema.field(named: "recipe", of: schema.queryType))
         #expect(field.parts == .merge)
         #expect(field.policy == FieldPolicy(keyArgs: ["id"]))
@@ -92,50 +104,83 @@ struct PolicyTests {
         #expect(parts("Recipe") == .merge)
         #expect(try SchemaIndex(serialized: schema.serialized()) == schema)
         let both = "extend interface Named @typePolicy(parts: merge) extend interface Node @typePolicy(parts: replace)"
-        #expect(schemaFault(Self.base, both)
-            == "policy -: Recipe needs a policy for parts of its own: its interfaces' differ")
+        #expect(
+            schemaFault(Self.base, both)
+                == "policy -: Recipe needs a policy for parts of its own: its interfaces' differ")
     }
 
-    @Test("A policy that cannot work is refused with its name", arguments: [
-        ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has neither keyFields nor parts"),
-        ("extend type Recipe @typePolicy(keyFields: 1)",
-            "1:20: keyFields of @typePolicy is neither a string nor a list of strings"),
-        ("extend type Recipe @typePolicy(keyFields: [\"id\", 1])",
-            "1:20: keyFields of @typePolicy is neither a string nor a list of strings"),
-        ("extend type Recipe @typePolicy(keyFields: \"isbn\")", "1:20: Key field isbn is no field of Recipe"),
-        ("extend type Recipe @typePolicy(keyFields: \"id id\")", "1:20: Key field id of Recipe is named twice"),
-        ("extend type Recipe @typePolicy(keyFields: \"by\")",
-            "1:20: Key field Recipe.by is no scalar or enum, or is a list"),
-        ("extend type Recipe @typePolicy(keyFields: \"tags\")",
-            "1:20: Key field Recipe.tags is no scalar or enum, or is a list"),
-        ("extend union Any @typePolicy(keyFields: \"id\")", "1:18: Any is union and cannot have key fields"),
-        ("extend type Query @fieldPolicy(keyArgs: \"id\")", "1:19: @fieldPolicy of Query has no forField"),
-        ("extend type Query @fieldPolicy(forField: \"x\", keyArgs: \"id\")",
-            "1:19: Field policy for x, which is no field of Query"),
-        ("extend type Query @fieldPolicy(forField: \"n\", keyArgs: \"id\")",
-            "1:19: Query.n has a field policy with keyArgs and returns no objects"),
-        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"isbn\")",
-            "1:19: Key argument isbn is no argument of Query.recipe"),
-        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input.isbn\")",
-            "1:19: Key argument input.isbn is no argument of Query.recipe"),
-        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input..id\")",
-            "1:19: Key argument input..id is no argument of Query.recipe"),
-        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input\")",
-            "1:19: Key argument input of Query.recipe is no scalar, enum or list of those"),
-        ("extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"list.id\")",
-            "1:19: Key argument list.id of Query.recipe leads through a list"),
-        ("extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", paginationArgs: \"last\")",
-            "1:19: Pagination argument last is no argument of Query.recipes"),
-        ("extend type Recipe @typePolicy(parts: \"keep\")",
-            "1:20: parts of @typePolicy is neither \"merge\" nor \"replace\""),
-        ("extend union Any @typePolicy(parts: merge)", "1:18: Any is union and cannot have a policy for parts"),
-        ("extend type Query @fieldPolicy(forField: \"recipes\", parts: merge)",
-            "1:19: Query.recipes has a policy for parts and returns no single object; parts in a list always replace "
-                + "those that were there"),
-        ("extend type Query @fieldPolicy(forField: \"n\", parts: merge)",
-            "1:19: Query.n has a policy for parts and returns no single object; parts in a list always replace those "
-                + "that were there"),
-    ])
+    @Test(
+        "A policy that cannot work is refused with its name",
+        arguments: [
+            ("extend type Recipe @typePolicy", "1:20: @typePolicy of Recipe has neither keyFields nor parts"),
+            (
+                "extend type Recipe @typePolicy(keyFields: 1)",
+                "1:20: keyFields of @typePolicy is neither a string nor a list of strings"
+            ),
+            (
+                "extend type Recipe @typePolicy(keyFields: [\"id\", 1])",
+                "1:20: keyFields of @typePolicy is neither a string nor a list of strings"
+            ),
+            ("extend type Recipe @typePolicy(keyFields: \"isbn\")", "1:20: Key field isbn is no field of Recipe"),
+            ("extend type Recipe @typePolicy(keyFields: \"id id\")", "1:20: Key field id of Recipe is named twice"),
+            (
+                "extend type Recipe @typePolicy(keyFields: \"by\")",
+                "1:20: Key field Recipe.by is no scalar or enum, or is a list"
+            ),
+            (
+                "extend type Recipe @typePolicy(keyFields: \"tags\")",
+                "1:20: Key field Recipe.tags is no scalar or enum, or is a list"
+            ),
+            ("extend union Any @typePolicy(keyFields: \"id\")", "1:18: Any is union and cannot have key fields"),
+            ("extend type Query @fieldPolicy(keyArgs: \"id\")", "1:19: @fieldPolicy of Query has no forField"),
+            (
+                "extend type Query @fieldPolicy(forField: \"x\", keyArgs: \"id\")",
+                "1:19: Field policy for x, which is no field of Query"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"n\", keyArgs: \"id\")",
+                "1:19: Query.n has a field policy with keyArgs and returns no objects"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"isbn\")",
+                "1:19: Key argument isbn is no argument of Query.recipe"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input.isbn\")",
+                "1:19: Key argument input.isbn is no argument of Query.recipe"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input..id\")",
+                "1:19: Key argument input..id is no argument of Query.recipe"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"input\")",
+                "1:19: Key argument input of Query.recipe is no scalar, enum or list of those"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipe\", keyArgs: \"list.id\")",
+                "1:19: Key argument list.id of Query.recipe leads through a list"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", paginationArgs: \"last\")",
+                "1:19: Pagination argument last is no argument of Query.recipes"
+            ),
+            (
+                "extend type Recipe @typePolicy(parts: \"keep\")",
+                "1:20: parts of @typePolicy is neither \"merge\" nor \"replace\""
+            ),
+            ("extend union Any @typePolicy(parts: merge)", "1:18: Any is union and cannot have a policy for parts"),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipes\", parts: merge)",
+                "1:19: Query.recipes has a policy for parts and returns no single object; parts in a list always replace "
+                    + "those that were there"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"n\", parts: merge)",
+                "1:19: Query.n has a policy for parts and returns no single object; parts in a list always replace those "
+                    + "that were there"
+            ),
+        ])
     func faults(policies: String, fault: String) {
         #expect(schemaFault(Self.base, policies) == "policy " + fault)
     }
@@ -173,13 +218,16 @@ struct PolicyTests {
 
     @Test("Policies, defaults and ages survive the serialized form")
     func serialized() throws {
-        var schema = try SchemaIndex(parsing: [Self.base, """
+        var schema = try SchemaIndex(parsing: [
+            Self.base,
+            """
             extend type Query @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"])
             extend interface Named @typePolicy(keyFields: "slug")
             extend type Author @typePolicy(keyFields: []) @cacheControl(maxAge: 7)
             extend input In { d: In = {id: "é", deep: {id: null}} e: [Float] = [1, -2.5e3] f: Boolean = true g: E = A }
             enum E { A B } directive @x(a: Int = 1) repeatable on FIELD | QUERY
-            """])
+            """,
+        ])
         try schema.setKeyFields(["name"], for: "Recipe")
         let back = try SchemaIndex(serialized: schema.serialized())
         #expect(back == schema)

@@ -18,9 +18,10 @@ struct SchemaLanguageTests {
         #expect(document.schemas[0].description == "The schema")
         #expect(document.schemas[0].roots.map(\.type.name) == ["Q", "M", "S"])
         #expect(document.types.map(\.name) == ["Q", "A", "Date", "U", "E", "I", "Q", "E"])
-        #expect(document.types.map(\.kind) == [
-            .object, .interface, .scalar, .union, .enumeration, .inputObject, .object, .enumeration,
-        ])
+        #expect(
+            document.types.map(\.kind) == [
+                .object, .interface, .scalar, .union, .enumeration, .inputObject, .object, .enumeration,
+            ])
         #expect(document.types.map(\.isExtension) == [false, false, false, false, false, false, true, true])
         let object = document.types[0]
         #expect(object.description == "An object")
@@ -37,95 +38,131 @@ struct SchemaLanguageTests {
         #expect(document.directives[0].places == [.field, .query])
     }
 
-    @Test("What is no schema text is refused where it goes wrong", arguments: [
-        ("type", "1:5: Expected Name, found the end of the document"),
-        ("type T {}", "1:9: Expected Name, found '}'"),
-        ("type T { a }", "1:12: Expected ':', found '}'"),
-        ("type T { a: }", "1:13: Expected Name, found '}'"),
-        ("type T { a(): Int }", "1:12: Expected Name, found ')'"),
-        ("type T { a(b: Int = $c): Int }", "1:21: Expected a constant value, found a variable"),
-        ("type T implements { a: Int }", "1:19: Expected Name, found '{'"),
-        ("type T implements A B { a: Int }", "1:21: Expected a type system definition, found 'B'"),
-        ("union U = ", "1:11: Expected Name, found the end of the document"),
-        ("enum E { true }", "1:10: Expected an enum value, found 'true'"),
-        ("schema", "1:7: Expected '{', found the end of the document"),
-        ("schema { query Q }", "1:16: Expected ':', found 'Q'"),
-        ("schema { other: Q }", "1:10: Expected 'query', 'mutation' or 'subscription', found 'other'"),
-        ("directive @a", "1:13: Expected 'on', found the end of the document"),
-        ("directive @a on NOWHERE", "1:17: Expected a directive location, found 'NOWHERE'"),
-        ("extend directive @a on FIELD", "1:8: Expected a type system definition, found 'directive'"),
-        ("extend type T", "1:14: Expected what the extension adds, found the end of the document"),
-        ("\"text\" extend type T { a: Int }", "1:8: Expected a type system definition, found 'extend'"),
-        ("query { a }", "1:1: Expected a type system definition, found 'query'"),
-        ("{ a }", "1:1: Expected a type system definition, found '{'"),
-    ])
+    @Test(
+        "What is no schema text is refused where it goes wrong",
+        arguments: [
+            ("type", "1:5: Expected Name, found the end of the document"),
+            ("type T {}", "1:9: Expected Name, found '}'"),
+            ("type T { a }", "1:12: Expected ':', found '}'"),
+            ("type T { a: }", "1:13: Expected Name, found '}'"),
+            ("type T { a(): Int }", "1:12: Expected Name, found ')'"),
+            ("type T { a(b: Int = $c): Int }", "1:21: Expected a constant value, found a variable"),
+            ("type T implements { a: Int }", "1:19: Expected Name, found '{'"),
+            ("type T implements A B { a: Int }", "1:21: Expected a type system definition, found 'B'"),
+            ("union U = ", "1:11: Expected Name, found the end of the document"),
+            ("enum E { true }", "1:10: Expected an enum value, found 'true'"),
+            ("schema", "1:7: Expected '{', found the end of the document"),
+            ("schema { query Q }", "1:16: Expected ':', found 'Q'"),
+            ("schema { other: Q }", "1:10: Expected 'query', 'mutation' or 'subscription', found 'other'"),
+            ("directive @a", "1:13: Expected 'on', found the end of the document"),
+            ("directive @a on NOWHERE", "1:17: Expected a directive location, found 'NOWHERE'"),
+            ("extend directive @a on FIELD", "1:8: Expected a type system definition, found 'directive'"),
+            ("extend type T", "1:14: Expected what the extension adds, found the end of the document"),
+            ("\"text\" extend type T { a: Int }", "1:8: Expected a type system definition, found 'extend'"),
+            ("query { a }", "1:1: Expected a type system definition, found 'query'"),
+            ("{ a }", "1:1: Expected a type system definition, found '{'"),
+        ])
     func faults(text: String, fault: String) {
         #expect(schemaFault(text) == "syntax " + fault)
     }
 
-    @Test("What does not fit together is refused with its name and place", arguments: [
-        ("", "root -: The schema has no query root"),
-        ("type T { a: Int }", "root -: The schema has no query root"),
-        ("schema { mutation: T } type T { a: Int }", "root 1:1: The schema has no query root"),
-        ("schema { query: U }", "unknownType 1:17: Unknown type U"),
-        ("schema { query: Int }", "root 1:17: The query root Int is no object type"),
-        ("schema { query: Q query: Q } type Q { a: Int }", "duplicate 1:26: The query root is defined twice"),
-        ("type Query { a: X }", "unknownType 1:14: Unknown type X of Query.a"),
-        ("type Query { a(b: X): Int }", "unknownType 1:16: Unknown type X of Query.a.b"),
-        ("type Query { a: Int } type Query { b: Int }", "duplicate 1:23: Type Query is defined twice"),
-        ("type Query { a: Int a: Int }", "duplicate 1:21: Field Query.a is defined twice"),
-        ("type Query { a: Int } extend type Query { a: Int }", "duplicate 1:43: Field Query.a is defined twice"),
-        ("type Query { a(b: Int, b: Int): Int }", "duplicate 1:24: Argument b of Query.a is defined twice"),
-        ("type Query { a: E } enum E { A A }", "duplicate 1:32: Enum value E.A is defined twice"),
-        ("type Query { a: Int } input I { a: Int a: Int }", "duplicate 1:40: Field I.a is defined twice"),
-        ("type Query { a: Int } union U = Query | Query", "duplicate 1:41: Member Query of U is defined twice"),
-        ("type Query { a: Int } directive @d on FIELD directive @d on FIELD",
-            "duplicate 1:45: Directive @d is defined twice"),
-        ("type Query { a: Int } extend type T { a: Int }",
-            "unknownType 1:23: Type T is extended and nowhere defined"),
-        ("type Query { a: Int } extend input Query { b: Int }",
-            "invalidType 1:23: Query is extended as input object and defined as object type"),
-        ("type Query { a: I } input I { a: Int }", "invalidType 1:14: Field Query.a is of input type I"),
-        ("type Query { a(b: Query): Int }",
-            "invalidType 1:16: b of Query.a is of Query, which is no input type"),
-        ("type Query { a: Int } union U = Int", "invalidType 1:33: Member Int of union U is no object type"),
-        ("type Query", "invalidType 1:1: object type Query has nothing in it"),
-        ("type Query { a: Int } union U", "invalidType 1:23: union U has nothing in it"),
-        ("type Query implements Int { a: Int }",
-            "implementation 1:23: Query implements Int, which is no interface"),
-        ("type Query { a: Int } interface A implements A { a: Int }",
-            "implementation 1:46: Interface A implements itself"),
-        ("type Query implements A & A { a: Int } interface A { a: Int }",
-            "duplicate 1:27: Query implements A twice"),
-        ("type Query implements A { b: Int } interface A { a: Int }",
-            "implementation 1:1: Query implements A and has no field a"),
-        ("type Query implements A { a: String } interface A { a: Int }",
-            "implementation 1:1: Query.a is String, and A.a is Int"),
-        ("type Query implements A { a: Int } interface A { a: Int! }",
-            "implementation 1:1: Query.a is Int, and A.a is Int!"),
-        ("type Query implements A { a: Int } interface A { a: [Int] }",
-            "implementation 1:1: Query.a is Int, and A.a is [Int]"),
-        ("type Query implements A { a: Int } interface A { a(b: Int): Int }",
-            "implementation 1:1: Query.a has no argument b, which A.a has"),
-        ("type Query implements A { a(b: Int!): Int } interface A { a(b: Int): Int }",
-            "implementation 1:1: Argument b of Query.a is Int!, and that of A.a is Int"),
-        ("type Query implements A { a(b: Int!): Int } interface A { a: Int }",
-            "implementation 1:1: Query.a requires argument b, which A.a does not have"),
-        ("type Query implements A { a: Int } interface A implements B { a: Int } interface B { a: Int }",
-            "implementation 1:1: Query implements A and not B, which A implements"),
-    ])
+    @Test(
+        "What does not fit together is refused with its name and place",
+        arguments: [
+            ("", "root -: The schema has no query root"),
+            ("type T { a: Int }", "root -: The schema has no query root"),
+            ("schema { mutation: T } type T { a: Int }", "root 1:1: The schema has no query root"),
+            ("schema { query: U }", "unknownType 1:17: Unknown type U"),
+            ("schema { query: Int }", "root 1:17: The query root Int is no object type"),
+            ("schema { query: Q query: Q } type Q { a: Int }", "duplicate 1:26: The query root is defined twice"),
+            ("type Query { a: X }", "unknownType 1:14: Unknown type X of Query.a"),
+            ("type Query { a(b: X): Int }", "unknownType 1:16: Unknown type X of Query.a.b"),
+            ("type Query { a: Int } type Query { b: Int }", "duplicate 1:23: Type Query is defined twice"),
+            ("type Query { a: Int a: Int }", "duplicate 1:21: Field Query.a is defined twice"),
+            ("type Query { a: Int } extend type Query { a: Int }", "duplicate 1:43: Field Query.a is defined twice"),
+            ("type Query { a(b: Int, b: Int): Int }", "duplicate 1:24: Argument b of Query.a is defined twice"),
+            ("type Query { a: E } enum E { A A }", "duplicate 1:32: Enum value E.A is defined twice"),
+            ("type Query { a: Int } input I { a: Int a: Int }", "duplicate 1:40: Field I.a is defined twice"),
+            ("type Query { a: Int } union U = Query | Query", "duplicate 1:41: Member Query of U is defined twice"),
+            (
+                "type Query { a: Int } directive @d on FIELD directive @d on FIELD",
+                "duplicate 1:45: Directive @d is defined twice"
+            ),
+            (
+                "type Query { a: Int } extend type T { a: Int }",
+                "unknownType 1:23: Type T is extended and nowhere defined"
+            ),
+            (
+                "type Query { a: Int } extend input Query { b: Int }",
+                "invalidType 1:23: Query is extended as input object and defined as object type"
+            ),
+            ("type Query { a: I } input I { a: Int }", "invalidType 1:14: Field Query.a is of input type I"),
+            (
+                "type Query { a(b: Query): Int }",
+                "invalidType 1:16: b of Query.a is of Query, which is no input type"
+            ),
+            ("type Query { a: Int } union U = Int", "invalidType 1:33: Member Int of union U is no object type"),
+            ("type Query", "invalidType 1:1: object type Query has nothing in it"),
+            ("type Query { a: Int } union U", "invalidType 1:23: union U has nothing in it"),
+            (
+                "type Query implements Int { a: Int }",
+                "implementation 1:23: Query implements Int, which is no interface"
+            ),
+            (
+                "type Query { a: Int } interface A implements A { a: Int }",
+                "implementation 1:46: Interface A implements itself"
+            ),
+            (
+                "type Query implements A & A { a: Int } interface A { a: Int }",
+                "duplicate 1:27: Query implements A twice"
+            ),
+            (
+                "type Query implements A { b: Int } interface A { a: Int }",
+                "implementation 1:1: Query implements A and has no field a"
+            ),
+            (
+                "type Query implements A { a: String } interface A { a: Int }",
+                "implementation 1:1: Query.a is String, and A.a is Int"
+            ),
+            (
+                "type Query implements A { a: Int } interface A { a: Int! }",
+                "implementation 1:1: Query.a is Int, and A.a is Int!"
+            ),
+            (
+                "type Query implements A { a: Int } interface A { a: [Int] }",
+                "implementation 1:1: Query.a is Int, and A.a is [Int]"
+            ),
+            (
+                "type Query implements A { a: Int } interface A { a(b: Int): Int }",
+                "implementation 1:1: Query.a has no argument b, which A.a has"
+            ),
+            (
+                "type Query implements A { a(b: Int!): Int } interface A { a(b: Int): Int }",
+                "implementation 1:1: Argument b of Query.a is Int!, and that of A.a is Int"
+            ),
+            (
+                "type Query implements A { a(b: Int!): Int } interface A { a: Int }",
+                "implementation 1:1: Query.a requires argument b, which A.a does not have"
+            ),
+            (
+                "type Query implements A { a: Int } interface A implements B { a: Int } interface B { a: Int }",
+                "implementation 1:1: Query implements A and not B, which A implements"
+            ),
+        ])
     func misfits(text: String, fault: String) {
         #expect(schemaFault(text) == fault)
     }
 
-    @Test("Covariant fields, optional further arguments and unknown directives are let pass", arguments: [
-        "type Query implements A { a: [Query!]! } interface A { a: [A] }",
-        "type Query implements A { a(b: Int, c: Int! = 1): Int! } interface A { a(b: Int): Int }",
-        "type Query implements A { a: Query } interface A { a: U } union U = Query",
-        "type Query @made(up: [1, {a: B}]) { a: Int @too }",
-        "scalar Int scalar ID directive @skip(if: Boolean!) on FIELD type __Schema { a: Int } type Query { a: Int }",
-        "extend schema { mutation: M } type M { a: Int } type Query { a: Int }",
-    ])
+    @Test(
+        "Covariant fields, optional further arguments and unknown directives are let pass",
+        arguments: [
+            "type Query implements A { a: [Query!]! } interface A { a: [A] }",
+            "type Query implements A { a(b: Int, c: Int! = 1): Int! } interface A { a(b: Int): Int }",
+            "type Query implements A { a: Query } interface A { a: U } union U = Query",
+            "type Query @made(up: [1, {a: B}]) { a: Int @too }",
+            "scalar Int scalar ID directive @skip(if: Boolean!) on FIELD type __Schema { a: Int } type Query { a: Int }",
+            "extend schema { mutation: M } type M { a: Int } type Query { a: Int }",
+        ])
     func allowed(text: String) {
         #expect(schemaFault(text) == nil)
     }

@@ -31,7 +31,8 @@ struct StackTests {
         #expect(use < smallestStack - (64 << 10), "\(what)")
     }
 
-    @Test("The deepest documents are parsed, printed, compared, validated, completed and compiled on the smallest stack",
+    @Test(
+        "The deepest documents are parsed, printed, compared, validated, completed and compiled on the smallest stack",
         arguments: 0..<9)
     func deepestDocuments(_ index: Int) throws {
         let text = Self.documents[index]

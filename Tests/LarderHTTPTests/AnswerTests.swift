@@ -15,7 +15,9 @@ struct AnswerTests {
         ]
     )
     func returnsBodies(type: String) async throws {
-        try await withServer { _ in .json("{ not read", type: type) } _: { _, transport in
+        try await withServer { _ in
+            .json("{ not read", type: type)
+        } _: { _, transport in
             let answer = try await transport.send(.query(), deadline: .ample)
             #expect(answer == GraphQLAnswer(body: Array("{ not read".utf8), status: 200))
         }
@@ -27,7 +29,9 @@ struct AnswerTests {
     )
     func refusesOtherTypes(type: String) async throws {
         let page = "<html>" + String(repeating: "x", count: 5_000)
-        try await withServer { _ in .json(page, type: type) } _: { _, transport in
+        try await withServer { _ in
+            .json(page, type: type)
+        } _: { _, transport in
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
             #expect(error.code == .unusableAnswer)
             #expect(error.status == 200)
@@ -48,7 +52,9 @@ struct AnswerTests {
 
     @Test("No content is unusable")
     func refusesNoContent() async throws {
-        try await withServer { _ in .json("", status: .ok, type: nil) } _: { _, transport in
+        try await withServer { _ in
+            .json("", status: .ok, type: nil)
+        } _: { _, transport in
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
             #expect(error.code == .unusableAnswer)
         }
@@ -76,7 +82,9 @@ struct AnswerTests {
         ]
     )
     func reportsStatus(body: String) async throws {
-        try await withServer { _ in .json(body, status: .badGateway) } _: { _, transport in
+        try await withServer { _ in
+            .json(body, status: .badGateway)
+        } _: { _, transport in
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
             #expect(error.code == .status)
             #expect(error.status == 502)

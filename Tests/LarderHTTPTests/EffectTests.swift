@@ -31,10 +31,10 @@ struct EffectTests {
         var points: [Fault.Point] = [.connected, .receiving(1), .receiving(100), .receiving(300), .received]
         if isSecure { points += [.hello] + [0, 1, 5, 100, 500].map { .handshake($0) } }
         points += boundaries.map { .answering($0) }
-        var faults = points.flatMap { point in Fault.Harm.allCases.map { Fault(point: point, harm: $0) } }
+        var faults = points.flatMap { point in Fault.Damage.allCases.map { Fault(point: point, harm: $0) } }
         if !isSecure {
             // At each byte another failure; a stall takes a second.
-            let harms: [Fault.Harm] = [.close, .reset, .garbage]
+            let harms: [Fault.Damage] = [.close, .reset, .garbage]
             faults += (0...answerLength).map { Fault(point: .answering($0), harm: harms[$0 % harms.count]) }
         }
         return faults
@@ -87,7 +87,9 @@ struct EffectTests {
                 #expect(effects == 1, "\(fault)")
             } else {
                 #expect(effects <= 1, "\(fault)")
-                if status.state == .applied { #expect(effects == 1, "\(fault)") } else {
+                if status.state == .applied {
+                    #expect(effects == 1, "\(fault)")
+                } else {
                     setAside += 1
                     #expect(status.state == .deadLetter && status.failure?.kind == "outcomeUnknown", "\(fault)")
                     // On a slow machine a later attempt may have been too slow.
@@ -103,7 +105,11 @@ struct EffectTests {
 
     @Test("A server that is not there has been sent nothing")
     func refused() async throws {
-        let url = try await ScriptedServer.run { _ in .hang } _: { server in server.url }
+        let url = try await ScriptedServer.run { _ in
+            .hang
+        } _: { server in
+            server.url
+        }
         try await HTTPTransport.withTransport(to: url) { transport in
             let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
             #expect(error.code == .unreachable && error.phase == .beforeSending)

@@ -12,7 +12,11 @@ struct FailureTests {
 
     @Test("A port that nobody listens on is unreachable")
     func reportsRefusal() async throws {
-        let url = try await ScriptedServer.run { _ in .hang } _: { server in server.url }
+        let url = try await ScriptedServer.run { _ in
+            .hang
+        } _: { server in
+            server.url
+        }
         try await HTTPTransport.withTransport(to: url) { transport in
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
             #expect(error.code == .unreachable)
@@ -44,7 +48,9 @@ struct FailureTests {
     @Test("A head of more than 32 KiB is an unusable request, which is not sent", arguments: [true, false])
     func reportsLargeHead(isQuery: Bool) async throws {
         let long = GraphQLRequest.Header(name: "Authorization", value: String(repeating: "t", count: 70_000))
-        try await withServer(options: options { $0.headers = [long] }) { _ in .json(Self.answer) } _: {
+        try await withServer(options: options { $0.headers = [long] }) { _ in
+            .json(Self.answer)
+        } _: {
             server, transport in
             let error = try await transportError {
                 try await transport.send(isQuery ? .query() : .mutation(), deadline: .ample)
@@ -56,7 +62,9 @@ struct FailureTests {
 
     @Test(
         "A user or a password in the URL is refused, and not told",
-        arguments: ["http://ada:hush@127.0.0.1:1/graphql", "http://hush@127.0.0.1:1/graphql", "http://:hush@127.0.0.1:1/"])
+        arguments: [
+            "http://ada:hush@127.0.0.1:1/graphql", "http://hush@127.0.0.1:1/graphql", "http://:hush@127.0.0.1:1/",
+        ])
     func refusesUser(text: String) async throws {
         let url = try #require(URL(string: text))
         try await HTTPTransport.withTransport(to: url) { transport in
@@ -81,7 +89,9 @@ struct FailureTests {
 
     @Test("A client that was shut down is a request that could not be prepared, for now")
     func reportsShutDownClient() async throws {
-        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+        try await ScriptedServer.run { _ in
+            .json(Self.answer)
+        } _: { server in
             let transport = try await HTTPTransport.withTransport(to: server.url) { $0 }
             let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
             #expect(error.code == .notPrepared)
@@ -90,7 +100,9 @@ struct FailureTests {
 
     @Test("A connection cut before the answer is an interruption")
     func reportsCutBeforeHead() async throws {
-        try await withServer { _ in .cut } _: { _, transport in
+        try await withServer { _ in
+            .cut
+        } _: { _, transport in
             let error = try await transportError { try await transport.send(.mutation(), deadline: .ample) }
             #expect(error.code == .interrupted)
             #expect(error.status == nil)
@@ -137,7 +149,9 @@ struct FailureTests {
 
     @Test("A server without TLS at an https address is insecure")
     func reportsTLSFailure() async throws {
-        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+        try await ScriptedServer.run { _ in
+            .json(Self.answer)
+        } _: { server in
             let port = try #require(server.url.port)
             let url = try #require(URL(string: "https://127.0.0.1:\(port)/graphql"))
             try await HTTPTransport.withTransport(to: url) { transport in
@@ -156,7 +170,9 @@ struct FailureTests {
                 return []
             }
         }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let error = try await transportError {
                 try await transport.send(.query(), deadline: .now - .seconds(1))
             }
@@ -168,7 +184,9 @@ struct FailureTests {
 
     @Test("A server that never answers is given up at the deadline, and its connection is closed")
     func honoursDeadlineBeforeHead() async throws {
-        try await withServer { _ in .hang } _: { server, transport in
+        try await withServer { _ in
+            .hang
+        } _: { server, transport in
             let error = try await transportError {
                 try await transport.send(.query(), deadline: .now + .milliseconds(200))
             }
@@ -179,7 +197,9 @@ struct FailureTests {
 
     @Test("A server that stops within the body is given up at the deadline, and its connection is closed")
     func honoursDeadlineInBody() async throws {
-        try await withServer { _ in Self.halfAnAnswer } _: { server, transport in
+        try await withServer { _ in
+            Self.halfAnAnswer
+        } _: { server, transport in
             let error = try await transportError {
                 try await transport.send(.query(), deadline: .now + .milliseconds(300))
             }
@@ -197,7 +217,9 @@ struct FailureTests {
                 return []
             }
         }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let begun = ContinuousClock.now
             let error = try await transportError {
                 try await transport.send(.query(), deadline: .now + .milliseconds(50))
@@ -212,7 +234,9 @@ struct FailureTests {
     @Test("Cancelling the task closes the exchange at the server", arguments: [true, false])
     func cancels(inBody: Bool) async throws {
         for request in [GraphQLRequest.query(), .mutation()] {
-            try await withServer { _ in inBody ? Self.halfAnAnswer : .hang } _: { server, transport in
+            try await withServer { _ in
+                inBody ? Self.halfAnAnswer : .hang
+            } _: { server, transport in
                 let task = Task { try await transport.send(request, deadline: .ample) }
                 try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
                 task.cancel()
@@ -225,7 +249,9 @@ struct FailureTests {
 
     @Test("A task that is cancelled already sends nothing")
     func sendsNothingWhenCancelled() async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let gate = Gate()
             let task = Task {
                 await withCheckedContinuation { continuation in gate.whenOpen { continuation.resume() } }

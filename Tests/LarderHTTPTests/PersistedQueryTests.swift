@@ -16,7 +16,9 @@ struct PersistedQueryTests {
 
     @Test("A query that the server knows is sent by its hash alone")
     func sendsHash() async throws {
-        try await withServer(options: Self.automatic) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: Self.automatic) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             try await expect(Self.answer, from: transport, for: .query())
             #expect(server.requests.map(\.json) == [["operationName": "Name", "extensions": Self.persisted]])
         }
@@ -53,11 +55,14 @@ struct PersistedQueryTests {
 
     @Test("A mutation is sent with its text")
     func sendsMutationsWithText() async throws {
-        try await withServer(options: Self.automatic) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: Self.automatic) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             _ = try await transport.send(.mutation(), deadline: .ample)
-            #expect(server.requests.map(\.json) == [
-                ["operationName": "Rename", "query": "mutation Rename { rename }"]
-            ])
+            #expect(
+                server.requests.map(\.json) == [
+                    ["operationName": "Rename", "query": "mutation Rename { rename }"]
+                ])
         }
     }
 
@@ -81,7 +86,9 @@ struct PersistedQueryTests {
     @Test("A trusted document never goes as text, and the server's refusal is the answer")
     func sendsTrustedDocumentsByHash() async throws {
         let options = options { $0.persistedQueries = .trustedDocuments }
-        try await withServer(options: options) { _ in .json(Self.notFound) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.notFound)
+        } _: { server, transport in
             try await expect(Self.notFound, from: transport, for: .query())
             try await expect(Self.notFound, from: transport, for: .mutation())
             #expect(server.requests.map { $0.json["query"] } == [nil, nil])
@@ -92,7 +99,9 @@ struct PersistedQueryTests {
     @Test("Data that only mentions the refusal is data")
     func isNotMisled() async throws {
         let answer = #"{"data":{"name":"PersistedQueryNotFound"},"errors":[{"message":"PersistedQueryNotFound"}]}"#
-        try await withServer(options: Self.automatic) { _ in .json(answer) } _: { server, transport in
+        try await withServer(options: Self.automatic) { _ in
+            .json(answer)
+        } _: { server, transport in
             try await expect(answer, from: transport, for: .query())
             #expect(server.requests.count == 1)
         }
@@ -100,7 +109,9 @@ struct PersistedQueryTests {
 
     @Test("A hash that is none is refused")
     func refusesBadHash() async throws {
-        try await withServer(options: Self.automatic) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: Self.automatic) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             var request = GraphQLRequest.query()
             request.documentHash = "\"}"
             let error = try await transportError { try await transport.send(request, deadline: .ample) }

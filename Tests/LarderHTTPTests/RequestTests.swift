@@ -8,7 +8,9 @@ struct RequestTests {
 
     @Test("A query is a POST with its name, text and variables as JSON")
     func postsJSON() async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let document = "query Name($a: String) {\n\t\"\"\"é \\ \u{1}\"\"\" name }"
             let answer = try await transport.send(
                 .query(document, variables: #"{"a":"\"x\"","b":[1,null]}"#), deadline: .ample
@@ -31,17 +33,23 @@ struct RequestTests {
     @Test("A transport tells repeats as its options say, and by itself not at all")
     func tellsRepeats() async throws {
         let told = options { $0.idempotency = .header(name: "Idempotency-Key") }
-        try await withServer(options: told) { _ in .json(Self.answer) } _: { _, transport in
+        try await withServer(options: told) { _ in
+            .json(Self.answer)
+        } _: { _, transport in
             #expect(transport.idempotency == .header(name: "Idempotency-Key"))
         }
-        try await withServer { _ in .json(Self.answer) } _: { _, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { _, transport in
             #expect(transport.idempotency == nil)
         }
     }
 
     @Test("An anonymous operation without variables is sent as its text alone")
     func leavesOutWhatIsNotThere() async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             _ = try await transport.send(.query("{ name }", name: nil), deadline: .ample)
             #expect(server.requests.first?.json == ["query": "{ name }"])
         }
@@ -50,7 +58,9 @@ struct RequestTests {
     @Test("A query goes by GET where asked, and a mutation still by POST")
     func getsQueries() async throws {
         let options = options { $0.method = .getForQueries }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             _ = try await transport.send(
                 .query("query Name { name(a: \"ü&=+ #?\") }", variables: #"{"a":"100 %"}"#), deadline: .ample
             )
@@ -75,7 +85,9 @@ struct RequestTests {
             $0.method = .getForQueries
             $0.maximumURLLength = 300
         }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let long = "query Name { " + String(repeating: "name ", count: 100) + "}"
             _ = try await transport.send(.query(long), deadline: .ample)
             _ = try await transport.send(.query(), deadline: .ample)
@@ -90,7 +102,9 @@ struct RequestTests {
             $0.method = .getForQueries
             $0.maximumURLLength = limit
         }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             func document(_ count: Int) -> String { "query Name { \(String(repeating: "n", count: count)) }" }
             _ = try await transport.send(.query(document(1)), deadline: .ample)
             let first = try #require(server.requests.first)
@@ -104,7 +118,9 @@ struct RequestTests {
 
     @Test("A query in the endpoint's URL is kept")
     func keepsEndpointQuery() async throws {
-        try await ScriptedServer.run { _ in .json(Self.answer) } _: { server in
+        try await ScriptedServer.run { _ in
+            .json(Self.answer)
+        } _: { server in
             let endpoint = server.url.appending(queryItems: [.init(name: "tenant", value: "7")])
             let options = options { $0.method = .getForQueries }
             try await HTTPTransport.withTransport(to: endpoint, options: options) { transport in
@@ -131,7 +147,9 @@ struct RequestTests {
                 ]
             }
         }
-        try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer(options: options) { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let own = GraphQLRequest.Header(name: "X-THREE", value: "request")
             _ = try await transport.send(.query(headers: [own]), deadline: .ample)
             _ = try await transport.send(.query(), deadline: .ample)
@@ -155,7 +173,9 @@ struct RequestTests {
         ]
     )
     func refusesBadHeaders(_ header: GraphQLRequest.Header) async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             let request = GraphQLRequest.query(headers: [header])
             let error = try await transportError { try await transport.send(request, deadline: .ample) }
             #expect(error.code == .unusableRequest)
@@ -173,7 +193,9 @@ struct RequestTests {
         ]
         for (cause, code) in thrown {
             let options = options { $0.headersForRequest = { _ in throw cause } }
-            try await withServer(options: options) { _ in .json(Self.answer) } _: { server, transport in
+            try await withServer(options: options) { _ in
+                .json(Self.answer)
+            } _: { server, transport in
                 let error = try await transportError { try await transport.send(.query(), deadline: .ample) }
                 #expect(error.code == code)
                 #expect(server.requests.isEmpty)
@@ -183,7 +205,9 @@ struct RequestTests {
 
     @Test("A subscription is refused")
     func refusesSubscriptions() async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             var request = GraphQLRequest.query("subscription S { s }", name: "S")
             request.kind = .subscription
             let error = try await transportError { try await transport.send(request, deadline: .ample) }

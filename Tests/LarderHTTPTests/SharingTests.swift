@@ -10,7 +10,9 @@ struct SharingTests {
     @Test("Twenty identical queries are one request, and all get its answer")
     func sendsOnce() async throws {
         let gate = Gate()
-        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer).gated(gate)
+        } _: { server, transport in
             let tasks = (0..<20).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 20 }
             gate.open()
@@ -21,7 +23,9 @@ struct SharingTests {
 
     @Test("One after the other they are sent each")
     func sendsAgainLater() async throws {
-        try await withServer { _ in .json(Self.answer) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
             _ = try await transport.send(.query(), deadline: .ample)
             _ = try await transport.send(.query(), deadline: .ample)
             #expect(server.requests.count == 2)
@@ -31,7 +35,9 @@ struct SharingTests {
     @Test("A difference in document, name, variables or headers is another request")
     func tellsApart() async throws {
         let gate = Gate()
-        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer).gated(gate)
+        } _: { server, transport in
             let requests: [GraphQLRequest] = [
                 .query(), .query("query Name { other }"), .query(name: "Other"), .query(variables: #"{"a":1}"#),
                 .query(headers: [.init(name: "X-User", value: "1")]),
@@ -65,7 +71,9 @@ struct SharingTests {
     @Test("Mutations are sent each")
     func sendsMutationsEach() async throws {
         let gate = Gate()
-        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer).gated(gate)
+        } _: { server, transport in
             let tasks = (0..<3).map { _ in Task { try await transport.send(.mutation(), deadline: .ample) } }
             try await server.waitUntil("all requests arrive") { $0.requests.count == 3 }
             gate.open()
@@ -76,7 +84,9 @@ struct SharingTests {
     @Test("One caller's cancellation and another's deadline leave the third its answer")
     func keepsGoingForTheRest() async throws {
         let gate = Gate()
-        try await withServer { _ in .json(Self.answer).gated(gate) } _: { server, transport in
+        try await withServer { _ in
+            .json(Self.answer).gated(gate)
+        } _: { server, transport in
             let first = Task { try await transport.send(.query(), deadline: .ample) }
             try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
             let hurried = Task { try await transport.send(.query(), deadline: .now + .milliseconds(50)) }
@@ -95,7 +105,9 @@ struct SharingTests {
 
     @Test("When the last caller goes the exchange is closed, and the next caller starts a new one")
     func stopsWithTheLast() async throws {
-        try await withServer { request in request.number == 0 ? .hang : .json(Self.answer) } _: { server, transport in
+        try await withServer { request in
+            request.number == 0 ? .hang : .json(Self.answer)
+        } _: { server, transport in
             let tasks = (0..<5).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 5 }
             try await server.waitUntil("the request arrives") { $0.requests.count == 1 }
@@ -112,7 +124,9 @@ struct SharingTests {
     @Test("An error is told to everyone who waits")
     func sharesErrors() async throws {
         let gate = Gate()
-        try await withServer { _ in .json("", status: .badGateway).gated(gate) } _: { server, transport in
+        try await withServer { _ in
+            .json("", status: .badGateway).gated(gate)
+        } _: { server, transport in
             let tasks = (0..<3).map { _ in Task { try await transport.send(.query(), deadline: .ample) } }
             try await waitUntil("all of them wait") { transport.queryCallers == 3 }
             gate.open()
@@ -126,7 +140,9 @@ struct SharingTests {
 
     @Test("Callers that come and go at random are each told the truth", arguments: [1, 2, 3] as [UInt64])
     func survivesRandomCallers(seed: UInt64) async throws {
-        try await withServer { request in request.number % 5 == 4 ? .cut : .json(Self.answer) } _: { _, transport in
+        try await withServer { request in
+            request.number % 5 == 4 ? .cut : .json(Self.answer)
+        } _: { _, transport in
             var random = SeededNumbers(seed: seed)
             let tasks = (0..<300).map { _ in
                 let (variant, delay, cancels) = (random.next() % 3, random.next() % 4_000, random.next() % 3 == 0)

@@ -17,20 +17,22 @@ struct CacheImportTests {
     @Test("Objects get our keys whatever keys they had, and references are followed")
     func objects() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"""
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"""
                     {"recipe(id:1)":{"$reference":"f5ce8e80-b02b"},
                      "book(isbn:7)":{"$reference":"QUERY_ROOT.book(isbn:7)"},
                      "latest":[{"$reference":"Comment:9"},null,{"$reference":"f5ce8e80-b02b"}],"count":12}
                     """#,
-                "f5ce8e80-b02b": #"""
+                    "f5ce8e80-b02b": #"""
                     {"__typename":"Recipe","id":"1","title":"Soup","rating":4.5,"author":{"$reference":"Cook:a"},
                      "tags":["hot","of \"the\" day"],"note":{"a":[1,null]}}
                     """#,
-                "Cook:a": #"{"__typename":"Cook","id":"a","name":"Ada","specialty":null}"#,
-                "Comment:9": #"{"__typename":"Comment","id":9,"text":"Good","author":{"$reference":"Cook:a"}}"#,
-                "QUERY_ROOT.book(isbn:7)": #"{"__typename":"Book","isbn":7,"title":"Soups"}"#,
-            ])
+                    "Cook:a": #"{"__typename":"Cook","id":"a","name":"Ada","specialty":null}"#,
+                    "Comment:9": #"{"__typename":"Comment","id":9,"text":"Good","author":{"$reference":"Cook:a"}}"#,
+                    "QUERY_ROOT.book(isbn:7)": #"{"__typename":"Book","isbn":7,"title":"Soups"}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.omissions == [])
             #expect(report.objects == .init(taken: 4) && report.rootFields == .init(taken: 4))
@@ -53,19 +55,21 @@ struct CacheImportTests {
     @Test("What has no identity becomes part of what holds it")
     func parts() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"Recipe:1"}}"#,
-                "Recipe:1": #"""
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"Recipe:1"}}"#,
+                    "Recipe:1": #"""
                     {"__typename":"Recipe","id":"1","title":"Soup","timing":{"$reference":"Recipe:1.timing"},
                      "steps":[{"$reference":"Recipe:1.steps.0"},{"$reference":"Recipe:1.steps.1"}],
                      "comments(first:2)":[{"$reference":"Recipe:1.comments(first:2).0"}]}
                     """#,
-                "Recipe:1.timing": #"{"__typename":"Timing","prepare":5}"#,
-                "Recipe:1.steps.0": #"{"text":"Cut","minutes":3}"#,
-                "Recipe:1.steps.1": #"{"__typename":"Step","text":"Boil","minutes":null}"#,
-                "Recipe:1.comments(first:2).0": #"{"__typename":"Comment","text":"Fine"}"#,
-                "Recipe:1.steps.2": #"{"__typename":"Step","text":"Left over"}"#,
-            ])
+                    "Recipe:1.timing": #"{"__typename":"Timing","prepare":5}"#,
+                    "Recipe:1.steps.0": #"{"text":"Cut","minutes":3}"#,
+                    "Recipe:1.steps.1": #"{"__typename":"Step","text":"Boil","minutes":null}"#,
+                    "Recipe:1.comments(first:2).0": #"{"__typename":"Comment","text":"Fine"}"#,
+                    "Recipe:1.steps.2": #"{"__typename":"Step","text":"Left over"}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.parts == 4 && report.objects == .init(taken: 1))
             #expect(report.omitted(.record, .unreferenced) == 1)
@@ -74,10 +78,10 @@ struct CacheImportTests {
             #expect(
                 try app.json(
                     "{ recipe(id: 1) { title timing { prepare } steps { text minutes } comments(first: 2) { text } } }")
-                    == #"""
-                    {"recipe":{"title":"Soup","timing":{"prepare":5},"steps":[{"text":"Cut","minutes":3},\#
-                    {"text":"Boil","minutes":null}],"comments":[{"text":"Fine"}]}}
-                    """#)
+                        == #"""
+                        {"recipe":{"title":"Soup","timing":{"prepare":5},"steps":[{"text":"Cut","minutes":3},\#
+                        {"text":"Boil","minutes":null}],"comments":[{"text":"Fine"}]}}
+                        """#)
             #expect(try app.missing("{ recipe(id: 1) { timing { cook } } }") == ["recipe.timing.cook"])
         }
     }
@@ -85,12 +89,14 @@ struct CacheImportTests {
     @Test("Taking the same twice takes nothing the second time")
     func twice() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"Recipe:1"},"count":3}"#,
-                "Recipe:1": #"{"__typename":"Recipe","id":"1","title":"Soup","steps":[{"$reference":"s"}]}"#,
-                "s": #"{"__typename":"Step","text":"Cut"}"#,
-                "Cook:a": #"{"__typename":"Cook","id":"a"}"#,
-            ])
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"Recipe:1"},"count":3}"#,
+                    "Recipe:1": #"{"__typename":"Recipe","id":"1","title":"Soup","steps":[{"$reference":"s"}]}"#,
+                    "s": #"{"__typename":"Step","text":"Cut"}"#,
+                    "Cook:a": #"{"__typename":"Cook","id":"a"}"#,
+                ])
             let source = try source(file)
             let plan = try await source.run(into: app, isDryRun: true)
             #expect(plan.isDryRun)
@@ -113,23 +119,26 @@ struct CacheImportTests {
         try await withRecipeBox { app, folder in
             try await app.write(
                 GraphQLOperation("{ recipe(id: 1) { title steps { text } } count }"),
-                json: Array(#"""
+                json: Array(
+                    #"""
                     {"recipe":{"__typename":"Recipe","id":"1","title":"Bread","steps":[{"text":"Bake"}]},"count":9}
                     """#.utf8))
             try await app.write("Cook:gone", GraphQLFragment("fragment F on Cook { name }"), ["name": "Gus"])
             try await app.remove("Cook:gone", as: .deleted)
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"""
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"""
                     {"recipe(id:1)":null,"count":3,"latest":[{"$reference":"Recipe:1"},{"$reference":"Recipe:2"}]}
                     """#,
-                "Recipe:1": #"""
+                    "Recipe:1": #"""
                     {"__typename":"Recipe","id":"1","title":"Soup","rating":2,"steps":[{"$reference":"s"}],
                      "author":{"$reference":"Cook:gone"}}
                     """#,
-                "s": #"{"__typename":"Step","text":"Cut","minutes":1}"#,
-                "Cook:gone": #"{"__typename":"Cook","id":"gone","name":"Gus"}"#,
-                "Recipe:2": #"{"__typename":"Recipe","id":"2","title":"Pie","author":{"$reference":"Cook:gone"}}"#,
-            ])
+                    "s": #"{"__typename":"Step","text":"Cut","minutes":1}"#,
+                    "Cook:gone": #"{"__typename":"Cook","id":"gone","name":"Gus"}"#,
+                    "Recipe:2": #"{"__typename":"Recipe","id":"2","title":"Pie","author":{"$reference":"Cook:gone"}}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.rootFields == .init(taken: 1, present: 2))
             #expect(report.fields == .init(taken: 4, present: 2))
@@ -150,31 +159,34 @@ struct CacheImportTests {
     @Test("What cannot be decided is left, counted and named with its reason; the rest is taken")
     func omissions() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"""
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"""
                     {"must(a:x,b:y)":null,"nothing":1,"recipes(first:many)":[],"count":"three",
                      "recipe(id:1)":{"$reference":"Recipe:404"},"latest":{"$reference":"Cook:a"},
                      "recipe(id:2)":{"$reference":"Cook:a"},"recipes(first:1)":[{"$reference":"untyped"}],
                      "recipe(id:3)":{"id":"3"},"recipes(first:2)":[null,{"$reference":"Recipe:5"}]}
                     """#,
-                "MUTATION_ROOT": #"{"rate(id:1,stars:5)":null}"#,
-                "SUBSCRIPTION_ROOT": "{}",
-                "Cook:a": #"{"__typename":"Cook","id":"a","name":null,"shoe":42}"#,
-                "untyped": #"{"title":"Who?"}"#,
-                "nobody": #"{"text":"?"}"#,
-                "Wizard:1": #"{"__typename":"Wizard","id":"1"}"#,
-                "Contribution:1": #"{"__typename":"Contribution","id":"1"}"#,
-                "Recipe:5": #"{"__typename":"Recipe","id":"5","title":"Pie","rating":1}"#,
-                "QUERY_ROOT.recipe(id:5)": #"{"__typename":"Recipe","id":"5","title":"Pie","rating":2}"#,
-                "list": "[]", "broken": "{", "number": "7",
-            ])
+                    "MUTATION_ROOT": #"{"rate(id:1,stars:5)":null}"#,
+                    "SUBSCRIPTION_ROOT": "{}",
+                    "Cook:a": #"{"__typename":"Cook","id":"a","name":null,"shoe":42}"#,
+                    "untyped": #"{"title":"Who?"}"#,
+                    "nobody": #"{"text":"?"}"#,
+                    "Wizard:1": #"{"__typename":"Wizard","id":"1"}"#,
+                    "Contribution:1": #"{"__typename":"Contribution","id":"1"}"#,
+                    "Recipe:5": #"{"__typename":"Recipe","id":"5","title":"Pie","rating":1}"#,
+                    "QUERY_ROOT.recipe(id:5)": #"{"__typename":"Recipe","id":"5","title":"Pie","rating":2}"#,
+                    "list": "[]", "broken": "{", "number": "7",
+                ])
             let report = try await source(file).run(into: app)
             let found = Dictionary(uniqueKeysWithValues: report.omissions.map { ("\($0.item) \($0.reason)", $0.count) })
-            #expect(found == [
-                "field argumentsAmbiguous": 1, "field unknownField": 2, "field argumentsNotUnderstood": 1,
-                "field refused": 1, "field danglingReference": 1, "field wrongValue": 4, "field contradictory": 1,
-                "record operationRoot": 2, "record unknownType": 2, "record unreadable": 3, "record noType": 1,
-            ])
+            #expect(
+                found == [
+                    "field argumentsAmbiguous": 1, "field unknownField": 2, "field argumentsNotUnderstood": 1,
+                    "field refused": 1, "field danglingReference": 1, "field wrongValue": 4, "field contradictory": 1,
+                    "record operationRoot": 2, "record unknownType": 2, "record unreadable": 3, "record noType": 1,
+                ])
             #expect(report.rootFields == .init(taken: 2))
             #expect(
                 try app.json("{ some: recipes(first: 1) { title } more: recipes(first: 2) { title } }")
@@ -186,10 +198,12 @@ struct CacheImportTests {
     @Test("A reference to a record that is gone names its object where all keys of the type are made so")
     func absent() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"{"latest":[{"$reference":"Recipe:1"},{"$reference":"Recipe:2"}],"count":1}"#,
-                "Recipe:1": #"{"__typename":"Recipe","id":"1","title":"Soup","author":{"$reference":"Cook:b"}}"#,
-            ])
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"latest":[{"$reference":"Recipe:1"},{"$reference":"Recipe:2"}],"count":1}"#,
+                    "Recipe:1": #"{"__typename":"Recipe","id":"1","title":"Soup","author":{"$reference":"Cook:b"}}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.omitted(.field, .danglingReference) == 1, "nothing shows how the keys of cooks are made")
             #expect(try app.json("{ latest { id } }") == #"{"latest":[{"id":"1"},{"id":"2"}]}"#)
@@ -203,11 +217,13 @@ struct CacheImportTests {
         try await withRecipeBox { app, folder in
             let title = GraphQLFragment("fragment F on Recipe { title rating author { name } }")
             try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Bread"])
-            let file = try apollo(folder, [
-                "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"x"},"latest":[{"$reference":"x"}]}"#,
-                "x": #"{"id":"1","title":"Soup","rating":3,"author":{"$reference":"x.author"}}"#,
-                "x.author": #"{"id":"a","name":"Ada"}"#,
-            ])
+            let file = try apollo(
+                folder,
+                [
+                    "QUERY_ROOT": #"{"recipe(id:1)":{"$reference":"x"},"latest":[{"$reference":"x"}]}"#,
+                    "x": #"{"id":"1","title":"Soup","rating":3,"author":{"$reference":"x.author"}}"#,
+                    "x.author": #"{"id":"a","name":"Ada"}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.objects == .init(taken: 2) && report.fields == .init(taken: 3, present: 1))
             #expect(report.omissions.map(\.reason) == [.noType], "of an interface any object might be meant")
@@ -221,12 +237,15 @@ struct CacheImportTests {
     @Test("What only some elements of a list know is left out, and said")
     func uneven() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "Recipe:1": #"""
+            let file = try apollo(
+                folder,
+                [
+                    "Recipe:1": #"""
                     {"__typename":"Recipe","id":"1","steps":[{"$reference":"a"},{"$reference":"b"}]}
                     """#,
-                "a": #"{"__typename":"Step","text":"Cut","minutes":1}"#, "b": #"{"__typename":"Step","text":"Boil"}"#,
-            ])
+                    "a": #"{"__typename":"Step","text":"Cut","minutes":1}"#,
+                    "b": #"{"__typename":"Step","text":"Boil"}"#,
+                ])
             let report = try await source(file).run(into: app)
             #expect(report.omitted(.field, .unevenElements) == 1)
             let steps = GraphQLFragment("fragment F on Recipe { steps { text } }")
@@ -259,10 +278,12 @@ struct CacheImportTests {
     @Test("Keys that differ only in how they compose characters stay two")
     func composed() async throws {
         try await withRecipeBox { app, folder in
-            let file = try apollo(folder, [
-                "Cook:\u{E9}": "{\"__typename\":\"Cook\",\"id\":\"\u{E9}\",\"name\":\"one\"}",
-                "Cook:e\u{301}": "{\"__typename\":\"Cook\",\"id\":\"e\u{301}\",\"name\":\"two\"}",
-            ])
+            let file = try apollo(
+                folder,
+                [
+                    "Cook:\u{E9}": "{\"__typename\":\"Cook\",\"id\":\"\u{E9}\",\"name\":\"one\"}",
+                    "Cook:e\u{301}": "{\"__typename\":\"Cook\",\"id\":\"e\u{301}\",\"name\":\"two\"}",
+                ])
             #expect(try await source(file).run(into: app).objects == .init(taken: 2))
             let name = GraphQLFragment("fragment F on Cook { name }")
             #expect(try app.read("Cook:\u{E9}", name)["name"]?.string == "one")

@@ -17,62 +17,69 @@ struct FieldKeyTests {
         } catch { return error.reason.rawValue }
     }
 
-    @Test("What can be read in one way is a field with its arguments", arguments: [
-        ("latest", "latest"),
-        ("recipe(id:7)", #"recipe(id: "7")"#),
-        ("recipe(id:null)", #"recipe(id: "null")"#),
-        ("recipe(id:a.b(c)%,\"d\")", #"recipe(id: "a.b(c)%,\"d\"")"#),
-        ("recipe(id:)", #"recipe(id: "")"#),
-        ("recipes(course:MAIN,first:10)", "recipes(course: MAIN, first: 10)"),
-        ("recipes(course:null)", "recipes(course: null)"),
-        ("recipes(text:soup, hot)", #"recipes(text: "soup, hot")"#),
-        ("recipes(first:-3,text:x:y)", #"recipes(first: -3, text: "x:y")"#),
-        ("recipes", "recipes"),
-        ("recipes()", "recipes"),
-        ("book(isbn:42)", "book(isbn: 42)"),
-        ("must(a:x)", #"must(a: "x")"#),
-        ("search(ratio:0.5)", "search(ratio: 0.5)"), ("search(ratio:2)", "search(ratio: 2)"),
-        ("search(ratio:1e-05)", "search(ratio: 1e-05)"),
-        ("search(deep:true)", "search(deep: true)"), ("search(deep:1)", "search(deep: true)"),
-        ("search([filter:course:MAIN,text:a])", #"search(filter: {course: MAIN, text: "a"})"#),
-        ("search([filter:[range:from:1,to:2]],ratio:1.5)", "search(filter: {range: {from: 1, to: 2}}, ratio: 1.5)"),
-        ("search([filter:])", "search(filter: {})"),
-        ("search([filter:only:[MAIN, DESSERT]])", "search(filter: {only: [MAIN, DESSERT]})"),
-        ("search(courses:[MAIN, STARTER])", "search(courses: [MAIN, STARTER])"),
-        ("search(numbers:[1, 2])", "search(numbers: [1, 2])"),
-        ("search(numbers:[])", "search(numbers: [])"), ("search(ids:[a])", #"search(ids: ["a"])"#),
-        ("search(filters:[course:MAIN,course:STARTER])", "search(filters: [{course: MAIN}, {course: STARTER}])"),
-        ("search(filters:[text:])", #"search(filters: [{text: ""}])"#),
-        ("search(note:blue)", #"search(note: "blue")"#),
-    ])
+    @Test(
+        "What can be read in one way is a field with its arguments",
+        arguments: [
+            ("latest", "latest"),
+            ("recipe(id:7)", #"recipe(id: "7")"#),
+            ("recipe(id:null)", #"recipe(id: "null")"#),
+            ("recipe(id:a.b(c)%,\"d\")", #"recipe(id: "a.b(c)%,\"d\"")"#),
+            ("recipe(id:)", #"recipe(id: "")"#),
+            ("recipes(course:MAIN,first:10)", "recipes(course: MAIN, first: 10)"),
+            ("recipes(course:null)", "recipes(course: null)"),
+            ("recipes(text:soup, hot)", #"recipes(text: "soup, hot")"#),
+            ("recipes(first:-3,text:x:y)", #"recipes(first: -3, text: "x:y")"#),
+            ("recipes", "recipes"),
+            ("recipes()", "recipes"),
+            ("book(isbn:42)", "book(isbn: 42)"),
+            ("must(a:x)", #"must(a: "x")"#),
+            ("search(ratio:0.5)", "search(ratio: 0.5)"), ("search(ratio:2)", "search(ratio: 2)"),
+            ("search(ratio:1e-05)", "search(ratio: 1e-05)"),
+            ("search(deep:true)", "search(deep: true)"), ("search(deep:1)", "search(deep: true)"),
+            ("search([filter:course:MAIN,text:a])", #"search(filter: {course: MAIN, text: "a"})"#),
+            ("search([filter:[range:from:1,to:2]],ratio:1.5)", "search(filter: {range: {from: 1, to: 2}}, ratio: 1.5)"),
+            ("search([filter:])", "search(filter: {})"),
+            ("search([filter:only:[MAIN, DESSERT]])", "search(filter: {only: [MAIN, DESSERT]})"),
+            ("search(courses:[MAIN, STARTER])", "search(courses: [MAIN, STARTER])"),
+            ("search(numbers:[1, 2])", "search(numbers: [1, 2])"),
+            ("search(numbers:[])", "search(numbers: [])"), ("search(ids:[a])", #"search(ids: ["a"])"#),
+            ("search(filters:[course:MAIN,course:STARTER])", "search(filters: [{course: MAIN}, {course: STARTER}])"),
+            ("search(filters:[text:])", #"search(filters: [{text: ""}])"#),
+            ("search(note:blue)", #"search(note: "blue")"#),
+        ])
     func readable(_ key: String, _ expected: String) { #expect(read(key) == expected) }
 
-    @Test("What can be read in several ways is not guessed", arguments: [
-        // A text with a comma in it, or two arguments.
-        "must(a:x,b:y)",
-        // Null, or the text of that name.
-        "must(a:x,b:null)", "recipes(text:null)",
-        // Two texts, or one with a comma in it; a quoted text, or quotation marks in a text.
-        "search(ids:[a, b])", "search(ids:[])", "search(filters:[])", "search(ids:[\"a\"])",
-        // One object, or two.
-        "search(filters:[course:MAIN,text:a])", "search(filters:[course:MAIN,[range:from:1]])",
-        // Numbers, or texts, of a scalar that only the program knows.
-        "search(note:7)", "search(note:true)", "search(note:[a])", "search(note:<null>)",
-        // Where another reading has a form that is not read.
-        "search([filter:text:x],filters:[a],note:b])",
-    ])
+    @Test(
+        "What can be read in several ways is not guessed",
+        arguments: [
+            // A text with a comma in it, or two arguments.
+            "must(a:x,b:y)",
+            // Null, or the text of that name.
+            "must(a:x,b:null)", "recipes(text:null)",
+            // Two texts, or one with a comma in it; a quoted text, or quotation marks in a text.
+            "search(ids:[a, b])", "search(ids:[])", "search(filters:[])", "search(ids:[\"a\"])",
+            // One object, or two.
+            "search(filters:[course:MAIN,text:a])", "search(filters:[course:MAIN,[range:from:1]])",
+            // Numbers, or texts, of a scalar that only the program knows.
+            "search(note:7)", "search(note:true)", "search(note:[a])", "search(note:<null>)",
+            // Where another reading has a form that is not read.
+            "search([filter:text:x],filters:[a],note:b])",
+        ])
     func ambiguous(_ key: String) { #expect(read(key) == "argumentsAmbiguous") }
 
-    @Test("What fits in no way is not understood, and a field that the schema lacks is not known", arguments: [
-        ("nothing", "unknownField"), ("nothing(a:1)", "unknownField"), ("", "unknownField"),
-        ("recipe", "argumentsNotUnderstood"), ("recipe(id:7", "argumentsNotUnderstood"),
-        ("recipe(key:7)", "argumentsNotUnderstood"), ("book(isbn:x)", "argumentsNotUnderstood"),
-        ("recipes(course:LUNCH)", "argumentsNotUnderstood"), ("recipes(first:1,course:MAIN)", "argumentsNotUnderstood"),
-        ("recipes(first:1,)", "argumentsNotUnderstood"), ("recipes(,first:1)", "argumentsNotUnderstood"),
-        ("search(filter:x)", "argumentsNotUnderstood"), ("search(ratio:nan)", "argumentsNotUnderstood"),
-        ("search(ids:a)", "argumentsNotUnderstood"), ("search(deep:yes)", "argumentsNotUnderstood"),
-        ("search(numbers:[1,2])", "argumentsNotUnderstood"), ("latest()x", "argumentsNotUnderstood"),
-    ])
+    @Test(
+        "What fits in no way is not understood, and a field that the schema lacks is not known",
+        arguments: [
+            ("nothing", "unknownField"), ("nothing(a:1)", "unknownField"), ("", "unknownField"),
+            ("recipe", "argumentsNotUnderstood"), ("recipe(id:7", "argumentsNotUnderstood"),
+            ("recipe(key:7)", "argumentsNotUnderstood"), ("book(isbn:x)", "argumentsNotUnderstood"),
+            ("recipes(course:LUNCH)", "argumentsNotUnderstood"),
+            ("recipes(first:1,course:MAIN)", "argumentsNotUnderstood"),
+            ("recipes(first:1,)", "argumentsNotUnderstood"), ("recipes(,first:1)", "argumentsNotUnderstood"),
+            ("search(filter:x)", "argumentsNotUnderstood"), ("search(ratio:nan)", "argumentsNotUnderstood"),
+            ("search(ids:a)", "argumentsNotUnderstood"), ("search(deep:yes)", "argumentsNotUnderstood"),
+            ("search(numbers:[1,2])", "argumentsNotUnderstood"), ("latest()x", "argumentsNotUnderstood"),
+        ])
     func unreadable(_ key: String, _ reason: String) { #expect(read(key) == reason) }
 
     @Test("AppSync's SDK leaves null out and prints texts in lists as Swift does")

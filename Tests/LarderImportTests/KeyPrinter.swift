@@ -83,8 +83,9 @@ struct ArgumentMaker {
             "a", "b", "7", ",", ", ", ":", "[", "]", "(", ")", "text:", ",text:x", ",first:1", "[filter:", ",b:", "\"",
             "null", "<null>", "true", "é", ".", "\\", "\n", "course:MAIN",
         ]
-        return .string((0..<Int.random(in: 0..<4, using: &random)).map { _ in
-            pieces.randomElement(using: &random) ?? ""
-        }.joined())
+        return .string(
+            (0..<Int.random(in: 0..<4, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }.joined())
     }
 }

@@ -36,11 +36,14 @@ struct MutationImportTests {
             #expect(try await source.run(into: app).mutations == .init(taken: 3))
             let queued = try app.mutations()
             #expect(queued.map(\.state) == [.pending, .pending, .pending])
-            let contents = try app.core.intent.database().mutations.list(MutationFilter(partition: app.core.name))
-                .map(\.content)
-            #expect(contents.map { String(decoding: $0.variables, as: UTF8.self) } == [
-                #"{"id":"1","stars":1}"#, #"{"id":"1","stars":2}"#, #"{"id":"1","stars":3}"#,
-            ])
+            let contents = try app.core.operationsStore.database().mutations.list(
+                MutationFilter(partition: app.core.name)
+            )
+            .map(\.content)
+            #expect(
+                contents.map { String(decoding: $0.variables, as: UTF8.self) } == [
+                    #"{"id":"1","stars":1}"#, #"{"id":"1","stars":2}"#, #"{"id":"1","stars":3}"#,
+                ])
             #expect(contents.first?.document == rate)
             for isDryRun in [true, false] {
                 #expect(try await source.run(into: app, isDryRun: isDryRun).mutations == .init(present: 3))
@@ -92,7 +95,7 @@ struct MutationImportTests {
             _ = try await source.run(into: app)
             let id = try #require(try app.mutations().first?.id)
             let failure = MutationFailure(.rejected, message: "no", time: Date())
-            try await app.core.intent.database().mutations.apply(
+            try await app.core.operationsStore.database().mutations.apply(
                 [.setAside(id.uuid, expecting: .pending, failure)], now: Date())
             try await app.discardMutation(id, dependents: .release)
             #expect(try await source.run(into: app).mutations == .init(present: 1))

@@ -61,25 +61,35 @@ struct RealDataTests {
         let text = String(decoding: try SharedData.bytes("starwars/schema.graphqls"), as: UTF8.self)
         try await withTemporaryFolder { folder in
             let fixture = try ForeignFixture(folder.appending(path: "queries.db").path, .records)
-            try fixture.record("QUERY_ROOT", #"""
+            try fixture.record(
+                "QUERY_ROOT",
+                #"""
                 {"hero":{"$reference":"2001"},"hero(episode:EMPIRE)":{"$reference":"1000"},
                  "search(text:an)":[{"$reference":"1000"},{"$reference":"3000"}],
                  "human(id:1000)":{"$reference":"1000"}}
                 """#)
-            try fixture.record("2001", #"""
+            try fixture.record(
+                "2001",
+                #"""
                 {"__typename":"Droid","id":"2001","name":"R2-D2","appearsIn":["NEWHOPE","EMPIRE"],
                  "friends":[{"$reference":"1000"}],"primaryFunction":"Astromech"}
                 """#)
-            try fixture.record("1000", #"""
+            try fixture.record(
+                "1000",
+                #"""
                 {"__typename":"Human","id":"1000","name":"Luke Skywalker","friends":[{"$reference":"2001"}],
                  "height(unit:FOOT)":5.6430448,"height":1.72,
                  "friendsConnection(first:1)":{"$reference":"1000.friendsConnection(first:1)"}}
                 """#)
-            try fixture.record("1000.friendsConnection(first:1)", #"""
+            try fixture.record(
+                "1000.friendsConnection(first:1)",
+                #"""
                 {"__typename":"FriendsConnection","totalCount":1,
                  "edges":[{"$reference":"1000.friendsConnection(first:1).edges.0"}]}
                 """#)
-            try fixture.record("1000.friendsConnection(first:1).edges.0", #"""
+            try fixture.record(
+                "1000.friendsConnection(first:1).edges.0",
+                #"""
                 {"__typename":"FriendsEdge","cursor":"Y3Vyc29yMQ==","node":{"$reference":"2001"}}
                 """#)
             try fixture.record("3000", #"{"__typename":"Starship","id":"3000","name":"Falcon","length":34.37}"#)
@@ -96,13 +106,14 @@ struct RealDataTests {
                   human(id: 1000) { height friendsConnection(first: 1) { totalCount edges { cursor node { name } } } }
                   search(text: "an") { __typename ... on Starship { length } } }
                 """
-            #expect(try app.json(read) == #"""
-                {"hero":{"name":"R2-D2","friends":[{"name":"Luke Skywalker"}]},\#
-                "empire":{"name":"Luke Skywalker","height":5.6430448},\#
-                "human":{"height":1.72,"friendsConnection":{"totalCount":1,"edges":[{"cursor":"Y3Vyc29yMQ==",\#
-                "node":{"name":"R2-D2"}}]}},\#
-                "search":[{"__typename":"Human"},{"__typename":"Starship","length":34.37}]}
-                """#)
+            #expect(
+                try app.json(read) == #"""
+                    {"hero":{"name":"R2-D2","friends":[{"name":"Luke Skywalker"}]},\#
+                    "empire":{"name":"Luke Skywalker","height":5.6430448},\#
+                    "human":{"height":1.72,"friendsConnection":{"totalCount":1,"edges":[{"cursor":"Y3Vyc29yMQ==",\#
+                    "node":{"name":"R2-D2"}}]}},\#
+                    "search":[{"__typename":"Human"},{"__typename":"Starship","length":34.37}]}
+                    """#)
             try store.close()
         }
     }

@@ -22,7 +22,8 @@ struct SourceFileTests {
         return fixture
     }
 
-    @Test("Looking at a file changes nothing: not a byte of it, and no file comes beside it",
+    @Test(
+        "Looking at a file changes nothing: not a byte of it, and no file comes beside it",
         arguments: [false, true], [false, true])
     func noTrace(_ isReadOnly: Bool, _ wal: Bool) async throws {
         try await withTemporaryFolder { folder in
@@ -177,7 +178,8 @@ struct SourceFileTests {
         }
     }
 
-    @Test("A file that another process is writing to is refused, with that process's number",
+    @Test(
+        "A file that another process is writing to is refused, with that process's number",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/sqlite3"), "needs sqlite3"),
         arguments: [false, true])
     func locked(_ wal: Bool) async throws {
@@ -217,9 +219,10 @@ struct SourceFileTests {
             subscriptions.close()
             try Data("notes".utf8).write(to: folder.appending(path: "notes.txt"))
             let report = try await source(folder.path, .appSync).inspect()
-            #expect(report.files.map { URL(filePath: $0).lastPathComponent } == [
-                "offlineMutations.db", "queries.db", "subscriptionMetadataCache.db",
-            ])
+            #expect(
+                report.files.map { URL(filePath: $0).lastPathComponent } == [
+                    "offlineMutations.db", "queries.db", "subscriptionMetadataCache.db",
+                ])
             #expect(report.rootFields.taken == 1 && report.subscriptions == 1)
 
             try makeCache(folder, "movies_queries.db").close()

@@ -132,7 +132,8 @@ struct PageWalkTests {
             let sound = try sampleFile(seed: 5, in: folder)
             let file = folder.appending(path: "data.mdb")
             var numbers = SeededNumbers(seed: 99)
-            let cuts = Array(stride(from: 4_096, to: sound.count, by: 4_096))
+            let cuts =
+                Array(stride(from: 4_096, to: sound.count, by: 4_096))
                 + (0..<100).map { _ in 1 + Int(numbers.next() % UInt64(sound.count - 1)) }
             var refused = 0
             for cut in cuts {
@@ -195,10 +196,12 @@ struct PageWalkTests {
         }
     }
 
-    @Test("Files of other programs are foreign", arguments: [
-        "SQLite format 3\0", "x", "{\"json\": true}", String(repeating: "\0", count: 20_000),
-        String(repeating: "LMDB", count: 5_000),
-    ])
+    @Test(
+        "Files of other programs are foreign",
+        arguments: [
+            "SQLite format 3\0", "x", "{\"json\": true}", String(repeating: "\0", count: 20_000),
+            String(repeating: "LMDB", count: 5_000),
+        ])
     func foreign(content: String) async throws {
         try await withTemporaryFolder { folder in
             try Data(content.utf8).write(to: folder.appending(path: "data.mdb"))

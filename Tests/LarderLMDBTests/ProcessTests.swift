@@ -45,7 +45,8 @@ private func readerScript(mapSize: Int, reads: Bool = true) -> String {
 
 @Suite("Other processes", .timeLimit(.minutes(10)))
 struct ProcessTests {
-    @Test("A writer that was stopped with the lock leads to an error that names it, and reading goes on",
+    @Test(
+        "A writer that was stopped with the lock leads to an error that names it, and reading goes on",
         .enabled(if: hasFlock, "needs flock(1)"))
     func stoppedHolder() async throws {
         try await withEnvironment { environment in
@@ -82,7 +83,8 @@ struct ProcessTests {
         }
     }
 
-    @Test("The place of a reader that was killed is free again after 1,024 writes",
+    @Test(
+        "The place of a reader that was killed is free again after 1,024 writes",
         .enabled(if: hasPython, "needs python3 and liblmdb"))
     func deadReaderBesideWriter() async throws {
         try await withEnvironment { environment in
@@ -99,7 +101,8 @@ struct ProcessTests {
         }
     }
 
-    @Test("Programs that open, write once and close free the pages that a killed reader held",
+    @Test(
+        "Programs that open, write once and close free the pages that a killed reader held",
         .enabled(if: hasPython, "needs python3 and liblmdb"))
     func deadReaderAndShortLivedWriters() async throws {
         try await withTemporaryFolder { folder in
@@ -128,7 +131,8 @@ struct ProcessTests {
         }
     }
 
-    @Test("An opener beside a process that found the file not cleanly closed hears that commits may be lost",
+    @Test(
+        "An opener beside a process that found the file not cleanly closed hears that commits may be lost",
         .enabled(if: hasFlock, "needs flock(1)"))
     func recoveredBesideProcess() async throws {
         for isClean in [true, false] {
@@ -155,7 +159,8 @@ struct ProcessTests {
         }
     }
 
-    @Test("A full map is written again once the dead readers that filled it are cleared",
+    @Test(
+        "A full map is written again once the dead readers that filled it are cleared",
         .enabled(if: hasPython, "needs python3 and liblmdb"))
     func deadReaderFillsMap() async throws {
         var options = Environment.Options.fast
@@ -199,7 +204,8 @@ struct ProcessTests {
         }
     }
 
-    @Test("A read-only volume is read without making a file, and refused for writing",
+    @Test(
+        "A read-only volume is read without making a file, and refused for writing",
         .enabled(if: canMount, "may not mount"))
     func readOnlyVolume() async throws {
         try await withTemporaryFolder { folder in

@@ -10,16 +10,17 @@ import Testing
 struct BackupTests {
     @Test("A backup holds the database, the caches and what vouches for them, and a new folder gets it whole")
     func whole() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let ids = try await cellar.queue(3)
-            let outcome = try await cellar.migrate("backup", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let ids = try await fixture.queue(3)
+            let outcome = try await fixture.migrate("backup", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
-            let backup = try cellar.backup()
-            #expect(try FileManager.default.subpathsOfDirectory(atPath: backup.path).sorted() == [
-                "larder.sqlite", "manifest.json", "records", "records/main", "records/main/data.mdb",
-            ])
-            let other = Cellar(folder: cellar.folder.appending(path: "elsewhere"))
+            let backup = try fixture.backup()
+            #expect(
+                try FileManager.default.subpathsOfDirectory(atPath: backup.path).sorted() == [
+                    "larder.sqlite", "manifest.json", "records", "records/main", "records/main/data.mdb",
+                ])
+            let other = MigrationFixture(folder: fixture.folder.appending(path: "elsewhere"))
             let restored = try await other.restore(backup)
             #expect(restored.status == 0, "\(restored.errors)")
             #expect(try await other.number() == 7)
@@ -34,17 +35,17 @@ struct BackupTests {
 
     @Test("A backup that is made while other processes write is whole")
     func whileWriting() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let user = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "use"])
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let user = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "use"])
             defer { user.kill() }
             for round in 0..<5 {
                 try await user.wait { $0.count(where: { $0.hasPrefix("queued") }) > 10 * round }
                 let known = user.lines.filter { $0.hasPrefix("queued ") }.map { $0.dropFirst("queued ".count) }
-                let outcome = try await cellar.migrate("backup", "--json")
+                let outcome = try await fixture.migrate("backup", "--json")
                 #expect(outcome.status == 0, "\(outcome.errors)")
                 let backup = URL(filePath: try #require(try result(outcome)["backup"] as? String))
-                let other = Cellar(folder: cellar.folder.appending(path: "elsewhere\(round)"))
+                let other = MigrationFixture(folder: fixture.folder.appending(path: "elsewhere\(round)"))
                 #expect(try await other.restore(backup).status == 0)
                 let restored = Set(try await other.mutations().map(\.uuidString))
                 #expect(known.allSatisfy { restored.contains(String($0)) }, "round \(round)")
@@ -56,134 +57,142 @@ struct BackupTests {
 
     @Test("A backup of another store is refused, and changes nothing")
     func foreign() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(1)
-            let other = Cellar(folder: cellar.folder.appending(path: "other"))
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let other = MigrationFixture(folder: fixture.folder.appending(path: "other"))
             try await other.write(8)
             try await other.queue(2)
             #expect(try await other.migrate("backup").status == 0)
-            let outcome = try await cellar.restore(try other.backup(), "--json")
+            let outcome = try await fixture.restore(try other.backup(), "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.foreignBackup""#))
-            #expect(try await cellar.number() == 7)
-            #expect(try await cellar.mutations().count == 1)
-            #expect(try cellar.leftovers() == [])
+            #expect(try await fixture.number() == 7)
+            #expect(try await fixture.mutations().count == 1)
+            #expect(try fixture.leftovers() == [])
         }
     }
 
-    @Test("A backup whose files were changed is refused, with the file and both checksums",
+    @Test(
+        "A backup whose files were changed is refused, with the file and both checksums",
         arguments: ["larder.sqlite", "records/main/data.mdb"])
     func damaged(file: String) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(1)
-            #expect(try await cellar.migrate("backup").status == 0)
-            let backup = try cellar.backup()
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
             let path = backup.appending(path: file)
             var bytes = try Data(contentsOf: path)
             bytes[bytes.count / 2] ^= 4
             try bytes.write(to: path)
-            let outcome = try await cellar.restore(backup, "--json")
+            let outcome = try await fixture.restore(backup, "--json")
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains(#""code":"operations.damagedBackup""#))
             #expect(outcome.errors.contains(file))
             try FileManager.default.removeItem(at: path)
-            #expect(try await cellar.restore(backup, "--json").status == 2)
-            #expect(try cellar.leftovers() == [])
-            try await cellar.expectSound()
+            #expect(try await fixture.restore(backup, "--json").status == 2)
+            #expect(try fixture.leftovers() == [])
+            try await fixture.expectSound()
         }
     }
 
-    @Test("A manifest that is none, of a newer format, or that leads out of the backup is refused", arguments: [
-        ("", 2), ("[]", 2), (#"{"larder-backup":1}"#, 2), (#"{"larder-backup":2}"#, 4),
-        (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":"../../x"}]}"#, 2),
-        (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":"a/b"}]}"#, 2),
-        (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":".."}]}"#, 2),
-        (#"""
-            {"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[{"path":"../x","size":1,"sha256":"a"}],
-            "partitions":[]}
-            """#, 2),
-    ])
+    @Test(
+        "A manifest that is none, of a newer format, or that leads out of the backup is refused",
+        arguments: [
+            ("", 2), ("[]", 2), (#"{"larder-backup":1}"#, 2), (#"{"larder-backup":2}"#, 4),
+            (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":"../../x"}]}"#, 2),
+            (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":"a/b"}]}"#, 2),
+            (#"{"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[],"partitions":[{"name":".."}]}"#, 2),
+            (
+                #"""
+                {"larder-backup":1,"created":"2026-01-01T00:00:00Z","files":[{"path":"../x","size":1,"sha256":"a"}],
+                "partitions":[]}
+                """#, 2
+            ),
+        ])
     func manifest(text: String, status: Int32) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let backup = cellar.folder.appending(path: "backup")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let backup = fixture.folder.appending(path: "backup")
             try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: backup.appending(path: "manifest.json"))
-            let outcome = try await cellar.restore(backup, "--json")
+            let outcome = try await fixture.restore(backup, "--json")
             #expect(outcome.status == status, "\(outcome.errors)")
             #expect(outcome.errors.contains(status == 4 ? "operations.newerFormat" : "operations.damagedBackup"))
-            #expect(try await cellar.number() == 7)
+            #expect(try await fixture.number() == 7)
         }
     }
 
     @Test("Where there is no backup, that is said")
     func nothing() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let outcome = try await cellar.restore(cellar.folder.appending(path: "nowhere"), "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let outcome = try await fixture.restore(fixture.folder.appending(path: "nowhere"), "--json")
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains("is it a backup?"))
         }
     }
 
-    @Test("A disk that is full ends a backup with an error, and nothing of it stays",
+    @Test(
+        "A disk that is full ends a backup with an error, and nothing of it stays",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: [4_096, 40_000, 90_000])
     func fullDisk(bytes: Int) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(20)
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(20)
             try await withSmallVolume(bytes) { volume in
-                let outcome = try await cellar.migrate("backup", "--json", "--to", volume.path)
+                let outcome = try await fixture.migrate("backup", "--json", "--to", volume.path)
                 #expect(outcome.status == 1)
-                #expect(outcome.errors.contains(#""code":"operations.full""#)
-                    || outcome.errors.contains(#""code":"records.full""#), "\(outcome.errors)")
+                #expect(
+                    outcome.errors.contains(#""code":"operations.full""#)
+                        || outcome.errors.contains(#""code":"records.full""#), "\(outcome.errors)")
                 #expect(try FileManager.default.contentsOfDirectory(atPath: volume.path) == [])
             }
-            try await cellar.expectSound()
+            try await fixture.expectSound()
         }
     }
 
     @Test("A cache that is damaged is left out of a backup, and named")
     func damagedCache() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(1)
-            try Data(repeating: 1, count: 50_000).write(to: cellar.store.appending(path: "records/main/1/data.mdb"))
-            let outcome = try await cellar.migrate("backup", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.store.appending(path: "records/main/1/data.mdb"))
+            let outcome = try await fixture.migrate("backup", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try text(result(outcome)["omitted"]) == #"["main"]"#)
         }
     }
 
-    @Test("A killed backup leaves the store as it is, and no backup or a whole one",
+    @Test(
+        "A killed backup leaves the store as it is, and no backup or a whole one",
         arguments: StoreBackup.Moment.allCases)
     func killed(step: StoreBackup.Moment) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(2)
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(2)
             let killed = try await MigrateProcess.crash(
-                cellar.store.path, "backup", cellar.backups.path, "\(step)")
+                fixture.store.path, "backup", fixture.backups.path, "\(step)")
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
-            let backups = try FileManager.default.contentsOfDirectory(atPath: cellar.backups.path)
+            let backups = try FileManager.default.contentsOfDirectory(atPath: fixture.backups.path)
                 .filter { !$0.hasPrefix(".") }
             #expect(backups.count == (step == .named ? 1 : 0))
-            #expect(try await cellar.number() == 7)
-            try await cellar.expectSound()
+            #expect(try await fixture.number() == 7)
+            try await fixture.expectSound()
             for name in backups {
-                #expect(try await cellar.restore(cellar.backups.appending(path: name)).status == 0)
+                #expect(try await fixture.restore(fixture.backups.appending(path: name)).status == 0)
             }
             // The next one removes what is left, and leaves alone what somebody else is making in the same place.
-            let others = try BackupDraft(in: cellar.backups, FileSystem())
-            #expect(try await cellar.migrate("backup").status == 0)
-            #expect(try cellar.leftovers() == ["store.backups/\(others.folder.lastPathComponent)"])
+            let others = try BackupDraft(in: fixture.backups, FileSystem())
+            #expect(try await fixture.migrate("backup").status == 0)
+            #expect(try fixture.leftovers() == ["store.backups/\(others.folder.lastPathComponent)"])
             withExtendedLifetime(others) {}
         }
     }
 }
 
-extension Cellar {
+extension MigrationFixture {
     func restore(_ backup: URL, _ more: String...) async throws -> MigrateProcess.Outcome {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         return try await MigrateProcess.run(["restore", backup.path, "--store", store.path] + more)

@@ -11,47 +11,47 @@ import Testing
 struct CacheFormatTests {
     @Test("A cache of an older format is not opened; the plan says that it will be rebuilt, and up does it")
     func rebuilt() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try cellar.markCache(format: 0)
-            let error = await #expect(throws: LarderError.self) { try await cellar.number() }
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 0)
+            let error = await #expect(throws: LarderError.self) { try await fixture.number() }
             #expect(error?.code.rawValue == "records.olderFormat")
-            let plan = try await cellar.migrate("plan", "--json")
+            let plan = try await fixture.migrate("plan", "--json")
             #expect(plan.status == 3)
             #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","from":0,"bytes":"#))
-            let up = try await cellar.migrate("up", "--json")
+            let up = try await fixture.migrate("up", "--json")
             #expect(up.status == 0, "\(up.errors)")
             #expect(try text(result(up)["steps"]) == text(result(plan)["steps"]))
-            #expect(try await cellar.number() == nil)
-            try await cellar.write(8)
-            #expect(try await cellar.number() == 8)
-            try await cellar.expectSound()
+            #expect(try await fixture.number() == nil)
+            try await fixture.write(8)
+            #expect(try await fixture.number() == 8)
+            try await fixture.expectSound()
         }
     }
 
     @Test("Where there is a step from the older format, the cache keeps what it knows")
     func transformed() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try cellar.markCache(format: 0)
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 0)
             let step = FormatStep(from: 0) { _, _ in }
             let folder = CacheFolder(
-                path: cellar.store.appending(path: "records/main").path, stamp: "main", options: .init(),
+                path: fixture.store.appending(path: "records/main").path, stamp: "main", options: .init(),
                 steps: [step])
             #expect(folder.isTransformed(from: 0))
             try folder.migrate(deadline: .now + .seconds(300))
             #expect(try folder.format().state == .current)
-            #expect(try await cellar.number() == 7)
-            try await cellar.expectSound()
+            #expect(try await fixture.number() == 7)
+            try await fixture.expectSound()
         }
     }
 
     @Test("A cache that was brought back stays, where the removal of what was staged was cut off")
     func removedInPart() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let folder = CacheFolder(store: cellar.store, partition: Store.unnamedPartition, Store.Options())
-            let copy = cellar.store.deletingLastPathComponent().appending(path: "copy")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let folder = CacheFolder(store: fixture.store, partition: Store.unnamedPartition, Store.Options())
+            let copy = fixture.store.deletingLastPathComponent().appending(path: "copy")
             try folder.copy(to: copy.path)
             try folder.stage("token") { try FileManager.default.moveItem(atPath: copy.path + "/data.mdb", toPath: $0) }
             try folder.adoptStaged("token", deadline: .now + .seconds(300))
@@ -61,17 +61,17 @@ struct CacheFormatTests {
             try Data([1]).write(to: URL(filePath: left + "/clean.stamp"))
             try folder.adoptStaged("token", deadline: .now + .seconds(300))
             #expect(folder.stagedTokens() == [])
-            #expect(try await cellar.number() == 7)
-            try await cellar.expectSound()
+            #expect(try await fixture.number() == 7)
+            try await fixture.expectSound()
         }
     }
 
     @Test("A cache of a newer format is refused", arguments: ["plan", "up"])
     func newer(verb: String) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try cellar.markCache(format: 9)
-            let outcome = try await cellar.migrate(verb, "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try fixture.markCache(format: 9)
+            let outcome = try await fixture.migrate(verb, "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"records.futureFormat""#))
         }

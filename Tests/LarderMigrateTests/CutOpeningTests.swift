@@ -11,8 +11,8 @@ import Testing
 struct CutOpeningTests {
     /// Puts a database into the store as a power cut leaves it in the midst of its first transaction: some of its pages,
     /// and the journal that takes them back.
-    private func cutOff(_ cellar: Cellar) throws {
-        let place = cellar.folder.appending(path: "first.sqlite")
+    private func cutOff(_ fixture: MigrationFixture) throws {
+        let place = fixture.folder.appending(path: "first.sqlite")
         let queue = try DatabaseQueue(path: place.path)
         try queue.writeWithoutTransaction { db in
             // So that pages are written before the transaction ends.
@@ -20,7 +20,7 @@ struct CutOpeningTests {
             for _ in 0..<200 { try db.execute(sql: "INSERT INTO a VALUES (randomblob(3000))") }
             for suffix in ["", "-journal"] {
                 try FileManager.default.copyItem(
-                    atPath: place.path + suffix, toPath: cellar.store.path + "/larder.sqlite" + suffix)
+                    atPath: place.path + suffix, toPath: fixture.store.path + "/larder.sqlite" + suffix)
             }
             try db.execute(sql: "ROLLBACK")
         }
@@ -29,32 +29,32 @@ struct CutOpeningTests {
 
     @Test("Verbs that only read say that it is to be opened for writing once, change nothing, and up does that")
     func told() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try cutOff(cellar)
-            let file = cellar.store.appending(path: "larder.sqlite")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try cutOff(fixture)
+            let file = fixture.store.appending(path: "larder.sqlite")
             let before = try Data(contentsOf: file)
             for verb in ["validate", "status"] {
-                let outcome = try await cellar.migrate(verb, "--json")
+                let outcome = try await fixture.migrate(verb, "--json")
                 #expect(outcome.status == 4, "\(outcome.errors)")
                 #expect(outcome.errors.contains(#""code":"operations.unfinished""#), "\(outcome.errors)")
                 #expect(outcome.errors.contains("store for writing once, as larder-migrate up does"))
             }
             #expect(try Data(contentsOf: file) == before)
-            let up = try await cellar.migrate("up", "--no-backup")
+            let up = try await fixture.migrate("up", "--no-backup")
             #expect(up.status == 0, "\(up.errors)")
-            try await cellar.expectSound()
-            #expect(try await cellar.number() == 7)
+            try await fixture.expectSound()
+            #expect(try await fixture.number() == 7)
         }
     }
 
     @Test("Opening it for writing takes back what was cut off")
     func opened() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try cutOff(cellar)
-            #expect(try await cellar.queue(1).count == 1)
-            try await cellar.expectSound()
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try cutOff(fixture)
+            #expect(try await fixture.queue(1).count == 1)
+            try await fixture.expectSound()
         }
     }
 

@@ -10,19 +10,19 @@ import Testing
     .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct DocumentedMigrationTests {
-    /// Runs verbs on a cellar, and compares what they print.
+    /// Runs verbs on a fixture, and compares what they print.
     private final class Verbs {
-        let cellar: Cellar
+        let fixture: MigrationFixture
         var documented: DocumentedResults
 
-        init(_ cellar: Cellar) throws { (self.cellar, documented) = (cellar, try DocumentedResults()) }
+        init(_ fixture: MigrationFixture) throws { (self.fixture, documented) = (fixture, try DocumentedResults()) }
 
         @discardableResult
         func run(
             _ row: String, _ arguments: [String], status: Int32 = 0, environment: [String: String] = [:]
         ) async throws -> [String: Any] {
             let outcome = try await MigrateProcess.run(
-                arguments + ["--json", "--store", cellar.store.path], environment: environment, in: cellar.folder)
+                arguments + ["--json", "--store", fixture.store.path], environment: environment, in: fixture.folder)
             #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
             try documented.compare(row, outcome.output)
             return try result(outcome)
@@ -30,8 +30,8 @@ struct DocumentedMigrationTests {
     }
 
     private func withVerbs(_ body: (Verbs) async throws -> Void) async throws {
-        try await Cellar.with { cellar in
-            let verbs = try Verbs(cellar)
+        try await MigrationFixture.with { fixture in
+            let verbs = try Verbs(fixture)
             try await body(verbs)
             verbs.documented.finish()
             #expect(verbs.documented.problems == [])
@@ -41,10 +41,10 @@ struct DocumentedMigrationTests {
     @Test("Status tells who holds the lock, what is pending, and what is damaged, as it is documented")
     func status() async throws {
         try await withVerbs { verbs in
-            let cellar = verbs.cellar
-            try cellar.makeOlder()
-            try await cellar.addCache()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+            let fixture = verbs.fixture
+            try fixture.makeOlder()
+            try await fixture.addCache()
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
             let held = try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] as? String
@@ -52,31 +52,32 @@ struct DocumentedMigrationTests {
             holder.kill()
             _ = try await holder.finish()
             #expect(try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] is NSNull)
-            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
             try await verbs.run("`status`", ["status"], status: 3)
         }
     }
 
-    @Test("Planning, migrating, validating, backing up, restoring and repairing print what is documented, and all of it")
+    @Test(
+        "Planning, migrating, validating, backing up, restoring and repairing print what is documented, and all of it")
     func work() async throws {
         try await withVerbs { verbs in
-            let cellar = verbs.cellar
-            try cellar.makeOlder(migrations: 3)
-            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
+            let fixture = verbs.fixture
+            try fixture.makeOlder(migrations: 3)
+            try fixture.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
             try await verbs.run("`baseline`", ["baseline"])
             try await verbs.run("`plan`, `up`", ["plan"], status: 3)
             try await verbs.run("`plan`, `up`", ["up"])
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: cellar.store.path)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: fixture.store.path)
             try await verbs.run("`validate`", ["validate"])
-            let to = cellar.folder.appending(path: "to").path
+            let to = fixture.folder.appending(path: "to").path
             let backup = try await verbs.run("`backup`", ["backup", "--to", to])["backup"] as? String
             try await verbs.run("`restore`", ["restore", try #require(backup)])
-            try await cellar.queue(1)
-            try await cellar.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
+            try await fixture.queue(1)
+            try await fixture.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
             try await verbs.run("`repair`", ["repair"], status: 3)
             try await verbs.run("`repair`", ["repair", "--write"])
-            try cellar.execute("DELETE FROM mutation_content")
+            try fixture.execute("DELETE FROM mutation_content")
             try await verbs.run("`repair`", ["repair", "--write"])
         }
     }
@@ -84,20 +85,20 @@ struct DocumentedMigrationTests {
     @Test("So do the verbs of environments")
     func environments() async throws {
         try await withVerbs { verbs in
-            let cellar = verbs.cellar
+            let fixture = verbs.fixture
             func add(_ name: String, _ more: String...) async throws {
                 let url = "https://\(name).example/graphql"
                 try await verbs.run("`env add`", ["env", "add", name, "--url", url] + more)
             }
             let switching = "`plan --use`, `env use`, `env none`"
-            try await cellar.queue(1)
+            try await fixture.queue(1)
             try await add("a", "--succeeds-unnamed")
             try await add("b")
             try await verbs.run("`env list`", ["env", "list"])
             try await verbs.run(switching, ["env", "use", "a"])
             try await verbs.run(switching, ["plan", "--use", "b", "--park"], status: 3)
             try await verbs.run(switching, ["env", "use", "b", "--park"])
-            try Data(#"{"environment":"b"}"#.utf8).write(to: cellar.folder.appending(path: ".larder.json"))
+            try Data(#"{"environment":"b"}"#.utf8).write(to: fixture.folder.appending(path: ".larder.json"))
             try await verbs.run("`env current`", ["env", "current"])
             try await verbs.run("`env current`", ["env", "current"], environment: ["LARDER_ENV": "b"])
             try await verbs.run("`env show`", ["env", "show", "--origin"])
@@ -109,10 +110,10 @@ struct DocumentedMigrationTests {
 
     @Test("A damaged cache is a finding of validate, by its partition's name, with status 5")
     func damagedCache() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: cellar.cacheFile)
-            let outcome = try await cellar.migrate("validate", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
+            let outcome = try await fixture.migrate("validate", "--json")
             #expect(outcome.status == 5, "\(outcome.output)")
             #expect(outcome.output == "")
             #expect(outcome.errors.contains(#""findingCount":1,"findings":["cache main: "#), "\(outcome.errors)")
@@ -120,12 +121,12 @@ struct DocumentedMigrationTests {
     }
 }
 
-extension Cellar {
+extension MigrationFixture {
     fileprivate var cacheFile: URL { store.appending(path: "records/main/1/data.mdb") }
 
     /// Puts a cache beside a database of an older version, which opening the store would migrate.
     fileprivate func addCache() async throws {
-        let other = Cellar(folder: folder.appending(path: "other"))
+        let other = MigrationFixture(folder: folder.appending(path: "other"))
         try FileManager.default.createDirectory(at: other.folder, withIntermediateDirectories: true)
         try await other.write(7)
         try FileManager.default.copyItem(

@@ -12,71 +12,75 @@ import Testing
 struct EnvironmentVerbTests {
     @Test("Environments are added, listed, shown, and one of them is the current one")
     func listed() async throws {
-        try await Cellar.with { cellar in
-            #expect(try await cellar.add("staging").status == 0)
-            let added = try await cellar.add("production", "--protected")
+        try await MigrationFixture.with { fixture in
+            #expect(try await fixture.add("staging").status == 0)
+            let added = try await fixture.add("production", "--protected")
             #expect(added.status == 0, "\(added.errors)")
-            #expect(try await cellar.migrate("env", "list").output
-                == "  production, protected, 0 partitions\n  staging, 0 partitions\n")
-            let none = try await cellar.migrate("env", "current", "--json")
+            #expect(
+                try await fixture.migrate("env", "list").output
+                    == "  production, protected, 0 partitions\n  staging, 0 partitions\n")
+            let none = try await fixture.migrate("env", "current", "--json")
             #expect(none.status == 3)
             #expect(none.errors.contains(#""code":"command.noEnvironment""#))
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            #expect(try await cellar.migrate("env", "current").output == "staging\n")
-            let shown = try await cellar.migrate("env", "show", "--origin", "--json")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.migrate("env", "current").output == "staging\n")
+            let shown = try await fixture.migrate("env", "show", "--origin", "--json")
             let definition = try text(result(shown)["definition"])
             #expect(definition.contains(#""url":"https:\/\/staging.example\/graphql""#))
             #expect(try text(result(shown)["origin"]) == #"{"kind":"store"}"#)
         }
     }
 
-    @Test("A switch is planned by the very report that it then gives, with counts before and after",
+    @Test(
+        "A switch is planned by the very report that it then gives, with counts before and after",
         arguments: ["--park", "--carry", "--discard"])
     func planned(work: String) async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            _ = try await cellar.add("production")
-            #expect(try await cellar.migrate("env", "use", "staging", "--guest").status == 0)
-            try await cellar.queueInCurrent(3)
-            let plan = try await cellar.migrate("plan", "--use", "production", work, "--json")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("production")
+            #expect(try await fixture.migrate("env", "use", "staging", "--guest").status == 0)
+            try await fixture.queueInCurrent(3)
+            let plan = try await fixture.migrate("plan", "--use", "production", work, "--json")
             #expect(plan.status == 3, "\(plan.errors)")
-            #expect(try await cellar.migrate("env", "current").output == "staging\n")
-            let use = try await cellar.migrate("env", "use", "production", work, "--json")
+            #expect(try await fixture.migrate("env", "current").output == "staging\n")
+            let use = try await fixture.migrate("env", "use", "production", work, "--json")
             #expect(use.status == 0, "\(use.errors)")
             let report = try text(result(use)["switch"])
             #expect(try text(result(plan)["switch"]) == report)
-            #expect(report.contains(
-                #""before":{"answered":0,"failedTransfers":0,"inFlight":0,"pending":3,"setAside":0,"transfers":0}"#))
+            #expect(
+                report.contains(
+                    #""before":{"answered":0,"failedTransfers":0,"inFlight":0,"pending":3,"setAside":0,"transfers":0}"#)
+            )
             #expect(report.contains(#""carried":\#(work == "--carry" ? 3 : 0)"#))
             #expect(report.contains(#""discarded":\#(work == "--discard" ? 3 : 0)"#))
-            try await cellar.expectSound()
+            try await fixture.expectSound()
         }
     }
 
     @Test("Leaving for none, and coming back")
     func none() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            #expect(try await cellar.migrate("env", "none").status == 0)
-            #expect(try await cellar.migrate("env", "current").status == 3)
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.migrate("env", "none").status == 0)
+            #expect(try await fixture.migrate("env", "current").status == 3)
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
         }
     }
 
     @Test("Flag goes before variable, variable before project file, that before the user's, that before the store")
     func precedence() async throws {
-        try await Cellar.with { cellar in
-            for name in ["a", "b", "c", "d", "e"] { _ = try await cellar.add(name) }
-            #expect(try await cellar.migrate("env", "use", "e").status == 0)
-            let project = cellar.folder.appending(path: "project")
+        try await MigrationFixture.with { fixture in
+            for name in ["a", "b", "c", "d", "e"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "e").status == 0)
+            let project = fixture.folder.appending(path: "project")
             let deep = project.appending(path: "deep/er")
             try FileManager.default.createDirectory(at: deep, withIntermediateDirectories: true)
-            let user = cellar.folder.appending(path: "config/larder")
+            let user = fixture.folder.appending(path: "config/larder")
             try FileManager.default.createDirectory(at: user, withIntermediateDirectories: true)
-            var variables = ["XDG_CONFIG_HOME": cellar.folder.path + "/config"]
+            var variables = ["XDG_CONFIG_HOME": fixture.folder.path + "/config"]
             func current(_ more: String...) async throws -> String {
-                let arguments = ["env", "show", "--origin", "--json", "--store", cellar.store.path] + more
+                let arguments = ["env", "show", "--origin", "--json", "--store", fixture.store.path] + more
                 let shown = try await MigrateProcess.run(arguments, environment: variables, in: deep)
                 let found = try result(shown)
                 return "\(found["name"] ?? "") \(try text((found["origin"] as? [String: Any])?["kind"]))"
@@ -94,45 +98,46 @@ struct EnvironmentVerbTests {
 
     @Test("A switch is refused while a variable decides", arguments: [["use", "staging"], ["none"]])
     func refused(arguments: [String]) async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
             let outcome = try await MigrateProcess.run(
-                ["env"] + arguments + ["--store", cellar.store.path, "--json"],
+                ["env"] + arguments + ["--store", fixture.store.path, "--json"],
                 environment: ["LARDER_ENV": "production"])
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"command.decidedElsewhere""#))
-            #expect(try await cellar.migrate("env", "current").status == 3)
+            #expect(try await fixture.migrate("env", "current").status == 3)
         }
     }
 
-    @Test("A name with a path separator, or that is none, is refused and nothing is written",
+    @Test(
+        "A name with a path separator, or that is none, is refused and nothing is written",
         arguments: ["../prod", "a/b", "a\\b", "..", "", "a b", "é", String(repeating: "x", count: 65)])
     func names(name: String) async throws {
-        try await Cellar.with { cellar in
-            let outcome = try await cellar.add(name, "--json")
+        try await MigrationFixture.with { fixture in
+            let outcome = try await fixture.add(name, "--json")
             #expect(outcome.status == 2)
             #expect(outcome.errors.contains(#""code":"larder.environment""#), "\(outcome.errors)")
-            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
-            _ = try await cellar.add("staging")
-            let variable = try await cellar.migrate("env", "current", environment: ["LARDER_ENV": "../x"])
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
+            _ = try await fixture.add("staging")
+            let variable = try await fixture.migrate("env", "current", environment: ["LARDER_ENV": "../x"])
             #expect(variable.status == 2)
         }
     }
 
     @Test("An environment is not removed while it is the current one, nor while it has data")
     func removed() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            _ = try await cellar.add("other")
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
             for _ in 0..<2 {
-                let outcome = try await cellar.migrate("env", "remove", "staging", "--json")
+                let outcome = try await fixture.migrate("env", "remove", "staging", "--json")
                 #expect(outcome.status == 4)
                 #expect(outcome.errors.contains(#""code":"operations.environmentInUse""#))
-                #expect(try await cellar.migrate("env", "none").status == 0)
+                #expect(try await fixture.migrate("env", "none").status == 0)
             }
-            #expect(try await cellar.migrate("env", "remove", "other").status == 0)
-            let unknown = try await cellar.migrate("env", "remove", "other", "--json")
+            #expect(try await fixture.migrate("env", "remove", "other").status == 0)
+            let unknown = try await fixture.migrate("env", "remove", "other", "--json")
             #expect(unknown.status == 3)
             #expect(unknown.errors.contains(#""code":"operations.unknownEnvironment""#))
         }
@@ -140,40 +145,41 @@ struct EnvironmentVerbTests {
 
     @Test("Forgetting wants the name repeated, refuses what is current or unsent, and leaves nothing")
     func forgotten() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            _ = try await cellar.add("other")
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            try await cellar.queueInCurrent(2)
-            try await cellar.writeInCurrent()
-            let unconfirmed = try await cellar.migrate("env", "forget", "staging", "--json")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            try await fixture.writeInCurrent()
+            let unconfirmed = try await fixture.migrate("env", "forget", "staging", "--json")
             #expect(unconfirmed.status == 4)
             #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
-            let current = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            let current = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
             #expect(current.status == 4)
             #expect(current.errors.contains(#""code":"operations.environmentInUse""#))
-            #expect(try await cellar.migrate("env", "use", "other").status == 0)
-            let unsent = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let unsent = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
             #expect(unsent.status == 4)
             #expect(unsent.errors.contains(#""code":"operations.unsentWork""#))
-            let done = try await cellar.migrate(
+            let done = try await fixture.migrate(
                 "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
             #expect(done.status == 0, "\(done.errors)")
             #expect(try result(done)["mutations"] as? Int == 2)
-            #expect(try FileManager.default.contentsOfDirectory(
-                atPath: cellar.store.appending(path: "records").path) == [])
-            #expect(try await cellar.migrate("env", "list").output == "* other, 1 partitions\n")
-            try await cellar.expectSound()
+            #expect(
+                try FileManager.default.contentsOfDirectory(
+                    atPath: fixture.store.appending(path: "records").path) == [])
+            #expect(try await fixture.migrate("env", "list").output == "* other, 1 partitions\n")
+            try await fixture.expectSound()
         }
     }
 
     @Test("What the storage has of uploads is told when their names are forgotten, and not forgotten unasked")
     func forgottenUploads() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            _ = try await cellar.add("other")
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            try await cellar.withDatabase { database in
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
                 let name = try #require(try database.environments.current()?.partition?.name)
                 let draft = TransferDraft(
                     partition: name, kind: .upload, bucket: "media", key: "v/1", region: "eu-west-1", path: "/file",
@@ -182,57 +188,59 @@ struct EnvironmentVerbTests {
                 let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
                 try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
             }
-            #expect(try await cellar.migrate("env", "use", "other", "--discard").status == 0)
-            let refused = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
+            let refused = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
             #expect(refused.status == 4)
             #expect(refused.errors.contains(#""code":"operations.uploadsLeft""#))
-            let done = try await cellar.migrate(
+            let done = try await fixture.migrate(
                 "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
             #expect(done.status == 0, "\(done.errors)")
-            #expect(try text(result(done)["uploads"])
-                == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)
-            try await cellar.expectSound()
+            #expect(
+                try text(result(done)["uploads"])
+                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)
+            try await fixture.expectSound()
         }
     }
 
-    @Test("A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
+    @Test(
+        "A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
         arguments: EnvironmentForgetting.Moment.allCases)
     func killed(step: EnvironmentForgetting.Moment) async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("staging")
-            _ = try await cellar.add("other")
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            try await cellar.queueInCurrent(2)
-            try await cellar.writeInCurrent()
-            #expect(try await cellar.migrate("env", "use", "other").status == 0)
-            let killed = try await MigrateProcess.crash(cellar.store.path, "forget", "staging", "\(step)")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            try await fixture.writeInCurrent()
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let killed = try await MigrateProcess.crash(fixture.store.path, "forget", "staging", "\(step)")
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
-            try await cellar.expectSound("\(step)")
+            try await fixture.expectSound("\(step)")
             let isBefore = step == .marked
             let list = "* other, 1 partitions\n" + (isBefore ? "  staging, 1 partitions\n" : "")
-            #expect(try await cellar.migrate("env", "list").output == list)
-            #expect(try await cellar.mutations().count == (isBefore ? 2 : 0))
+            #expect(try await fixture.migrate("env", "list").output == list)
+            #expect(try await fixture.mutations().count == (isBefore ? 2 : 0))
             // What belongs to nobody any more is in no backup.
-            let backup = try await cellar.migrate("backup", "--json")
+            let backup = try await fixture.migrate("backup", "--json")
             #expect(try (result(backup)["partitions"] as? [Any])?.count == (isBefore ? 2 : 1), "\(backup.errors)")
-            let again = try await cellar.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            let again = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
             #expect(again.status == (isBefore ? 0 : 3))
-            #expect(try await cellar.migrate("env", "list").output == "* other, 1 partitions\n")
-            #expect(StoreStatus.partitionFolders(of: cellar.store) == [])
+            #expect(try await fixture.migrate("env", "list").output == "* other, 1 partitions\n")
+            #expect(StoreStatus.partitionFolders(of: fixture.store) == [])
         }
     }
 
     @Test("A switch that comes while an environment is forgotten finds all of it, or nothing; what it has then stays")
     func switchedMeanwhile() async throws {
-        try await Cellar.with { cellar in
-            let forgotten = try await cellar.makeParted()
-            try await cellar.withDatabase { database in
-                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+        try await MigrationFixture.with { fixture in
+            let forgotten = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
                 defer { lock.release() }
                 let destination = Destination(environment: .stored("staging"), user: .guest)
                 do {
                     _ = try await EnvironmentForgetting.forget(
-                        "staging", in: cellar.store, database, discarding: true, holding: lock,
+                        "staging", in: fixture.store, database, discarding: true, holding: lock,
                         closing: { _ in
                             // Another process: the first look for the key and the cache has been made.
                             _ = try? database.environments.enterNow(destination, leaving: .park, now: Date())
@@ -240,24 +248,24 @@ struct EnvironmentVerbTests {
                 } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
                 let isThere = try database.environments.current()?.partition?.name == forgotten
                 #expect(try database.credentials.keys().count == (isThere ? 1 : 0))
-                #expect(StoreStatus.partitionFolders(of: cellar.store).contains(forgotten) == isThere)
+                #expect(StoreStatus.partitionFolders(of: fixture.store).contains(forgotten) == isThere)
                 #expect(try (database.environments.partition(forgotten) != nil) == isThere)
             }
-            try await cellar.expectSound()
+            try await fixture.expectSound()
         }
     }
 
     @Test("A forgetting that is refused leaves the key and the cache, and no mark on it")
     func refusedForgetting() async throws {
-        try await Cellar.with { cellar in
-            let partition = try await cellar.makeParted()
-            try await cellar.withDatabase { database in
-                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+        try await MigrationFixture.with { fixture in
+            let partition = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
                 defer { lock.release() }
                 let destination = Destination(environment: .stored("staging"), user: .guest)
                 do {
                     _ = try await EnvironmentForgetting.forget(
-                        "staging", in: cellar.store, database, discarding: true, holding: lock,
+                        "staging", in: fixture.store, database, discarding: true, holding: lock,
                         reached: { moment in
                             guard moment == .marked else { return }
                             _ = try database.environments.enterNow(destination, leaving: .park, now: Date())
@@ -266,33 +274,33 @@ struct EnvironmentVerbTests {
                 } catch { #expect((error as? OperationsError)?.code == .environmentInUse) }
                 #expect(try database.credentials.keys().count == 1)
             }
-            #expect(!CacheFolder(store: cellar.store, partition: partition, Store.Options()).isForgotten)
-            #expect(try await cellar.number() == 1)
-            try await cellar.expectSound()
+            #expect(!CacheFolder(store: fixture.store, partition: partition, Store.Options()).isForgotten)
+            #expect(try await fixture.number() == 1)
+            try await fixture.expectSound()
         }
     }
 
     @Test("The bytes of a forgotten key are in neither the file nor its log before the caches are removed")
     func keyBytes() async throws {
-        try await Cellar.with { cellar in
-            let partition = try await cellar.makeParted()
-            try await cellar.withDatabase { database in
-                let key = Data(Cellar.key.utf8)
+        try await MigrationFixture.with { fixture in
+            let partition = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let key = Data(MigrationFixture.key.utf8)
                 // Once more, so that the log has it.
-                try cellar.execute("UPDATE partition_key SET created = 1")
-                let files = ["", "-wal"].map { cellar.store.appending(path: "larder.sqlite" + $0) }
+                try fixture.execute("UPDATE partition_key SET created = 1")
+                let files = ["", "-wal"].map { fixture.store.appending(path: "larder.sqlite" + $0) }
                 func holders() -> Int {
                     files.filter { ((try? Data(contentsOf: $0)) ?? Data()).range(of: key) != nil }.count
                 }
                 #expect(holders() > 0)
-                let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
                 defer { lock.release() }
                 _ = try await EnvironmentForgetting.forget(
-                    "staging", in: cellar.store, database, discarding: true, holding: lock,
+                    "staging", in: fixture.store, database, discarding: true, holding: lock,
                     reached: { moment in
                         guard moment == .logEmptied else { return }
                         #expect(holders() == 0)
-                        #expect(StoreStatus.partitionFolders(of: cellar.store).contains(partition))
+                        #expect(StoreStatus.partitionFolders(of: fixture.store).contains(partition))
                     })
             }
         }
@@ -300,32 +308,32 @@ struct EnvironmentVerbTests {
 
     @Test("A cache that was filled before any environment was named is the first one's that succeeds it")
     func unnamedCache() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            #expect(!FileManager.default.fileExists(atPath: cellar.store.path + "/larder.sqlite"))
-            let added = try await cellar.add("staging", "--succeeds-unnamed", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path + "/larder.sqlite"))
+            let added = try await fixture.add("staging", "--succeeds-unnamed", "--json")
             #expect(added.status == 0, "\(added.errors)")
             #expect(try (result(added)["taken"] as? [Any])?.count == 1)
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
-            #expect(try await cellar.number() == 7)
-            #expect(try await cellar.migrate("env", "list").output == "* staging, 1 partitions\n")
-            try await cellar.expectSound()
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.number() == 7)
+            #expect(try await fixture.migrate("env", "list").output == "* staging, 1 partitions\n")
+            try await fixture.expectSound()
         }
     }
 
     @Test("Where the unsent work of one user keeps an environment from being forgotten, nothing of any is destroyed")
     func allOrNothing() async throws {
-        try await Cellar.with { cellar in
-            for name in ["staging", "other"] { _ = try await cellar.add(name) }
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
             for user in ["ada", "bob"] {
-                #expect(try await cellar.migrate("env", "use", "staging", "--user", user).status == 0)
-                try await cellar.writeInCurrent()
+                #expect(try await fixture.migrate("env", "use", "staging", "--user", user).status == 0)
+                try await fixture.writeInCurrent()
             }
-            try await cellar.queueInCurrent(1)
-            #expect(try await cellar.migrate("env", "use", "other").status == 0)
-            let records = cellar.store.appending(path: "records").path
+            try await fixture.queueInCurrent(1)
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let records = fixture.store.appending(path: "records").path
             func caches() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: records) }
-            try await cellar.withPartition { store, _ in
+            try await fixture.withPartition { store, _ in
                 let code: LarderError.Code?
                 do throws(LarderError) {
                     try await store.forget(environment: "staging")
@@ -339,26 +347,26 @@ struct EnvironmentVerbTests {
                     try FileManager.default.createDirectory(
                         atPath: "\(records)/\(left)", withIntermediateDirectories: true)
                 }
-                #expect(StoreStatus.partitionFolders(of: cellar.store).count == 3)
+                #expect(StoreStatus.partitionFolders(of: fixture.store).count == 3)
                 try await store.forget(environment: "staging", losingUnsent: true)
                 let left = try store.partitionIdentities().map(\.name)
                 #expect(left.count == 1)
                 #expect(try caches().sorted() == (left + ["x.removed"]).sorted())
             }
-            try await cellar.expectSound()
+            try await fixture.expectSound()
         }
     }
 
     @Test("Forgetting waits for whoever backs the store up, and destroys nothing past its deadline")
     func forgettingWaits() async throws {
-        try await Cellar.with { cellar in
-            for name in ["staging", "other"] { _ = try await cellar.add(name) }
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
             for name in ["staging", "other"] {
-                #expect(try await cellar.migrate("env", "use", name).status == 0)
-                try await cellar.writeInCurrent()
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.writeInCurrent()
             }
-            try await cellar.withPartition { store, _ in
-                let lock = try MigrationLock.take(in: cellar.store, for: "backup", within: .zero)
+            try await fixture.withPartition { store, _ in
+                let lock = try MigrationLock.take(in: fixture.store, for: "backup", within: .zero)
                 defer { lock.release() }
                 let code: LarderError.Code?
                 do throws(LarderError) {
@@ -366,19 +374,19 @@ struct EnvironmentVerbTests {
                     code = nil
                 } catch { code = error.code }
                 #expect(code?.rawValue == "operations.migrationLocked")
-                #expect(StoreStatus.partitionFolders(of: cellar.store).count == 2)
+                #expect(StoreStatus.partitionFolders(of: fixture.store).count == 2)
             }
         }
     }
 
     @Test("A cache that is another partition's is left out of a backup, and named")
     func foreignCache() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(1)
-            let records = cellar.store.appending(path: "records")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(1)
+            let records = fixture.store.appending(path: "records")
             try FileManager.default.copyItem(
                 at: records.appending(path: Store.unnamedPartition), to: records.appending(path: "0123456789abcdef"))
-            let outcome = try await cellar.migrate("backup", "--json")
+            let outcome = try await fixture.migrate("backup", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try text(result(outcome)["omitted"]) == #"["0123456789abcdef"]"#)
         }
@@ -386,57 +394,58 @@ struct EnvironmentVerbTests {
 
     @Test("A protected environment wants its name repeated before anything is destroyed")
     func protected() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("production", "--protected")
-            _ = try await cellar.add("staging")
-            #expect(try await cellar.migrate("env", "use", "production").status == 0)
-            try await cellar.queueInCurrent(1)
-            #expect(try await cellar.migrate("backup").status == 0)
-            let backup = try cellar.backup().path
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("production", "--protected")
+            _ = try await fixture.add("staging")
+            #expect(try await fixture.migrate("env", "use", "production").status == 0)
+            try await fixture.queueInCurrent(1)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup().path
             for arguments in [
                 ["env", "use", "staging", "--discard"], ["env", "none", "--discard"], ["restore", backup],
                 ["repair", "--write"], ["env", "remove", "production"],
                 ["env", "add", "production", "--url", "https://x.example"],
             ] {
-                let all = arguments + ["--store", cellar.store.path, "--json"]
+                let all = arguments + ["--store", fixture.store.path, "--json"]
                 for confirmation in [[], ["--confirm", "staging"]] {
                     let outcome = try await MigrateProcess.run(all + confirmation)
                     #expect(outcome.status == 4, "\(arguments): \(outcome.errors)")
                     #expect(outcome.errors.contains(#""code":"command.notConfirmed""#))
                 }
             }
-            #expect(try await cellar.restore(URL(filePath: backup), "--confirm", "production").status == 0)
-            #expect(try await cellar.migrate("env", "use", "staging").status == 0)
+            #expect(try await fixture.restore(URL(filePath: backup), "--confirm", "production").status == 0)
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
         }
     }
 
     @Test("Taking over an environment's data wants it to be there, and its name repeated where it is protected")
     func successor() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("production", "--protected")
-            #expect(try await cellar.migrate("env", "use", "production", "--user", "ada").status == 0)
-            let misspelt = try await cellar.add("next", "--succeeds", "prodction", "--json")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("production", "--protected")
+            #expect(try await fixture.migrate("env", "use", "production", "--user", "ada").status == 0)
+            let misspelt = try await fixture.add("next", "--succeeds", "prodction", "--json")
             #expect(misspelt.status == 3, "\(misspelt.errors)")
             #expect(misspelt.errors.contains(#""code":"operations.unknownEnvironment""#))
-            let unconfirmed = try await cellar.add("next", "--succeeds", "production", "--confirm", "next", "--json")
+            let unconfirmed = try await fixture.add("next", "--succeeds", "production", "--confirm", "next", "--json")
             #expect(unconfirmed.status == 4, "\(unconfirmed.errors)")
             #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
-            #expect(try await cellar.migrate("env", "list").output == "* production, protected, 1 partitions\n")
-            let done = try await cellar.add("next", "--succeeds", "production", "--confirm", "production", "--json")
+            #expect(try await fixture.migrate("env", "list").output == "* production, protected, 1 partitions\n")
+            let done = try await fixture.add("next", "--succeeds", "production", "--confirm", "production", "--json")
             #expect(done.status == 0, "\(done.errors)")
             let taken = try #require(try result(done)["taken"] as? [[String: Any]])
             #expect(taken.map { $0["user"] as? String } == ["ada"])
-            #expect(try await cellar.migrate("env", "list").output
-                == "* next, 1 partitions\n  production, protected, 0 partitions\n")
+            #expect(
+                try await fixture.migrate("env", "list").output
+                    == "* next, 1 partitions\n  production, protected, 0 partitions\n")
         }
     }
 
     @Test("A name and --env at once are refused")
     func namedTwice() async throws {
-        try await Cellar.with { cellar in
-            _ = try await cellar.add("a")
-            _ = try await cellar.add("b")
-            let outcome = try await cellar.migrate("env", "show", "a", "--env", "b", "--json")
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("a")
+            _ = try await fixture.add("b")
+            let outcome = try await fixture.migrate("env", "show", "a", "--env", "b", "--json")
             #expect(outcome.status == 2, "\(outcome.errors)")
             #expect(outcome.errors.contains(#""code":"command.usage""#))
         }
@@ -444,27 +453,31 @@ struct EnvironmentVerbTests {
 
     @Test("Configuration files of other tools define an environment; their secrets are neither kept nor shown")
     func file() async throws {
-        try await Cellar.with { cellar in
-            let file = cellar.folder.appending(path: "awsconfiguration.json")
-            try Data(#"""
+        try await MigrationFixture.with { fixture in
+            let file = fixture.folder.appending(path: "awsconfiguration.json")
+            try Data(
+                #"""
                 {"AppSync":{"Default":{"ApiUrl":"https://abc.appsync-api.eu-west-1.amazonaws.com/graphql",
                 "Region":"eu-west-1","AuthMode":"API_KEY","ApiKey":"da2-secretsecretsecretsecret"}}}
-                """#.utf8).write(to: file)
-            let outcome = try await cellar.migrate("env", "add", "staging", "--from", file.path)
+                """#.utf8
+            ).write(to: file)
+            let outcome = try await fixture.migrate("env", "add", "staging", "--from", file.path)
             #expect(outcome.status == 0, "\(outcome.errors)")
-            let shown = try await cellar.migrate("env", "show", "staging")
+            let shown = try await fixture.migrate("env", "show", "staging")
             #expect(shown.output.contains("abc.appsync-api.eu-west-1.amazonaws.com"))
-            let stored = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
+            let stored = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
             #expect(!shown.output.contains("secret") && stored.range(of: Data("da2-secret".utf8)) == nil)
         }
     }
 }
 
-extension Cellar {
+extension MigrationFixture {
     func add(_ name: String, _ more: String...) async throws -> MigrateProcess.Outcome {
         try await MigrateProcess.run(
-            ["env", "add", name, "--url", "https://\(name.isEmpty ? "x" : "staging").example/graphql",
-                "--store", store.path] + more)
+            [
+                "env", "add", name, "--url", "https://\(name.isEmpty ? "x" : "staging").example/graphql",
+                "--store", store.path,
+            ] + more)
     }
 
     /// Queues mutations in the current partition.
@@ -495,7 +508,8 @@ extension Cellar {
         try await queueInCurrent(1)
         try await writeInCurrent()
         let name = try await withDatabase { try $0.environments.current()?.partition?.name }
-        try execute("""
+        try execute(
+            """
             INSERT INTO partition_key (partition, sealed_with, sealed, created)
             SELECT id, 'test', CAST('\(Self.key)' AS BLOB), 0 FROM partition
             """)

@@ -15,16 +15,19 @@ struct ImportVerbTests {
         """
 
     /// A folder with a schema and a cache of Apollo's client, as its CREATE TABLE statement makes it.
-    private func withCache(_ body: (Cellar, _ cache: String, _ schema: String) async throws -> Void) async throws {
-        try await Cellar.with { (cellar) throws in
-            let schema = cellar.folder.appending(path: "schema.graphqls")
+    private func withCache(_ body: (MigrationFixture, _ cache: String, _ schema: String) async throws -> Void)
+        async throws
+    {
+        try await MigrationFixture.with { (fixture) throws in
+            let schema = fixture.folder.appending(path: "schema.graphqls")
             try Data(Self.schema.utf8).write(to: schema)
-            let cache = cellar.folder.appending(path: "apollo.sqlite")
+            let cache = fixture.folder.appending(path: "apollo.sqlite")
             let queue = try DatabaseQueue(path: cache.path)
             try queue.write { db in
-                try db.execute(sql: """
-                    CREATE TABLE "records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT, "key" TEXT UNIQUE, "record" TEXT);
-                    """)
+                try db.execute(
+                    sql: """
+                        CREATE TABLE "records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT, "key" TEXT UNIQUE, "record" TEXT);
+                        """)
                 for (key, record) in [
                     ("QUERY_ROOT", #"{"latest":[{"$reference":"Movie:1"}],"unheardOf":1}"#),
                     ("Movie:1", #"{"__typename":"Movie","id":"1","title":"Heat"}"#),
@@ -33,54 +36,54 @@ struct ImportVerbTests {
                 }
             }
             try queue.close()
-            try await body(cellar, cache.path, schema.path)
+            try await body(fixture, cache.path, schema.path)
         }
     }
 
     @Test("Without --write it tells what it would take and what not, and makes no store")
     func dryRun() async throws {
-        try await withCache { (cellar, cache, schema) throws in
-            let told = try await cellar.migrate("import", "--from", "apollo", cache, "--schema", schema)
+        try await withCache { (fixture, cache, schema) throws in
+            let told = try await fixture.migrate("import", "--from", "apollo", cache, "--schema", schema)
             #expect(told.status == 0, "\(told.errors)")
             #expect(told.output.contains("objects: 1 to take, 0 there already"))
             #expect(told.output.contains("1 x field: the schema has no such field"))
             #expect(told.errors.contains("nothing was written; --write does it"))
-            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
         }
     }
 
     @Test("With --write the objects are there; a second time nothing is taken, after a backup")
     func written() async throws {
-        try await withCache { (cellar, cache, schema) throws in
-            let first = try await cellar.migrate(
+        try await withCache { (fixture, cache, schema) throws in
+            let first = try await fixture.migrate(
                 "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
             #expect(first.status == 0, "\(first.errors)")
             let report = try #require(try result(first)["report"] as? [String: Any])
             #expect(try text(report["objects"]) == #"{"present":0,"taken":1}"#)
             #expect(try text(report["rootFields"]) == #"{"present":0,"taken":1}"#)
-            let store = try Store.open(at: cellar.store, schema: try Schema(parsing: Self.schema))
+            let store = try Store.open(at: fixture.store, schema: try Schema(parsing: Self.schema))
             let latest = try store.partition().read(GraphQLOperation("{ latest { title } }"))
             #expect(latest["latest"]?.elements.first?["title"]?.string == "Heat")
             try store.close()
-            let second = try await cellar.migrate(
+            let second = try await fixture.migrate(
                 "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
             let again = try #require(try result(second)["report"] as? [String: Any])
             #expect(try text(again["objects"]) == #"{"present":1,"taken":0}"#)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: cellar.backups.path).count == 1)
-            try await cellar.expectSound()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.backups.path).count == 1)
+            try await fixture.expectSound()
         }
     }
 
     @Test("Without --write an existing store is asked what it knows already, and is not changed")
     func dryRunAgain() async throws {
-        try await withCache { (cellar, cache, schema) throws in
-            let arguments = ["import", "--from", "apollo", cache, "--schema", schema, "--store", cellar.store.path]
+        try await withCache { (fixture, cache, schema) throws in
+            let arguments = ["import", "--from", "apollo", cache, "--schema", schema, "--store", fixture.store.path]
             let first = try await MigrateProcess.run(arguments + ["--write"])
             #expect(first.status == 0, "\(first.errors)")
             let told = try await MigrateProcess.run(arguments)
             #expect(told.status == 0, "\(told.errors)")
             #expect(told.output.contains("objects: 0 to take, 1 there already"), "\(told.output)")
-            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
         }
     }
 
@@ -89,28 +92,30 @@ struct ImportVerbTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let queue = try DatabaseQueue(path: folder.appending(path: "offlineMutations.db").path)
         try queue.write { db in
-            try db.execute(sql: """
-                CREATE TABLE "mutation_records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, \
-                "recordIdentifier" TEXT NOT NULL UNIQUE, "data" BLOB NOT NULL, "recordState" TEXT NOT NULL, \
-                "timestamp" TEXT NOT NULL, "s3Bucket" TEXT, "s3Key" TEXT, "s3Region" TEXT, "s3LocalUri" TEXT, \
-                "s3MimeType" TEXT, "operationString" TEXT NOT NULL);
-                INSERT INTO mutation_records (recordIdentifier, data, recordState, timestamp, operationString)
-                VALUES ('E621E1F8-C36C-495A-93FC-0C247A3E6E5F', CAST('{"query":"mutation { note }"}' AS BLOB), \
-                    'inQueue', '2026-11-21 10:00:00', '');
-                """)
+            try db.execute(
+                sql: """
+                    CREATE TABLE "mutation_records" ("_id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, \
+                    "recordIdentifier" TEXT NOT NULL UNIQUE, "data" BLOB NOT NULL, "recordState" TEXT NOT NULL, \
+                    "timestamp" TEXT NOT NULL, "s3Bucket" TEXT, "s3Key" TEXT, "s3Region" TEXT, "s3LocalUri" TEXT, \
+                    "s3MimeType" TEXT, "operationString" TEXT NOT NULL);
+                    INSERT INTO mutation_records (recordIdentifier, data, recordState, timestamp, operationString)
+                    VALUES ('E621E1F8-C36C-495A-93FC-0C247A3E6E5F', CAST('{"query":"mutation { note }"}' AS BLOB), \
+                        'inQueue', '2026-11-21 10:00:00', '');
+                    """)
         }
         try queue.close()
     }
 
-    @Test("Mutations are queued in a store that is new, and refused by one that lacks migrations",
+    @Test(
+        "Mutations are queued in a store that is new, and refused by one that lacks migrations",
         arguments: [true, false])
     func mutations(isNew: Bool) async throws {
-        try await withCache { (cellar, _, schema) throws in
-            let folder = cellar.folder.appending(path: "appsync")
+        try await withCache { (fixture, _, schema) throws in
+            let folder = fixture.folder.appending(path: "appsync")
             try addQueue(to: folder)
             try Data((Self.schema + " type Mutation { note: Int }").utf8).write(to: URL(filePath: schema))
-            if !isNew { try cellar.makeOlder() }
-            let outcome = try await cellar.migrate(
+            if !isNew { try fixture.makeOlder() }
+            let outcome = try await fixture.migrate(
                 "import", "--from", "appsync", folder.path, "--schema", schema, "--mutations", "--write", "--json")
             guard isNew else {
                 #expect(outcome.status == 4 && outcome.errors.contains(#""code":"operations.pending""#), "\(outcome)")
@@ -119,23 +124,23 @@ struct ImportVerbTests {
             #expect(outcome.status == 0, "\(outcome.errors)")
             let report = try #require(try result(outcome)["report"] as? [String: Any])
             #expect(try text(report["mutations"]) == #"{"present":0,"taken":1}"#)
-            #expect(try await cellar.mutations().count == 1)
-            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
-            try await cellar.expectSound()
+            #expect(try await fixture.mutations().count == 1)
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
+            try await fixture.expectSound()
         }
     }
 
     @Test("What is no such file, or another program's, is refused as an argument that cannot be used")
     func refused() async throws {
-        try await withCache { (cellar, cache, schema) throws in
-            let missing = try await cellar.migrate(
-                "import", "--from", "appsync", cellar.folder.path + "/none", "--schema", schema, "--json")
+        try await withCache { (fixture, cache, schema) throws in
+            let missing = try await fixture.migrate(
+                "import", "--from", "appsync", fixture.folder.path + "/none", "--schema", schema, "--json")
             #expect(missing.status == 2 && missing.errors.contains(#""code":"import.missing""#), "\(missing.errors)")
-            let foreign = try await cellar.migrate(
+            let foreign = try await fixture.migrate(
                 "import", "--from", "apollo", schema, "--schema", schema, "--write", "--json")
             #expect(foreign.status == 2 && foreign.errors.contains(#""code":"import.foreign""#), "\(foreign.errors)")
-            #expect(!FileManager.default.fileExists(atPath: cellar.store.path))
-            let unknown = try await cellar.migrate("import", "--from", "realm", cache, "--schema", schema)
+            #expect(!FileManager.default.fileExists(atPath: fixture.store.path))
+            let unknown = try await fixture.migrate("import", "--from", "realm", cache, "--schema", schema)
             #expect(unknown.status == 2)
         }
     }

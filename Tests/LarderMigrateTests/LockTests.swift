@@ -10,40 +10,40 @@ import Testing
 struct LockTests {
     @Test("Who waits past the deadline is told who holds it, also if the holder is stopped, from whom it is not taken")
     func stopped() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
             holder.kill(SIGSTOP)
-            let outcome = try await cellar.migrate("up", "--json", "--timeout", "0.3")
+            let outcome = try await fixture.migrate("up", "--json", "--timeout", "0.3")
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains(#""code":"operations.migrationLocked""#))
             #expect(outcome.errors.contains("pid \(holder.process.processIdentifier), thread"))
             #expect(outcome.errors.contains(", hold, since "))
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "2")
-            let status = try await cellar.migrate("status")
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
+            let status = try await fixture.migrate("status")
             #expect(status.output.contains("locked         by pid \(holder.process.processIdentifier)"))
         }
     }
 
     @Test("A killed holder's lock is free at once")
     func killed() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
             try await holder.wait(forLine: "holding")
             holder.kill()
             _ = try await holder.finish()
-            #expect(try await cellar.migrate("up", "--timeout", "0").status == 0)
+            #expect(try await fixture.migrate("up", "--timeout", "0").status == 0)
         }
     }
 
     @Test("A thread that holds the lock and stops is named by the waiter's error")
     func thread() async throws {
-        try await Cellar.with { cellar in
+        try await MigrationFixture.with { fixture in
             let (held, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-            let store = cellar.store
+            let store = fixture.store
             let thread = Thread {
                 Thread.current.name = "switcher"
                 let lock = try? MigrationLock.take(in: store, for: "a switch", within: .seconds(300))
@@ -65,20 +65,20 @@ struct LockTests {
 
     @Test("Opening a store that has to be migrated waits for the lock, no longer than it is told")
     func opening() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
             var options = OperationsDatabase.Options()
             options.busyTimeout = .milliseconds(50)
             let error = #expect(throws: OperationsError.self) {
-                _ = try OperationsDatabase(folder: cellar.store, options: options)
+                _ = try OperationsDatabase(folder: fixture.store, options: options)
             }
             #expect(error?.code == .migrationLocked)
             lock.release()
-            try OperationsDatabase(folder: cellar.store, options: options).close()
+            try OperationsDatabase(folder: fixture.store, options: options).close()
             // Nothing is to be migrated now.
-            let again = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
-            try OperationsDatabase(folder: cellar.store, options: options).close()
+            let again = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            try OperationsDatabase(folder: fixture.store, options: options).close()
             again.release()
         }
     }

@@ -13,7 +13,8 @@ enum MigrateProcess {
 
     static func executable(_ name: String) -> URL {
         #if os(macOS)
-        let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let folder =
+            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
         #else
         let folder = Bundle.main.bundleURL
@@ -21,7 +22,8 @@ enum MigrateProcess {
         return folder.appending(path: name)
     }
 
-    static let isBuilt = FileManager.default.isExecutableFile(atPath: executable("larder-migrate").path)
+    static let isBuilt =
+        FileManager.default.isExecutableFile(atPath: executable("larder-migrate").path)
         && FileManager.default.isExecutableFile(atPath: executable("larder-migrate-crash").path)
     static let requirement = "larder-migrate and larder-migrate-crash are not built"
 

@@ -10,10 +10,10 @@ import Testing
 struct RepairTests {
     @Test("A sound store needs none")
     func sound() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(1)
-            let outcome = try await cellar.migrate("repair", "--write")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let outcome = try await fixture.migrate("repair", "--write")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output == "the store is sound\n")
         }
@@ -21,40 +21,40 @@ struct RepairTests {
 
     @Test("What can be read of a damaged database becomes a new file; the damaged one is kept, byte for byte")
     func salvaged() async throws {
-        try await Cellar.with { cellar in
-            let ids = try await cellar.fill()
-            let file = cellar.store.appending(path: "larder.sqlite")
-            try cellar.damage(pages: 40..<44)
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.fill()
+            let file = fixture.store.appending(path: "larder.sqlite")
+            try fixture.damage(pages: 40..<44)
             let damaged = try Data(contentsOf: file)
-            #expect(try await cellar.migrate("validate").status == 5)
-            let plan = try await cellar.migrate("repair", "--json")
+            #expect(try await fixture.migrate("validate").status == 5)
+            let plan = try await fixture.migrate("repair", "--json")
             #expect(plan.status == 3, "\(plan.errors)")
             #expect(plan.output.contains(#""step":"salvageDatabase""#))
             #expect(try Data(contentsOf: file) == damaged)
-            let outcome = try await cellar.migrate("repair", "--write", "--json")
+            let outcome = try await fixture.migrate("repair", "--write", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
-            try await cellar.expectSound()
-            let saved = try await cellar.mutations()
+            try await fixture.expectSound()
+            let saved = try await fixture.mutations()
             #expect(Set(saved).isSubset(of: ids))
             #expect(saved.count > ids.count / 2, "\(saved.count) of \(ids.count)")
             let database = try #require(try result(outcome)["database"] as? [String: Any])
             let kept = try #require(database["kept"] as? String)
-            #expect(try Data(contentsOf: cellar.store.appending(path: kept)) == damaged)
+            #expect(try Data(contentsOf: fixture.store.appending(path: kept)) == damaged)
             // Whatever was lost, no number is given twice.
-            try await cellar.queue(1, named: "later")
-            let last = try await cellar.withDatabase { try $0.mutations.list().last?.sequence ?? 0 }
+            try await fixture.queue(1, named: "later")
+            let last = try await fixture.withDatabase { try $0.mutations.list().last?.sequence ?? 0 }
             #expect(last > 1 << 20)
         }
     }
 
     @Test("Whichever page is damaged, what can be read is saved, and what is saved fits together")
     func anywhere() async throws {
-        try await Cellar.with { cellar in
-            let ids = try await cellar.fill()
-            let sound = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.fill()
+            let sound = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
             var (saved, count, hopeless) = (0, 0, 0)
             for page in Array(1..<45) + Array(stride(from: 45, to: sound.count / 4096, by: 5)) {
-                let place = cellar.folder.appending(path: "page\(page)")
+                let place = fixture.folder.appending(path: "page\(page)")
                 try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
                 var bytes = sound
                 bytes.replaceSubrange(page * 4096..<(page + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
@@ -87,13 +87,13 @@ struct RepairTests {
 
     @Test("No file is swapped under a process that has it open: the process is named, and nothing is done")
     func inUse() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.fill()
-            try cellar.damage(pages: 40..<44)
-            let user = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "use"])
+        try await MigrationFixture.with { fixture in
+            try await fixture.fill()
+            try fixture.damage(pages: 40..<44)
+            let user = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "use"])
             defer { user.kill() }
             try await user.wait(forLine: "queued")
-            let outcome = try await cellar.migrate("repair", "--write", "--json")
+            let outcome = try await fixture.migrate("repair", "--write", "--json")
             if user.process.isRunning {
                 #expect(outcome.status == 1)
                 #expect(outcome.errors.contains(#""code":"operations.busy""#), "\(outcome.errors)")
@@ -104,30 +104,31 @@ struct RepairTests {
 
     @Test("Where nothing can be read, that is said, and the file stays")
     func hopeless() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.fill()
-            try cellar.damage(pages: 0..<1, after: 100)
-            let before = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
-            let outcome = try await cellar.migrate("repair", "--write", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.fill()
+            try fixture.damage(pages: 0..<1, after: 100)
+            let before = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
+            let outcome = try await fixture.migrate("repair", "--write", "--json")
             #expect(outcome.status == 5)
             #expect(outcome.errors.contains(#""code":"operations.damaged""#))
-            #expect(try Data(contentsOf: cellar.store.appending(path: "larder.sqlite")) == before)
+            #expect(try Data(contentsOf: fixture.store.appending(path: "larder.sqlite")) == before)
         }
     }
 
-    @Test("A killed repair leaves the damaged file or the new one, and the next one ends it",
+    @Test(
+        "A killed repair leaves the damaged file or the new one, and the next one ends it",
         arguments: OperationsDatabase.RepairStep.allCases)
     func killed(step: OperationsDatabase.RepairStep) async throws {
-        try await Cellar.with { cellar in
-            let ids = try await cellar.fill()
-            try cellar.damage(pages: 40..<44)
-            let killed = try await MigrateProcess.crash(cellar.store.path, "repair", "\(step)")
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.fill()
+            try fixture.damage(pages: 40..<44)
+            let killed = try await MigrateProcess.crash(fixture.store.path, "repair", "\(step)")
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
-            #expect(try await cellar.migrate("validate").status == (step == .swapped ? 0 : 5))
-            #expect(try await cellar.migrate("repair", "--write").status == 0)
-            try await cellar.expectSound()
-            #expect(try await cellar.mutations().count > ids.count / 2)
-            let kept = try FileManager.default.contentsOfDirectory(atPath: cellar.store.path)
+            #expect(try await fixture.migrate("validate").status == (step == .swapped ? 0 : 5))
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            try await fixture.expectSound()
+            #expect(try await fixture.mutations().count > ids.count / 2)
+            let kept = try FileManager.default.contentsOfDirectory(atPath: fixture.store.path)
                 .filter { $0.contains(".damaged-") && !$0.hasSuffix("-wal") }
             #expect(kept.count == 1, "\(kept)")
         }
@@ -135,18 +136,18 @@ struct RepairTests {
 
     @Test("A damaged cache is emptied, said beforehand, and used again")
     func cache() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let data = cellar.store.appending(path: "records/main/1/data.mdb")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let data = fixture.store.appending(path: "records/main/1/data.mdb")
             try Data(repeating: 1, count: 50_000).write(to: data)
-            let plan = try await cellar.migrate("repair", "--json")
+            let plan = try await fixture.migrate("repair", "--json")
             #expect(plan.status == 3)
             #expect(plan.output.contains(#"{"step":"rebuildCache","partition":"main","finding":"#))
-            #expect(try await cellar.migrate("repair", "--write").status == 0)
-            #expect(try await cellar.number() == nil)
-            try await cellar.write(8)
-            #expect(try await cellar.number() == 8)
-            try await cellar.expectSound()
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            #expect(try await fixture.number() == nil)
+            try await fixture.write(8)
+            #expect(try await fixture.number() == 8)
+            try await fixture.expectSound()
         }
     }
 }
@@ -156,23 +157,25 @@ struct RepairTests {
     .timeLimit(.minutes(10)))
 struct RepairedMutationTests {
     /// Repairs what `damaged` has made of a store, and gives the mutations that it has then.
-    private func repaired(_ cellar: Cellar) async throws -> [Mutation] {
-        let outcome = try await cellar.migrate("repair", "--write", "--json")
+    private func repaired(_ fixture: MigrationFixture) async throws -> [Mutation] {
+        let outcome = try await fixture.migrate("repair", "--write", "--json")
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains(#""step":"salvageDatabase""#), "\(outcome.output)")
-        try await cellar.expectSound()
-        return try await cellar.withDatabase { try $0.mutations.list() }
+        try await fixture.expectSound()
+        return try await fixture.withDatabase { try $0.mutations.list() }
     }
 
     @Test("Where the rows of dependencies are damaged, what may have waited is set aside, and what cannot have is not")
     func lostDependencies() async throws {
-        try await Cellar.with { cellar in
-            let (first, free) = (try await cellar.queue(1)[0], try await cellar.queue(3)[2])
-            let second = try await cellar.queue(in: "second", dependingOn: first)
-            let page = try #require(try cellar.value(
-                "SELECT rootpage FROM sqlite_schema WHERE name = 'mutation_dependency'").flatMap { Int($0) })
-            try cellar.damage(pages: page - 1..<page)
-            let mutations = try await repaired(cellar)
+        try await MigrationFixture.with { fixture in
+            let (first, free) = (try await fixture.queue(1)[0], try await fixture.queue(3)[2])
+            let second = try await fixture.queue(in: "second", dependingOn: first)
+            let page = try #require(
+                try fixture.value(
+                    "SELECT rootpage FROM sqlite_schema WHERE name = 'mutation_dependency'"
+                ).flatMap { Int($0) })
+            try fixture.damage(pages: page - 1..<page)
+            let mutations = try await repaired(fixture)
             let state = Dictionary(uniqueKeysWithValues: mutations.map { ($0.id, $0.state) })
             #expect(state[second] == .deadLetter && state[free] == .pending)
             #expect(mutations.first { $0.id == second }?.failure?.class == .dependencyDiscarded)
@@ -181,12 +184,12 @@ struct RepairedMutationTests {
 
     @Test("A mutation whose dependency was lost is set aside, and one that waits for it stays behind it")
     func lostDependency() async throws {
-        try await Cellar.with { cellar in
-            let first = try await cellar.queue(1)[0]
-            let second = try await cellar.queue(in: "second", dependingOn: first)
-            let third = try await cellar.queue(in: "third", dependingOn: second)
-            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
-            let mutations = try await repaired(cellar)
+        try await MigrationFixture.with { fixture in
+            let first = try await fixture.queue(1)[0]
+            let second = try await fixture.queue(in: "second", dependingOn: first)
+            let third = try await fixture.queue(in: "third", dependingOn: second)
+            try fixture.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let mutations = try await repaired(fixture)
             #expect(mutations.map(\.id) == [second, third])
             #expect(mutations.first?.state == .deadLetter)
             #expect(mutations.first?.failure?.class == .dependencyDiscarded)
@@ -196,9 +199,9 @@ struct RepairedMutationTests {
 
     @Test("What was in flight, or an earlier attempt may have carried out, is set aside; what failed in vain is not")
     func inFlight() async throws {
-        try await Cellar.with { cellar in
-            let ids = try await cellar.queue(4)
-            try await cellar.withDatabase { database in
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(4)
+            try await fixture.withDatabase { database in
                 for (id, kind) in zip(ids[1...], [MutationFailure.Class.outcomeUnknown, .offline]) {
                     let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
                     let failure = MutationFailure(kind, message: "it failed", time: Date())
@@ -206,8 +209,8 @@ struct RepairedMutationTests {
                 }
                 _ = try await database.mutations.begin(ids[0], owner: "somebody", now: Date())
             }
-            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 4")
-            let mutations = try await repaired(cellar)
+            try fixture.executeUnchecked("DELETE FROM mutation WHERE sequence = 4")
+            let mutations = try await repaired(fixture)
             #expect(mutations.map(\.state) == [.deadLetter, .deadLetter, .pending])
             #expect(mutations.prefix(2).allSatisfy { $0.failure?.class == .outcomeUnknown })
         }
@@ -215,56 +218,57 @@ struct RepairedMutationTests {
 
     @Test("The damaged file's log is kept beside it, byte for byte")
     func keptLog() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.queue(2)
-            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
-            let file = cellar.store.appending(path: "larder.sqlite")
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(2)
+            try fixture.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let file = fixture.store.appending(path: "larder.sqlite")
             let log = URL(filePath: file.path + "-wal")
             var bytes: [Data] = []
-            try await cellar.withDatabase { database in
-                _ = try await database.mutations.enqueue(MutationDraft(
-                    partition: Store.unnamedPartition,
-                    content: MutationContent(document: "mutation { later }", variables: Array("{}".utf8)),
-                    created: Date()))
+            try await fixture.withDatabase { database in
+                _ = try await database.mutations.enqueue(
+                    MutationDraft(
+                        partition: Store.unnamedPartition,
+                        content: MutationContent(document: "mutation { later }", variables: Array("{}".utf8)),
+                        created: Date()))
                 bytes = [try Data(contentsOf: file), try Data(contentsOf: log)]
             }
             try #require(bytes[1].count > 4096)
             try bytes[0].write(to: file)
             try bytes[1].write(to: log)
-            let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
             defer { lock.release() }
-            let kept = try OperationsDatabase.repair(folder: cellar.store, holding: lock).kept
-            #expect(try Data(contentsOf: cellar.store.appending(path: kept)) == bytes[0])
-            #expect(try Data(contentsOf: cellar.store.appending(path: kept + "-wal")) == bytes[1])
+            let kept = try OperationsDatabase.repair(folder: fixture.store, holding: lock).kept
+            #expect(try Data(contentsOf: fixture.store.appending(path: kept)) == bytes[0])
+            #expect(try Data(contentsOf: fixture.store.appending(path: kept + "-wal")) == bytes[1])
         }
     }
 
     @Test("A repair gives up where another process wrote meanwhile, and leaves the file as that has made it")
     func writtenMeanwhile() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.queue(2)
-            try cellar.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
-            let lock = try MigrationLock.take(in: cellar.store, for: "a test", within: .zero)
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(2)
+            try fixture.executeUnchecked("DELETE FROM mutation WHERE sequence = 1")
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
             defer { lock.release() }
             do {
-                _ = try OperationsDatabase.repair(folder: cellar.store, holding: lock) { step in
-                    if step == .salvaged { try cellar.executeUnchecked("UPDATE store SET restoration = 'meanwhile'") }
+                _ = try OperationsDatabase.repair(folder: fixture.store, holding: lock) { step in
+                    if step == .salvaged { try fixture.executeUnchecked("UPDATE store SET restoration = 'meanwhile'") }
                 }
                 Issue.record("the file was swapped")
             } catch { #expect((error as? OperationsError)?.code == .busy) }
-            #expect(try cellar.value("SELECT restoration FROM store") == "meanwhile")
-            let names = try FileManager.default.contentsOfDirectory(atPath: cellar.store.path)
+            #expect(try fixture.value("SELECT restoration FROM store") == "meanwhile")
+            let names = try FileManager.default.contentsOfDirectory(atPath: fixture.store.path)
             #expect(!names.contains { $0.contains(".damaged-") })
         }
     }
 
     @Test("validate names a damaged cache, and its status is 5")
     func validated() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            let data = cellar.store.appending(path: "records/main/1/data.mdb")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            let data = fixture.store.appending(path: "records/main/1/data.mdb")
             try Data(repeating: 1, count: 50_000).write(to: data)
-            let outcome = try await cellar.migrate("validate", "--json")
+            let outcome = try await fixture.migrate("validate", "--json")
             #expect(outcome.status == 5)
             #expect(outcome.errors.contains(#""findings":["cache main: "#), "\(outcome.errors)")
         }
@@ -272,16 +276,16 @@ struct RepairedMutationTests {
 
     @Test("status tells by its documented names what there is, and who holds the lock")
     func status() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(7)
-            try await cellar.queue(1)
-            let free = try result(await cellar.migrate("status", "--json"))
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let free = try result(await fixture.migrate("status", "--json"))
             #expect(Set(free.keys) == ["store", "isCurrent", "schema", "caches", "lockHolder"])
             #expect(free["lockHolder"] is NSNull)
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [cellar.store.path, "hold"])
+            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
-            let held = try result(await cellar.migrate("status", "--json"))
+            let held = try result(await fixture.migrate("status", "--json"))
             let text = try #require(held["lockHolder"] as? String)
             #expect(text.contains("\(holder.process.processIdentifier)"), "\(text)")
         }
@@ -292,56 +296,56 @@ struct RepairedMutationTests {
 struct BaselineTests {
     @Test("A database with the tables of a known version and no history gets that history", arguments: [1, 2, 3, 4, 5])
     func recorded(count: Int) async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder(migrations: count)
-            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
-            #expect(try await cellar.migrate("status").status == 4)
-            let outcome = try await cellar.migrate("baseline", "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: count)
+            try fixture.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
+            #expect(try await fixture.migrate("status").status == 4)
+            let outcome = try await fixture.migrate("baseline", "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(try (result(outcome)["recorded"] as? [Any])?.count == count)
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "\(count)")
-            #expect(try await cellar.migrate("up", "--no-backup").status == 0)
-            try await cellar.expectSound()
-            #expect(try text(result(await cellar.migrate("baseline", "--json"))["recorded"]) == "[]")
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "\(count)")
+            #expect(try await fixture.migrate("up", "--no-backup").status == 0)
+            try await fixture.expectSound()
+            #expect(try text(result(await fixture.migrate("baseline", "--json"))["recorded"]) == "[]")
         }
     }
 
     @Test("A single row that the history lacks is put down")
     func row() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder(migrations: 3)
-            try cellar.execute("DELETE FROM migration WHERE number = 3")
-            #expect(try await cellar.migrate("baseline").output == "recorded 0003-environments\n")
-            try await cellar.expectSound()
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 3)
+            try fixture.execute("DELETE FROM migration WHERE number = 3")
+            #expect(try await fixture.migrate("baseline").output == "recorded 0003-environments\n")
+            try await fixture.expectSound()
         }
     }
 
     @Test("Tables that no version had are refused, with what differs, and nothing is put down")
     func refused() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder(migrations: 3)
-            try cellar.execute("DROP TABLE migration; ALTER TABLE watcher ADD COLUMN colour TEXT")
-            let outcome = try await cellar.migrate("baseline", "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 3)
+            try fixture.execute("DROP TABLE migration; ALTER TABLE watcher ADD COLUMN colour TEXT")
+            let outcome = try await fixture.migrate("baseline", "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.unknownSchema""#))
             #expect(outcome.errors.contains("watcher"))
-            #expect(try cellar.value("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'") == "0")
+            #expect(try fixture.value("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'") == "0")
         }
     }
 
     @Test("Another program's database is refused")
     func foreign() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder(migrations: 3)
-            try cellar.execute("DROP TABLE migration; PRAGMA application_id = 77")
-            let outcome = try await cellar.migrate("baseline", "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 3)
+            try fixture.execute("DROP TABLE migration; PRAGMA application_id = 77")
+            let outcome = try await fixture.migrate("baseline", "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.foreign""#))
         }
     }
 }
 
-extension Cellar {
+extension MigrationFixture {
     /// Queues mutations that take a hundred pages and more.
     @discardableResult
     func fill() async throws -> Set<UUID> {
@@ -363,9 +367,11 @@ extension Cellar {
     func queue(in lane: String, dependingOn dependency: UUID) async throws -> UUID {
         try await withDatabase { database in
             let content = MutationContent(document: "mutation { note }", variables: Array("{}".utf8))
-            return try await database.mutations.enqueue(MutationDraft(
-                partition: Store.unnamedPartition, lane: lane, content: content, dependencies: [dependency],
-                created: Date())).id
+            return try await database.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: lane, content: content, dependencies: [dependency],
+                    created: Date())
+            ).id
         }
     }
 

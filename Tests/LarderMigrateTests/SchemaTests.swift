@@ -7,82 +7,83 @@ import Testing
 struct SchemaTests {
     @Test("A store of this version is current, and nothing is to be done")
     func current() async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(1)
-            try await cellar.queue(1)
-            let status = try await cellar.migrate("status", "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(1)
+            try await fixture.queue(1)
+            let status = try await fixture.migrate("status", "--json")
             #expect(status.status == 0, "\(status.errors)")
             #expect(try result(status)["isCurrent"] as? Bool == true)
-            let plan = try await cellar.migrate("plan")
+            let plan = try await fixture.migrate("plan")
             #expect(plan.status == 0)
             #expect(plan.output == "nothing is to be done\n")
-            let up = try await cellar.migrate("up", "--json")
+            let up = try await fixture.migrate("up", "--json")
             #expect(up.status == 0)
-            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
         }
     }
 
     @Test("Looking at an older store tells what is pending, with status 3, and migrates nothing")
     func looking() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            let before = try Data(contentsOf: cellar.store.appending(path: "larder.sqlite"))
-            let status = try await cellar.migrate("status", "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            let before = try Data(contentsOf: fixture.store.appending(path: "larder.sqlite"))
+            let status = try await fixture.migrate("status", "--json")
             #expect(status.status == 3)
             #expect(status.output.contains(#""pending":[{"number":3,"name":"environments""#))
-            #expect(try await cellar.migrate("plan").status == 3)
-            #expect(try await cellar.migrate("validate").status == 0)
-            #expect(try Data(contentsOf: cellar.store.appending(path: "larder.sqlite")) == before)
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "2")
+            #expect(try await fixture.migrate("plan").status == 3)
+            #expect(try await fixture.migrate("validate").status == 0)
+            #expect(try Data(contentsOf: fixture.store.appending(path: "larder.sqlite")) == before)
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
         }
     }
 
     @Test("up takes the very steps that plan shows, and backs up first")
     func up() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder(migrations: 1)
-            let plan = try await cellar.migrate("plan", "--json")
-            let up = try await cellar.migrate("up", "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder(migrations: 1)
+            let plan = try await fixture.migrate("plan", "--json")
+            let up = try await fixture.migrate("up", "--json")
             #expect(up.status == 0, "\(up.errors)")
             let steps = try text(result(plan)["steps"])
             #expect(try text(result(up)["steps"]) == steps)
             #expect(steps.contains(#""step":"backup""#))
-            #expect(try result(up)["backup"] as? String == cellar.backup().path)
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "\(Migration.all.count)")
-            #expect(try await cellar.migrate("status").status == 0)
-            try await cellar.expectSound()
+            #expect(try result(up)["backup"] as? String == fixture.backup().path)
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "\(Migration.all.count)")
+            #expect(try await fixture.migrate("status").status == 0)
+            try await fixture.expectSound()
         }
     }
 
     @Test("Without a backup only where that is said")
     func withoutBackup() async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            #expect(try await cellar.migrate("up", "--no-backup").status == 0)
-            #expect(!FileManager.default.fileExists(atPath: cellar.backups.path))
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            #expect(try await fixture.migrate("up", "--no-backup").status == 0)
+            #expect(!FileManager.default.fileExists(atPath: fixture.backups.path))
         }
     }
 
-    @Test("A migration file that was edited after it was applied is told with both checksums, and nothing is done",
+    @Test(
+        "A migration file that was edited after it was applied is told with both checksums, and nothing is done",
         arguments: ["status", "plan", "up", "validate"])
     func edited(verb: String) async throws {
-        try await Cellar.with { cellar in
-            try cellar.makeOlder()
-            try cellar.execute("UPDATE migration SET checksum = 'abc' WHERE number = 2")
-            let outcome = try await cellar.migrate(verb, "--json")
+        try await MigrationFixture.with { fixture in
+            try fixture.makeOlder()
+            try fixture.execute("UPDATE migration SET checksum = 'abc' WHERE number = 2")
+            let outcome = try await fixture.migrate(verb, "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.migrationChanged""#))
             #expect(outcome.errors.contains("abc"))
-            #expect(try cellar.value("SELECT max(number) FROM migration") == "2")
+            #expect(try fixture.value("SELECT max(number) FROM migration") == "2")
         }
     }
 
     @Test("A store that a newer version has migrated is refused", arguments: ["status", "up"])
     func newer(verb: String) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.queue(1)
-            try cellar.execute("INSERT INTO migration VALUES (99, 'later', 'x', 0)")
-            let outcome = try await cellar.migrate(verb, "--json")
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            try fixture.execute("INSERT INTO migration VALUES (99, 'later', 'x', 0)")
+            let outcome = try await fixture.migrate(verb, "--json")
             #expect(outcome.status == 4)
             #expect(outcome.errors.contains(#""code":"operations.newerFormat""#))
         }
@@ -90,30 +91,31 @@ struct SchemaTests {
 
     @Test("Where there is no store, that is said", arguments: ["status", "plan", "up", "validate", "backup"])
     func missing(verb: String) async throws {
-        try await Cellar.with { cellar in
-            let outcome = try await cellar.migrate(verb, "--json")
+        try await MigrationFixture.with { fixture in
+            let outcome = try await fixture.migrate(verb, "--json")
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains(#""code":"command.noStore""#))
             #expect(outcome.output == "")
         }
     }
 
-    @Test("A killed migration leaves the store as it was or as it is to be",
+    @Test(
+        "A killed migration leaves the store as it was or as it is to be",
         arguments: ["backedUp", "migrated", "cache(named)", "cache(superseded)"])
     func killed(step: String) async throws {
-        try await Cellar.with { cellar in
-            try await cellar.write(1)
-            try cellar.makeOlder()
-            try cellar.markCache(format: 0)
-            let killed = try await MigrateProcess.crash(cellar.store.path, "up", step)
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(1)
+            try fixture.makeOlder()
+            try fixture.markCache(format: 0)
+            let killed = try await MigrateProcess.crash(fixture.store.path, "up", step)
             try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
             // Whatever was done is whole, and the rest is done by the next.
-            let isMigrated = try cellar.value("SELECT max(number) FROM migration") == "\(Migration.all.count)"
+            let isMigrated = try fixture.value("SELECT max(number) FROM migration") == "\(Migration.all.count)"
             #expect(isMigrated == (step != "backedUp"))
-            #expect(try await cellar.migrate("up", "--no-backup").status == 0)
-            #expect(try await cellar.migrate("status").status == 0)
-            try await cellar.expectSound("\(step)")
-            #expect(try cellar.leftovers() == [])
+            #expect(try await fixture.migrate("up", "--no-backup").status == 0)
+            #expect(try await fixture.migrate("status").status == 0)
+            try await fixture.expectSound("\(step)")
+            #expect(try fixture.leftovers() == [])
         }
     }
 }

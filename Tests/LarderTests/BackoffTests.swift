@@ -33,9 +33,11 @@ struct BackoffTests {
         #expect(pause.end(at: now) == nil)
     }
 
-    @Test("The greater of the pause that was asked for and the one that grows", arguments: [
-        (1, nil, 1), (3, nil, 4), (3, 0, 4), (3, 2, 4), (3, 9, 9), (60, nil, 300), (1, 1_000_000, 86_400),
-    ] as [(Int, Int?, Int)])
+    @Test(
+        "The greater of the pause that was asked for and the one that grows",
+        arguments: [
+            (1, nil, 1), (3, nil, 4), (3, 0, 4), (3, 2, 4), (3, 9, 9), (60, nil, 300), (1, 1_000_000, 86_400),
+        ] as [(Int, Int?, Int)])
     func greater(attempt: Int, asked: Int?, seconds: Int) {
         let pause = Backoff().pause(after: attempt, asked: asked.map { .seconds($0) }, fraction: 1)
         #expect(pause == .seconds(seconds))

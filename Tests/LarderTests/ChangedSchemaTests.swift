@@ -33,12 +33,13 @@ struct ChangedSchemaTests {
     @Test("What does not fit it is fetched again, and never shown", arguments: changes)
     func misfit(_ change: Change) async throws {
         func schema(_ type: String) throws -> Schema {
-            try Schema(parsing: """
-                scalar Any
-                type Part { name: String }
-                type Thing { id: ID! value: \(type) }
-                type Query { thing: Thing }
-                """)
+            try Schema(
+                parsing: """
+                    scalar Any
+                    type Part { name: String }
+                    type Thing { id: ID! value: \(type) }
+                    type Query { thing: Thing }
+                    """)
         }
         @Sendable func body(_ value: String) -> String { #"{"data":{"thing":{"id":"1","value":\#(value)}}}"# }
         try await withTemporaryFolder { folder in

@@ -10,7 +10,8 @@ enum ChildProgram {
 
     private static let file: URL = {
         #if os(macOS)
-        let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let folder =
+            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
         #else
         let folder = Bundle.main.bundleURL

@@ -8,7 +8,7 @@ import Testing
 @Suite("Closing", .timeLimit(.minutes(10)))
 struct ClosingTests {
     private func open(_ folder: URL) throws -> (Store, Partition) {
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         return (store, try store.partition())
     }
 
@@ -102,7 +102,8 @@ struct ClosingTests {
         }
     }
 
-    @Test("A store whose folder is deleted while it is open is cleared and compacted, or says why not",
+    @Test(
+        "A store whose folder is deleted while it is open is cleared and compacted, or says why not",
         arguments: [true, false])
     func deletedAndCleared(_ clears: Bool) async throws {
         try await withTemporaryFolder { base in
@@ -127,13 +128,14 @@ struct ClosingTests {
         }
     }
 
-    @Test("An update whose closure waits for another write gets an error at the deadline, and the store goes on",
+    @Test(
+        "An update whose closure waits for another write gets an error at the deadline, and the store goes on",
         arguments: ["update", "write", "compact"])
     func nested(_ inner: String) async throws {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.lockDeadline = .milliseconds(200)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let (codes, told) = AsyncStream.makeStream(of: String?.self)
@@ -148,7 +150,8 @@ struct ClosingTests {
                         default: _ = try await app.records.compact()
                         }
                     } catch {
-                        code = (error as? LarderError)?.code.rawValue ?? (error as? RecordError)?.code.rawValue
+                        code =
+                            (error as? LarderError)?.code.rawValue ?? (error as? RecordError)?.code.rawValue
                             ?? "\(error)"
                     }
                     told.yield(code)
@@ -171,7 +174,7 @@ struct ClosingTests {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.lockDeadline = .seconds(20)
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let hasBegun = Flag()

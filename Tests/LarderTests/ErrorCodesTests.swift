@@ -23,7 +23,9 @@ struct ErrorCodesTests {
     private func codes(in text: String, declaredAs start: String) -> [String] {
         text.components(separatedBy: start).dropFirst().compactMap { rest in
             let code = String(rest.prefix { $0.isASCII && $0.isLetter || $0 == "." })
-            let layers = ["larder.", "identity.", "keys.", "object.", "operations.", "records.", "transfer.", "transport."]
+            let layers = [
+                "larder.", "identity.", "keys.", "object.", "operations.", "records.", "transfer.", "transport.",
+            ]
             return layers.contains(where: code.hasPrefix) ? code : nil
         }
     }

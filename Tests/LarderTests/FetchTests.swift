@@ -9,7 +9,7 @@ struct FetchTests {
     @Test("cacheFirst asks the server once, and then the cache")
     func cacheFirst() async throws {
         let server = ScriptedTransport { _ in recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             let first = try await app.fetch(recipeList)
             let second = try await app.fetch(recipeList)
             #expect(first == second)
@@ -22,7 +22,7 @@ struct FetchTests {
     @Test("What is sent asks for types and key fields")
     func sentDocument() async throws {
         let server = ScriptedTransport { _ in recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let request = try #require(server.requests.first)
             #expect(request.operationName == "List")
@@ -36,7 +36,7 @@ struct FetchTests {
     @Test("getMovie(id:) hits although the movie is in the cache only from a list")
     func fieldPolicy() async throws {
         let server = ScriptedTransport { _ in recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let soup = try app.read(recipe(1))
             #expect(soup["recipe"]?["title"]?.string == "Soup")
@@ -48,7 +48,7 @@ struct FetchTests {
 
     @Test("cacheOnly throws a miss that names the paths")
     func cacheOnly() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let error = await #expect(throws: LarderError.self) { try await app.fetch(recipe(9), policy: .cacheOnly) }
             #expect(error?.code == .miss)
             #expect(error?.missing.map(\.description) == ["recipe"])
@@ -62,7 +62,7 @@ struct FetchTests {
             if isAway.isSet { throw TransportError.away }
             return recipeListAnswer
         }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isAway.set()
             let cached = try await app.fetch(recipeList, policy: .networkFirst)
@@ -85,7 +85,7 @@ struct FetchTests {
             if isCancelled.isSet { throw TransportError(.cancelled, "the task was cancelled") }
             return recipeListAnswer
         }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList, policy: .networkFirst)
             isCancelled.set()
             let error = await #expect(throws: LarderError.self) {
@@ -98,7 +98,7 @@ struct FetchTests {
     @Test("cacheAndNetwork gives the cached answer and then the server's")
     func cacheAndNetwork() async throws {
         let server = ScriptedTransport { _ in recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             var answers: [Response] = []
             for try await answer in app.fetches(recipeList, policy: .cacheAndNetwork) { answers.append(answer) }
@@ -115,7 +115,7 @@ struct FetchTests {
              "errors":[{"message":"no author","path":["recipe","author"],"errorType":"Lookup"}]}
             """
         let server = ScriptedTransport { $0.operationName == "One" ? broken : recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let failed = await #expect(throws: LarderError.self) {
                 try await app.fetch(recipe(1), policy: .networkOnly)
@@ -141,7 +141,7 @@ struct FetchTests {
     @Test("data: null writes nothing and is thrown")
     func nullData() async throws {
         let server = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"down"}]}"# }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             for policy in ErrorPolicy.allCases {
                 let error = await #expect(throws: LarderError.self) {
                     try await app.fetch(recipeList, options: FetchOptions(errorPolicy: policy))
@@ -158,7 +158,7 @@ struct FetchTests {
             request.kind == .mutation
                 ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Best soup"}}}"# : recipeListAnswer
         }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let rate = GraphQLOperation(
                 "mutation Rate($input: Rating!) { rate(input: $input) { title } }",
@@ -166,8 +166,9 @@ struct FetchTests {
             let answer = try await app.mutate(rate, delivery: .immediate(within: .seconds(300)))
             #expect(answer["rate"]?["title"]?.string == "Best soup")
             #expect(try app.read(recipeList)["recipes"]?[0]?["title"]?.string == "Best soup")
-            #expect(String(decoding: try #require(server.requests.last).variables, as: UTF8.self)
-                == #"{"input":{"recipe":"1","stars":5}}"#)
+            #expect(
+                String(decoding: try #require(server.requests.last).variables, as: UTF8.self)
+                    == #"{"input":{"recipe":"1","stars":5}}"#)
             await #expect(throws: LarderError.self) { try await app.fetch(rate) }
         }
     }
@@ -175,7 +176,7 @@ struct FetchTests {
     @Test("A mutation that is sent at once has the time that it was given, and not that of the options")
     func immediateDeadline() async throws {
         let transport = DeadlineTransport()
-        try await withKitchen(transport) { app in
+        try await withStoreFixture(transport) { app in
             let before = ContinuousClock.now
             _ = try? await app.mutate(
                 rateAtOnce, delivery: .immediate(within: .seconds(1)), options: FetchOptions(timeout: .seconds(900)))
@@ -195,7 +196,7 @@ struct FetchTests {
             var operation: GraphQLOperation { GraphQLOperation("{ recipes(first: 2) { title } }") }
         }
         let server = ScriptedTransport { _ in recipeListAnswer }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             let fetched = try await app.fetch(List())
             #expect(fetched.recipes.map(\.title) == ["Soup", "Bread"])
             #expect(try app.read(List()) == fetched)
@@ -204,7 +205,7 @@ struct FetchTests {
 
     @Test("Documents that do not parse, fit the schema or have their variables are typed errors")
     func badOperations() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             func code(_ operation: GraphQLOperation) -> LarderError.Code? {
                 do throws(LarderError) {
                     _ = try app.read(operation)
@@ -224,8 +225,10 @@ struct FetchTests {
     func mutationIsNoQuery() async throws {
         try await withTemporaryFolder { folder in
             // Query and Mutation have a field of the same name.
-            let store = try Store.open(at: folder, schema: try Schema(
-                parsing: "type Query { stars: Int } type Mutation { stars: Int } type Subscription { stars: Int }"))
+            let store = try Store.open(
+                at: folder,
+                schema: try Schema(
+                    parsing: "type Query { stars: Int } type Mutation { stars: Int } type Subscription { stars: Int }"))
             let app = try store.partition()
             try await app.write(GraphQLOperation("{ stars }"), ["stars": 3])
             for document in ["mutation { stars }", "subscription { stars }"] {
@@ -265,7 +268,7 @@ struct FetchTests {
 
     @Test("Without a transport the network is refused at once")
     func noTransport() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let error = await #expect(throws: LarderError.self) { try await app.fetch(recipeList) }
             #expect(error?.code == .noTransport)
         }
@@ -275,7 +278,7 @@ struct FetchTests {
     func reopening() async throws {
         try await withTemporaryFolder { folder in
             for round in 0..<2 {
-                let store = try Store.open(at: folder, schemaText: [kitchenSchema])
+                let store = try Store.open(at: folder, schemaText: [fixtureSchema])
                 let server = ScriptedTransport { _ in recipeListAnswer }
                 let app = try store.partition(transport: server)
                 #expect(try await app.fetch(recipeList)["recipes"]?.count == 2)

@@ -19,7 +19,8 @@ private let works: [(work: String, says: [String])] = [
 
 @Suite("A full disk", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"), .timeLimit(.minutes(10)))
 struct FullDiskTests {
-    @Test("Where files may grow no further, work is refused whole, answers stay, and with room all goes on",
+    @Test(
+        "Where files may grow no further, work is refused whole, answers stay, and with room all goes on",
         arguments: works)
     func limit(_ work: String, _ says: [String]) async throws {
         try await withTemporaryFolder { folder in
@@ -28,7 +29,8 @@ struct FullDiskTests {
         }
     }
 
-    @Test("On a volume without a free byte, work is refused whole, answers stay, and with room all goes on",
+    @Test(
+        "On a volume without a free byte, work is refused whole, answers stay, and with room all goes on",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: works)
     func volume(_ work: String, _ says: [String]) async throws {
         try await withSmallVolume(16 << 20) { folder in
@@ -37,7 +39,8 @@ struct FullDiskTests {
         }
     }
 
-    @Test("A disk that fills in the middle of the work leaves all of it or nothing",
+    @Test(
+        "A disk that fills in the middle of the work leaves all of it or nothing",
         .enabled(if: canMount, "may not mount a tmpfs"),
         arguments: ["write", "remove", "compact", "clear", "open"], [20_000, 50_000, 100_000, 300_000])
     func midway(_ work: String, _ left: Int) async throws {
@@ -45,7 +48,9 @@ struct FullDiskTests {
             let said = try await ChildProgram.run(folder.appending(path: "store"), "full", work, "volume", "\(left)")
             let isRefused = said.first == "refused records.full"
             #expect(isRefused || said.first == "done")
-            let after = ["write": "reads 2", "remove": "reads no books", "compact": "reads 1", "clear": "reads nothing"]
+            let after = [
+                "write": "reads 2", "remove": "reads no books", "compact": "reads 1", "clear": "reads nothing",
+            ]
             #expect(said.dropFirst().first == (isRefused ? "reads 1" : after[work, default: "reads 1"]))
             #expect(!said.contains { $0.hasPrefix("unsound") || $0.contains("half") })
             #expect(said.last?.contains("draft") == false)

@@ -36,7 +36,7 @@ struct HostileInputTests {
     @Test("A body that is no answer is a typed error, and the cache stays as it was", arguments: 0..<19)
     func bodies(_ index: Int) async throws {
         let transport = ScriptedTransport { _ in Self.answers[index] }
-        try await withKitchen(transport) { app in
+        try await withStoreFixture(transport) { app in
             try await app.write(note, json: Array(#"{"recipe":{"id":"1","title":"Bread","note":{"a":[]}}}"#.utf8))
             let before = try app.read(note)
             let error = await #expect(throws: LarderError.self) { try await app.fetch(note, policy: .networkOnly) }
@@ -49,7 +49,7 @@ struct HostileInputTests {
     @Test("Long keys and arguments, large numbers and a list of 100,000 come back as they went in")
     func large() async throws {
         let id = String(repeating: "k(.%é😀", count: 1_000)
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let byID = GraphQLOperation(
                 "query($id: ID!) { recipe(id: $id) { id title note } }", variables: ["id": .string(id)])
             let number = "123456789012345678901234567890.5e400"
@@ -69,7 +69,7 @@ struct HostileInputTests {
 
     @Test("Data that ends early and goes on with members of its own is refused")
     func enveloped() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let data = #"{"recipe":{"id":"1","title":"Soup","note":1}},"errors":[{"message":"m"}]"#
             await #expect(throws: LarderError.self) { try await app.write(note, json: Array(data.utf8)) }
         }
@@ -80,7 +80,7 @@ struct HostileInputTests {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.maximumSize = 1 << 20
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let text = String(repeating: "x", count: 100_000)
@@ -106,7 +106,7 @@ struct HostileInputTests {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.maximumSize = 1 << 20
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition()
             let text = String(repeating: "x", count: 900)
             var code: String?
@@ -185,7 +185,8 @@ struct HostileInputTests {
         [0xF0, 0x80, 0x80, 0x80],
     ]
 
-    @Test("Bytes that are not UTF-8 are refused in keys and values, written or fetched, and change nothing",
+    @Test(
+        "Bytes that are not UTF-8 are refused in keys and values, written or fetched, and change nothing",
         arguments: 0..<7, ["title", "note", "key", "id", "unselected", "extensions", "error"])
     func notUTF8(_ index: Int, _ place: String) async throws {
         let bytes = Self.notText[index]
@@ -199,7 +200,7 @@ struct HostileInputTests {
         body += Array("}".utf8)
         if place == "error" { body += Array(#","errors":[{"message":"#.utf8) + text("error") + Array("}]".utf8) }
         body += Array("}".utf8)
-        try await withKitchen(BytesTransport(body: body)) { app in
+        try await withStoreFixture(BytesTransport(body: body)) { app in
             try await app.write(note, json: Array(#"{"recipe":{"id":"1","title":"Bread","note":{"a":[]}}}"#.utf8))
             let before = try app.read(note)
             let fetched = await #expect(throws: LarderError.self) { try await app.fetch(note, policy: .networkOnly) }
@@ -223,7 +224,7 @@ struct HostileInputTests {
     @Test("A value that JSON cannot say is refused as a variable and as data", arguments: 0..<11)
     func unspeakable(_ index: Int) async throws {
         let value = Self.unspeakable[index]()
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let old: Value = ["recipe": ["id": "1", "title": "Soup", "note": 1]]
             let asked = GraphQLOperation("query($n: Note) { recipe(id: $n) { title } }", variables: ["n": value])
             let error = #expect(throws: LarderError.self) { try app.read(asked) }
@@ -245,7 +246,7 @@ struct HostileInputTests {
 
     @Test("Numbers that only their text keeps are taken as they are")
     func longNumbers() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             for number in ["123456789012345678901234567890", "-0.1e-400", "1E5000", "0", "-0"] {
                 try await app.write(note, ["recipe": ["id": "1", "title": "Soup", "note": .number(number)]])
                 #expect(try app.read(note)["recipe"]?["note"] != nil, "\(number)")
@@ -287,7 +288,7 @@ struct HostileInputTests {
         try await withTemporaryFolder { folder in
             let file = folder.appending(path: "file")
             try Data("x".utf8).write(to: file)
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             #expect(throws: LarderError.self) { _ = try Store.open(at: file, schema: schema).partition() }
             var options = Store.Options()
             options.isReadOnly = true

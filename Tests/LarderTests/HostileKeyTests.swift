@@ -18,12 +18,13 @@ struct HostileKeyTests {
         GraphQLFragment("fragment T on Timing { name: prepare }"),
     ]
 
-    @Test("A key of any form is stored and found again, or is a typed error that changes nothing",
+    @Test(
+        "A key of any form is stored and found again, or is a typed error that changes nothing",
         arguments: 0..<24, 0..<3)
     func anyForm(_ index: Int, _ type: Int) async throws {
         let key = Self.keys[index]
         let fragment = Self.fragments[type]
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let (before, keys) = (try app.read(recipeList), try app.records.inspect.keys())
             let names = ["Cook", "Step", "Timing"]
@@ -52,10 +53,11 @@ struct HostileKeyTests {
         }
     }
 
-    @Test("The root of all queries is written by fragments on its own type, and by no others", arguments: [true, false])
+    @Test(
+        "The root of all queries is written by fragments on its own type, and by no others", arguments: [true, false])
     func root(_ isEmpty: Bool) async throws {
         let own = GraphQLFragment("fragment Q on Query { recipes(first: 2) { title author { name } } }")
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             if !isEmpty { try await app.write(recipeList, json: soupAndBread("Bread")) }
             let other = GraphQLFragment("fragment S on Step { __typename }")
             let step: Value = ["__typename": "Step"]
@@ -73,7 +75,7 @@ struct HostileKeyTests {
     @Test("An update keeps the type and key fields that an object's key says, whatever its closure leaves of them")
     func update() async throws {
         let cook = GraphQLFragment("fragment C on Cook { name }")
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write("Cook:7", cook, ["name": "Ada"])
             try await app.update("Cook:7", cook) { $0 = ["name": "Grace"] }
             #expect(try app.read("Cook:7", cook)["name"]?.string == "Grace")

@@ -12,7 +12,8 @@ import Testing
 struct HostileRowTests {
     private static let environment = ProcessInfo.processInfo.environment
 
-    @Test("Whatever stands in whatever column, nothing traps, checking names what reading refuses, and the rest goes on")
+    @Test(
+        "Whatever stands in whatever column, nothing traps, checking names what reading refuses, and the rest goes on")
     func anywhere() async throws {
         let seed = Self.environment["LARDER_ROW_SEED"].flatMap(UInt64.init) ?? .random(in: 1 ... .max)
         let isWhole = Self.environment["LARDER_ALL_ROWS"] == "1"

@@ -55,7 +55,8 @@ struct LoadTests {
 
     @Test(
         "An object of 6 GiB is downloaded, in memory that does not depend on it",
-        .enabled(if: canMount && Self.freeMemory > 12 << 30, "needs root, and 12 GiB of memory for a volume to keep it"))
+        .enabled(if: canMount && Self.freeMemory > 12 << 30, "needs root, and 12 GiB of memory for a volume to keep it")
+    )
     func download() async throws {
         try await withSmallVolume(7 << 30) { volume in
             let said = try await ChildProgram.run(volume.appending(path: "store"), "load", "download")

@@ -18,15 +18,17 @@ struct NamedLayerWatchTests {
     }
 
     private func fill(_ app: Partition) async throws {
-        try await app.write(Self.list, [
-            "recipes": [
-                ["id": "1", "title": "Soup", "rating": 1.5], ["id": "2", "title": "Bread", "rating": 2.5],
-            ]
-        ])
+        try await app.write(
+            Self.list,
+            [
+                "recipes": [
+                    ["id": "1", "title": "Soup", "rating": 1.5], ["id": "2", "title": "Bread", "rating": 2.5],
+                ]
+            ])
     }
 
     private func open(_ folder: URL) throws -> (Store, Partition) {
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         return (store, try store.partition(transport: Self.refusing))
     }
 
@@ -36,7 +38,7 @@ struct NamedLayerWatchTests {
 
     @Test("Objects that a queued mutation shows otherwise are named, and named again when the server refuses")
     func comeAndGo() async throws {
-        try await withKitchen(Self.refusing) { app in
+        try await withStoreFixture(Self.refusing) { app in
             try await fill(app)
             var states = try await app.watch(named: "list", Self.list).makeAsyncIterator()
             #expect(try await states.next()?.changes == .anything)
@@ -104,7 +106,7 @@ struct NamedLayerWatchTests {
 
     @Test("An answer that is the same as the one given last is not given, although it is shown by other means")
     func sameAnswer() async throws {
-        try await withKitchen(Self.refusing) { app in
+        try await withStoreFixture(Self.refusing) { app in
             try await fill(app)
             var states = try await app.watch(named: "list", Self.list).makeAsyncIterator()
             _ = try await states.next()

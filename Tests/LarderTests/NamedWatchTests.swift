@@ -8,7 +8,7 @@ struct NamedWatchTests {
     private let card = GraphQLFragment("fragment F on Recipe { title }")
 
     private func open(_ folder: URL) throws -> (Store, Partition) {
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         return (store, try store.partition())
     }
 
@@ -75,7 +75,7 @@ struct NamedWatchTests {
 
     @Test("A name that was never stored, and one that was removed, are errors")
     func unknown() async throws {
-        try await withKitchen { (app) throws in
+        try await withStoreFixture { (app) throws in
             await #expect(throws: LarderError.self) { try await app.watch(named: "inbox") }
             _ = try await app.watch(named: "inbox", recipeList)
             try await app.removeWatcher(named: "inbox")

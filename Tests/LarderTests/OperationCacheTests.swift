@@ -12,8 +12,9 @@ struct OperationCacheTests {
         let first = try cache.bound(usual)
         let text = String(repeating: "x", count: 1 << 20)
         for number in 0..<12 {
-            _ = try cache.bound(GraphQLOperation(
-                "query($t: String) { note(text: $t) }", variables: ["t": .string("\(text)\(number)")]))
+            _ = try cache.bound(
+                GraphQLOperation(
+                    "query($t: String) { note(text: $t) }", variables: ["t": .string("\(text)\(number)")]))
             _ = try cache.bound(GraphQLOperation("{ n\(number): note(text: \"\(text)\") }"))
             #expect(try cache.bound(usual) === first)
         }

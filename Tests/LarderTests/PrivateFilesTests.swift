@@ -47,10 +47,19 @@ private func expose(_ folder: URL) throws {
 /// What was logged as a warning.
 private final class Warnings: LogHandler, Sendable {
     let texts = Mutex<[String]>([])
-    var logLevel: Logger.Level { get { .trace } set {} }
-    var metadata: Logger.Metadata { get { [:] } set {} }
+    var logLevel: Logger.Level {
+        get { .trace }
+        set {}
+    }
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? { get { nil } set {} }
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
 
     func log(event: LogEvent) {
         if event.level >= .warning { texts.withLock { $0.append("\(event.message)") } }
@@ -146,7 +155,7 @@ struct PrivateFilesTests {
     private func withExposedStore(_ body: (URL, Warnings) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
             _ = try store.partition().read(GraphQLOperation("{ __typename }"), allowsPartial: true)
             _ = try store.operationsDatabase()
             try store.close()
@@ -159,7 +168,7 @@ struct PrivateFilesTests {
         var options = Store.Options()
         options.logger = warnings.logger
         options.isReadOnly = isReadOnly
-        let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema), options: options)
+        let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema), options: options)
         _ = try store.partition()
         try store.close()
     }
@@ -220,7 +229,7 @@ struct PrivateFilesTests {
     func others() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
-            let store = try Store.open(at: place, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: place, schema: try Schema(parsing: fixtureSchema))
             _ = try store.partition()
             _ = try store.operationsDatabase()
             try store.close()

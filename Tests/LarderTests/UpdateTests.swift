@@ -8,7 +8,7 @@ struct UpdateTests {
 
     @Test("An update reads, edits and writes in one transaction")
     func update() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             try await app.update(recipeList) { data in
                 guard case .object(var root) = data, case .list(var recipes)? = root["recipes"] else { throw Refusal() }
@@ -23,7 +23,7 @@ struct UpdateTests {
 
     @Test("An update that throws changes nothing, and its error comes back as it was")
     func rollback() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let before = try app.read(recipeList)
             await #expect(throws: Refusal.self) { try await app.update(recipeList) { _ in throw Refusal() } }
@@ -33,7 +33,7 @@ struct UpdateTests {
 
     @Test("An update of what the cache does not know is a miss")
     func missing() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let error = await #expect(throws: LarderError.self) { try await app.update(recipeList) { _ in } }
             #expect(error?.code == .miss)
         }
@@ -41,7 +41,7 @@ struct UpdateTests {
 
     @Test("Updates made at the same time all count")
     func concurrent() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let card = GraphQLFragment("fragment Card on Cook { specialty }")
             try await app.write("Cook:a", card, json: Array(#"{"id":"a","specialty":"0"}"#.utf8))
             try await withThrowingTaskGroup { group in
@@ -64,7 +64,7 @@ struct UpdateTests {
 
     @Test("Data without the key fields of its objects is refused, and nothing is stored")
     func withoutKeys() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let error = await #expect(throws: LarderError.self) {
                 try await app.write(recipeList, json: Array(#"{"recipes":[{"title":"Soup","author":null}]}"#.utf8))
             }
@@ -76,7 +76,7 @@ struct UpdateTests {
 
     @Test("What an object's key says need not be in its data")
     func keyed() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let card = GraphQLFragment("fragment Card on Recipe { title }")
             try await app.write("Recipe:8", card, ["title": "Pie"])
             #expect(try app.read("Recipe:8", card)["title"]?.string == "Pie")
@@ -94,7 +94,7 @@ struct UpdateTests {
 
     @Test("A field is removed with whatever arguments it was fetched")
     func removeField() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             try await app.remove(field: "recipes")
             let error = #expect(throws: LarderError.self) { try app.read(recipeList) }
@@ -107,7 +107,7 @@ struct UpdateTests {
 
     @Test("A custom scalar keeps its JSON")
     func customScalar() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let noted = GraphQLOperation("{ recipe(id: 1) { note } }")
             for note in [#"{"a":[1,{"b":null}]}"#, "[1,2.5]", "\"text\"", "7", "true", "null"] {
                 try await app.write(noted, json: Array(#"{"recipe":{"id":1,"note":\#(note)}}"#.utf8))

@@ -9,7 +9,7 @@ import Testing
 struct WatchLoadTests {
     @Test("Ten thousand watchers of one object that start and stop leave nothing behind")
     func startAndStop() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             for _ in 0..<2 {
                 var streams: [AsyncStream<WatchState>] = []
@@ -24,7 +24,7 @@ struct WatchLoadTests {
 
     @Test("Ten thousand watchers of what is there and of what is not leave nothing behind, whichever ends first")
     func startAndStopObjects() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let title = GraphQLFragment("fragment Title on Recipe { title }")
             var random = SeededNumbers(seed: 19)
@@ -105,7 +105,7 @@ struct WatchLoadTests {
     @Test("A watcher of an object whose reader takes nothing keeps one state, with all that changed")
     func slowObjectWatcher() async throws {
         try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             let card = GraphQLFragment("fragment Card on Recipe { title rating note }")
             func write(_ number: Int, note: Int) async throws {
@@ -136,7 +136,7 @@ struct WatchLoadTests {
 
     @Test("The state that a slow reader takes names every field that changed since the last it took")
     func mergedChanges() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let card = GraphQLFragment("fragment Card on Recipe { title rating }")
             try await app.write("Recipe:1", card, ["title": "Soup", "rating": 1])
             var states = app.watch("Recipe:1").makeAsyncIterator()

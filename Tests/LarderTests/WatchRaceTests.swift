@@ -8,7 +8,7 @@ import Testing
 struct WatchRaceTests {
     @Test("The state that ends a fetch has what the fetch brought", arguments: 0..<40)
     func fetchEnd(_ round: Int) async throws {
-        try await withKitchen(ScriptedTransport { _ in recipeListAnswer }) { app in
+        try await withStoreFixture(ScriptedTransport { _ in recipeListAnswer }) { app in
             for await state in try app.watch(recipeList, policy: .networkOnly) where !state.isFetching {
                 #expect(state.complete != nil)
                 break
@@ -18,7 +18,7 @@ struct WatchRaceTests {
 
     @Test("The error of a fetch stays when something else is read, also where the cache refused the answer")
     func refusedAnswer() async throws {
-        try await withKitchen(ScriptedTransport { _ in "<html>" }) { app in
+        try await withStoreFixture(ScriptedTransport { _ in "<html>" }) { app in
             var states = try app.watch(recipeList, policy: .networkOnly).makeAsyncIterator()
             var state = try #require(try await next(&states))
             while state.isFetching { state = try #require(try await next(&states)) }
@@ -32,7 +32,7 @@ struct WatchRaceTests {
 
     @Test("States never go back, however many write and watch")
     func monotone() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let text = GraphQLFragment("fragment T on Recipe { rating }")
             try await app.write("Recipe:1", text, json: Array(#"{"id":1,"rating":0}"#.utf8))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -61,7 +61,7 @@ struct WatchRaceTests {
 
     @Test("What is committed between a read and its noting wakes the watcher")
     func betweenReadAndNoting() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             let (stream, continuation) = AsyncStream.makeStream(
                 of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
@@ -89,7 +89,7 @@ struct WatchRaceTests {
 
     @Test("Streams that were dropped or cancelled leave nothing behind")
     func registrations() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             for _ in 0..<100 {
                 _ = try app.watch(recipeList)
                 _ = app.watch("Recipe:1")
@@ -103,7 +103,7 @@ struct WatchRaceTests {
 
     @Test("Watchers go on over compacting and clearing")
     func generations() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = try app.watch(recipe(1)).makeAsyncIterator()
             _ = try await next(&states)
@@ -120,7 +120,7 @@ struct WatchRaceTests {
     @Test("Opening a store twice in a process names the place that opened it first")
     func twice() async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let first = try Store.open(at: folder, schema: schema)
             _ = try first.partition()
             let error = #expect(throws: LarderError.self) {

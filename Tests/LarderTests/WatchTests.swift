@@ -1,12 +1,12 @@
-import LarderTestSupport
 import Larder
+import LarderTestSupport
 import Testing
 
 @Suite("Watching", .timeLimit(.minutes(10)))
 struct WatchTests {
     @Test("A watcher hears of another query's write")
     func otherQuery() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = try app.watch(recipe(1)).makeAsyncIterator()
             #expect(try await next(&states)?.response?["recipe"]?["title"]?.string == "Soup")
@@ -17,7 +17,7 @@ struct WatchTests {
 
     @Test("A cacheOnly watcher that began before its data exists hears of it when it comes")
     func beforeData() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             var states = try app.watch(recipeList).makeAsyncIterator()
             let empty = try #require(try await next(&states))
             #expect(empty.complete == nil)
@@ -29,7 +29,7 @@ struct WatchTests {
 
     @Test("An object that a field policy names is waited for by its key")
     func absentKey() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             var states = try app.watch(recipe(2)).makeAsyncIterator()
             #expect(try await next(&states)?.complete == nil)
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -40,7 +40,7 @@ struct WatchTests {
     @Test("A watcher whose first fetch failed hears of what comes later")
     func failedFetch() async throws {
         let server = ScriptedTransport { _ in throw TransportError.away }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
             var state = try #require(try await next(&states))
             while state.isFetching { state = try #require(try await next(&states)) }
@@ -52,7 +52,7 @@ struct WatchTests {
 
     @Test("Own writes do not echo back: writing the same again, or something else, wakes nobody")
     func unconcerned() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = try app.watch(recipe(1)).makeAsyncIterator()
             _ = try await next(&states)
@@ -66,7 +66,7 @@ struct WatchTests {
 
     @Test("A commit that leaves the answer as it is gives no state, however quickly each is taken")
     func sameAnswer() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             try await app.remove("Recipe:2", as: .deleted)
             let states = try app.watch(recipeList)
@@ -79,9 +79,12 @@ struct WatchTests {
                 return titles
             }
             func write(_ title: String) async throws {
-                try await app.write(recipeList, json: Array("""
-                    {"recipes":[{"id":"1","title":"\(title)","author":{"id":"a","name":"Ada"}}]}
-                    """.utf8))
+                try await app.write(
+                    recipeList,
+                    json: Array(
+                        """
+                        {"recipes":[{"id":"1","title":"\(title)","author":{"id":"a","name":"Ada"}}]}
+                        """.utf8))
             }
             // The list is another one; what is deleted was not shown in it before.
             try await write("Soup")
@@ -95,7 +98,7 @@ struct WatchTests {
 
     @Test("Removing or clearing wakes watchers: deleted from lists, null in references; evicted is missing")
     func removing() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             var states = try app.watch(recipeList).makeAsyncIterator()
             _ = try await next(&states)
@@ -116,7 +119,7 @@ struct WatchTests {
 
     @Test("A fragment of one object is watched by its key")
     func fragment() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             let card = GraphQLFragment("fragment Card on Recipe { title rating }")
             var states = try app.watch("Recipe:5", card).makeAsyncIterator()
             #expect(try await next(&states)?.complete == nil)
@@ -130,7 +133,7 @@ struct WatchTests {
 
     @Test("An object is watched by its key, with the fields that changed")
     func object() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             var states = app.watch("Recipe:1").makeAsyncIterator()
             #expect(try await next(&states)?.presence == .absent)
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -152,7 +155,7 @@ struct WatchTests {
             }
             return recipeListAnswer
         }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             let task = Task { for await _ in try app.watch(recipeList, policy: .networkOnly) {} }
             while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
             task.cancel()
@@ -163,7 +166,7 @@ struct WatchTests {
 
     @Test("A slow watcher does not stall the writer, and gets the newest state")
     func slow() async throws {
-        try await withKitchen { app in
+        try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup 0"))
             var states = try app.watch(recipe(1)).makeAsyncIterator()
             for round in 1...50 { try await app.write(recipeList, json: soupAndBread("Soup \(round)")) }
@@ -180,7 +183,7 @@ struct WatchTests {
     @Test("Streams end when the store is closed")
     func closing() async throws {
         try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             var queries = try app.watch(recipeList).makeAsyncIterator()
             var objects = app.watch("Recipe:1").makeAsyncIterator()
@@ -194,7 +197,8 @@ struct WatchTests {
 }
 
 func soupAndBread(_ soup: String) -> [UInt8] {
-    Array("""
+    Array(
+        """
         {"recipes":[{"id":"1","title":"\(soup)","author":{"id":"a","name":"Ada"}},
                     {"id":"2","title":"Bread","author":{"id":"a","name":"Ada"}}]}
         """.utf8)

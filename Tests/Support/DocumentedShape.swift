@@ -16,7 +16,8 @@ package indirect enum DocumentedShape {
     /// over the members of the elements of the first list of another row.
     package static func all() throws -> [String: DocumentedShape] {
         let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/CommandLine.md")
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = try String(contentsOf: file, encoding: .utf8).split(
+            separator: "\n", omittingEmptySubsequences: false)
         var (shapes, isTable) = ([String: DocumentedShape](), false)
         for line in lines {
             guard line.hasPrefix("|") else {
@@ -38,7 +39,9 @@ package indirect enum DocumentedShape {
         var (depth, isPastMembers, rest) = (0, false, cell[...])
         if let base = cell.firstMatch(of: /as one of `([^`]+)`/) {
             guard case .object(let other, _)? = others["`\(base.1)`"],
-                case .list(.object(let element, _))? = other.values.first(where: { if case .list = $0 { true } else { false } })
+                case .list(.object(let element, _))? = other.values.first(where: {
+                    if case .list = $0 { true } else { false }
+                })
             else { throw Unreadable(text: cell) }
             members = element
         }
@@ -71,10 +74,11 @@ package indirect enum DocumentedShape {
         case .list(let element): .list(element.refined(by: parts))
         case .object(let members, let isOpen):
             .object(
-                Dictionary(uniqueKeysWithValues: members.map { name, shape in
-                    if case .any = shape, let part = parts[name] { return (name, part) }
-                    return (name, shape.refined(by: parts))
-                }), isOpen: isOpen)
+                Dictionary(
+                    uniqueKeysWithValues: members.map { name, shape in
+                        if case .any = shape, let part = parts[name] { return (name, part) }
+                        return (name, shape.refined(by: parts))
+                    }), isOpen: isOpen)
         }
     }
 

@@ -6,7 +6,8 @@ package import Foundation
 /// `@Test(.enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))`.
 package struct ForeignServer: Sendable {
     /// Why a test that needs the server is skipped.
-    package static let requirement = "needs LARDER_TEST_PYTHON, a Python with Tests/Server/requirements.txt; "
+    package static let requirement =
+        "needs LARDER_TEST_PYTHON, a Python with Tests/Server/requirements.txt; "
         + "run Tools/test, which makes one"
 
     package static var isAvailable: Bool { ServerProcess.python != nil }
@@ -23,9 +24,9 @@ package struct ForeignServer: Sendable {
 
     /// Runs `body` with a server, which has ended when this returns or throws.
     package static func run<Result>(
-        startingWithin patience: Duration = .seconds(30), _ body: (ForeignServer) async throws -> Result
+        startingWithin timeout: Duration = .seconds(30), _ body: (ForeignServer) async throws -> Result
     ) async throws -> Result {
-        let process = try await ServerProcess.start("server.py", within: patience)
+        let process = try await ServerProcess.start("server.py", within: timeout)
         return try await withStarted(process, stop: { await $0.stop() }) { process in
             guard let url = URL(string: "http://127.0.0.1:\(process.words[0])/graphql") else {
                 throw ServerProcess.DidNotStart(description: "\(process.words[0]) is no port")

@@ -1,4 +1,5 @@
 package import Foundation
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -38,7 +39,7 @@ package actor ServerProcess {
     /// Starts a server and waits until it says `listening PORT …`.
     package static func start(
         _ script: String, _ arguments: [String] = [], environment: [String: String] = [:],
-        within patience: Duration = .seconds(30)
+        within timeout: Duration = .seconds(30)
     ) async throws -> ServerProcess {
         guard let python else { throw DidNotStart(description: "LARDER_TEST_PYTHON names no Python") }
         let process = Process()
@@ -50,7 +51,7 @@ package actor ServerProcess {
         process.standardOutput = output
         try process.run()
         do {
-            let words = try await words(from: output.fileHandleForReading, until: .now + patience)
+            let words = try await words(from: output.fileHandleForReading, until: .now + timeout)
             return ServerProcess(words: words, process: process, input: input)
         } catch {
             process.terminate()

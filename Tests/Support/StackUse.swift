@@ -21,17 +21,21 @@ package func stackUse(of body: @escaping () throws -> Void) throws -> Int {
     pthread_attr_setstack(&attributes, stack, size)
     #if canImport(Darwin)
     var thread: pthread_t?
-    let status = pthread_create(&thread, &attributes, { work in
-        Unmanaged<StackWork>.fromOpaque(work).takeUnretainedValue().run()
-        return nil
-    }, Unmanaged.passUnretained(work).toOpaque())
+    let status = pthread_create(
+        &thread, &attributes,
+        { work in
+            Unmanaged<StackWork>.fromOpaque(work).takeUnretainedValue().run()
+            return nil
+        }, Unmanaged.passUnretained(work).toOpaque())
     guard status == 0, let thread else { throw POSIXError(POSIXErrorCode(rawValue: status) ?? .EAGAIN) }
     #else
     var thread = pthread_t()
-    let status = pthread_create(&thread, &attributes, { work in
-        if let work { Unmanaged<StackWork>.fromOpaque(work).takeUnretainedValue().run() }
-        return nil
-    }, Unmanaged.passUnretained(work).toOpaque())
+    let status = pthread_create(
+        &thread, &attributes,
+        { work in
+            if let work { Unmanaged<StackWork>.fromOpaque(work).takeUnretainedValue().run() }
+            return nil
+        }, Unmanaged.passUnretained(work).toOpaque())
     guard status == 0 else { throw POSIXError(POSIXErrorCode(rawValue: status) ?? .EAGAIN) }
     #endif
     pthread_join(thread, nil)

@@ -7,7 +7,8 @@ package import Foundation
 /// `@Test(.enabled(if: StorageServer.isAvailable, "\(StorageServer.requirement)"))`.
 package struct StorageServer: Sendable {
     /// Why a test that needs the storage is skipped.
-    package static let requirement = "needs LARDER_TEST_PYTHON, a Python with Tests/Server/requirements-storage.txt; "
+    package static let requirement =
+        "needs LARDER_TEST_PYTHON, a Python with Tests/Server/requirements-storage.txt; "
         + "run Tools/test, which makes one"
 
     package static var isAvailable: Bool { ServerProcess.python != nil }
@@ -18,7 +19,7 @@ package struct StorageServer: Sendable {
     /// Where it is: `http://127.0.0.1:PORT`.
     package let url: URL
     /// A bucket that is empty at first.
-    package let bucket = "pantry"
+    package let bucket = "fixture"
     /// The keys of a user who may do everything.
     package let accessKeyID: String
     package let secretAccessKey: String
@@ -28,20 +29,20 @@ package struct StorageServer: Sendable {
     ///
     /// - Parameter smallestPart: In bytes: the smallest part but the last that it takes.
     package static func run<Result>(
-        smallestPart: Int = 1 << 10, startingWithin patience: Duration = .seconds(60),
+        smallestPart: Int = 1 << 10, startingWithin timeout: Duration = .seconds(60),
         _ body: (StorageServer) async throws -> Result
     ) async throws -> Result {
-        let server = try await start(smallestPart: smallestPart, within: patience)
+        let server = try await start(smallestPart: smallestPart, within: timeout)
         return try await withStarted(server, stop: { await $0.stop() }, body)
     }
 
     /// Starts a storage and waits until it listens. To be stopped; it ends with this process in any case.
     package static func start(
-        smallestPart: Int = 1 << 10, within patience: Duration = .seconds(60)
+        smallestPart: Int = 1 << 10, within timeout: Duration = .seconds(60)
     ) async throws -> StorageServer {
         let process = try await ServerProcess.start(
-            "storage.py", ["pantry@\(region)"], environment: ["S3_UPLOAD_PART_MIN_SIZE": String(smallestPart)],
-            within: patience)
+            "storage.py", ["fixture@\(region)"], environment: ["S3_UPLOAD_PART_MIN_SIZE": String(smallestPart)],
+            within: timeout)
         guard process.words.count == 3, let url = URL(string: "http://127.0.0.1:\(process.words[0])") else {
             await process.stop()
             throw ServerProcess.DidNotStart(description: "The storage did not say its port and keys")

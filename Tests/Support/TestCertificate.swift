@@ -15,7 +15,8 @@ package struct TestCertificate: Sendable {
         certificate = folder.appending(path: "certificate.pem").path
         key = folder.appending(path: "key.pem").path
         let isMade = succeeds(
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days", "2",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days",
+            "2",
             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate)
         guard isMade else { throw NotMade() }
     }

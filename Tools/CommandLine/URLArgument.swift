@@ -13,7 +13,9 @@ package enum URLArgument {
         else { throw Failure(usage: "\(role) \(shown) is no http or https URL.") }
         guard !url.namesUser else {
             throw Failure(
-                usage: "\(role) \(shown) has a user or a password in it, which would not be sent. Take them out; \(remedy)")
+                usage:
+                    "\(role) \(shown) has a user or a password in it, which would not be sent. Take them out; \(remedy)"
+            )
         }
         return url
     }

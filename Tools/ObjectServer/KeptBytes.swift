@@ -75,7 +75,9 @@ extension ObjectShelf.Object {
         var start = 0
         for part in parts {
             let wanted = range.clamped(to: start..<(start + part.bytes.size))
-            if !wanted.isEmpty { bytes += try part.bytes.read((wanted.lowerBound - start)..<(wanted.upperBound - start)) }
+            if !wanted.isEmpty {
+                bytes += try part.bytes.read((wanted.lowerBound - start)..<(wanted.upperBound - start))
+            }
             start += part.bytes.size
         }
         return bytes

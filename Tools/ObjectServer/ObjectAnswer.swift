@@ -23,7 +23,9 @@ struct ObjectAnswer {
         return answer
     }
 
-    static func failure(_ error: any Error) -> ObjectAnswer { .error(.internalServerError, "InternalError", "\(error)") }
+    static func failure(_ error: any Error) -> ObjectAnswer {
+        .error(.internalServerError, "InternalError", "\(error)")
+    }
 
     static let noUpload = error(.notFound, "NoSuchUpload", "There is no such upload.")
     static let notImplemented = error(.notImplemented, "NotImplemented", "This small storage cannot do that.")

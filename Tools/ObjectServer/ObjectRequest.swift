@@ -4,8 +4,12 @@ import NIOHTTP1
 /// What a request is about.
 struct ObjectRequest {
     enum Action {
-        case begin, listUploads(prefix: String)
-        case putPart(Int, upload: String), listParts(upload: String), complete(upload: String), abort(upload: String)
+        case begin
+        case listUploads(prefix: String)
+        case putPart(Int, upload: String)
+        case listParts(upload: String)
+        case complete(upload: String)
+        case abort(upload: String)
         case put, get, head
     }
 

@@ -51,7 +51,8 @@ package struct ObjectServer: Sendable {
     ///
     /// - Parameter smallestPart: In bytes; the server takes any.
     package static func withTransport<Result>(
-        to url: URL, smallestPart: Int64 = ObjectLimits.s3.smallestPart, isolation: isolated (any Actor)? = #isolation, _ body: (S3Transport) async throws -> Result
+        to url: URL, smallestPart: Int64 = ObjectLimits.s3.smallestPart, isolation: isolated (any Actor)? = #isolation,
+        _ body: (S3Transport) async throws -> Result
     ) async throws -> Result {
         var options = S3Transport.Options()
         options.endpoint = url

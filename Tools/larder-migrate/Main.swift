@@ -12,7 +12,9 @@ import Musl
 enum Main {
     static func main() async {
         StandardFiles.prepare()
-        exit(await Program.run(
-            MigrateTool.self, as: MigrateTool.tool, Array(CommandLine.arguments.dropFirst())).rawValue)
+        exit(
+            await Program.run(
+                MigrateTool.self, as: MigrateTool.tool, Array(CommandLine.arguments.dropFirst())
+            ).rawValue)
     }
 }

@@ -30,7 +30,8 @@ struct LarderTool: ParsableCommand {
             know it, 4 refused, 5 damaged.
             """,
         subcommands: [
-            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self, Watchers.self,
+            Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
+            Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
             Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
         ])

@@ -1,4 +1,5 @@
 import LarderCommandLine
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)

@@ -25,7 +25,8 @@ enum BackupFailure {
     }
 
     private static func notWritable(_ error: any Error) -> LarderError {
-        LarderError(OperationsError(
-            .notWritable, "a file cannot be read or written: give this user access to it", cause: error))
+        LarderError(
+            OperationsError(
+                .notWritable, "a file cannot be read or written: give this user access to it", cause: error))
     }
 }

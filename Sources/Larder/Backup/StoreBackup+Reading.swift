@@ -22,9 +22,11 @@ extension StoreBackup {
             throw .damagedBackup("\(file.path) is no manifest of a backup")
         }
         guard version <= BackupManifest.currentVersion else {
-            throw LarderError(OperationsError(
-                .newerFormat, "a newer program made the backup (format \(version), known are those to "
-                    + "\(BackupManifest.currentVersion)); update the program"))
+            throw LarderError(
+                OperationsError(
+                    .newerFormat,
+                    "a newer program made the backup (format \(version), known are those to "
+                        + "\(BackupManifest.currentVersion)); update the program"))
         }
         do { manifest = try decoder.decode(BackupManifest.self, from: data) } catch {
             throw .damagedBackup("\(file.path) cannot be understood: \(error)")

@@ -40,7 +40,8 @@ package enum StoreRestoration {
     ///   `operations.full`, …; the store is as it was then.
     package static func bringBack(
         _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
-        nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(), reached: (Moment) throws -> Void = { _ in }
+        nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(),
+        reached: (Moment) throws -> Void = { _ in }
     ) throws -> Report {
         do {
             try backup.verify()

@@ -98,11 +98,12 @@ final class CredentialVault: Sendable {
         until deadline: ContinuousClock.Instant, session change: @escaping SessionChange
     ) async throws(LarderError) -> Bool {
         while true {
-            let outcome: CredentialTable.Outcome = if let expected {
-                try await put(credentials, expecting: expected, until: deadline, session: change)
-            } else {
-                try await put(credentials, until: deadline, session: change)
-            }
+            let outcome: CredentialTable.Outcome =
+                if let expected {
+                    try await put(credentials, expecting: expected, until: deadline, session: change)
+                } else {
+                    try await put(credentials, until: deadline, session: change)
+                }
             switch outcome {
             case .stored: return true
             case .changed: return false
@@ -189,9 +190,11 @@ final class CredentialVault: Sendable {
         let file = provider.file.standardizedFileURL.resolvingSymlinksInPath().pathComponents
         let folder = database.file.deletingLastPathComponent().standardizedFileURL.resolvingSymlinksInPath()
         guard file.starts(with: folder.pathComponents) else { return }
-        throw LarderError(KeyError(
-            .exposed, "\(ring.provider) lies in the store's folder, and every copy of the store would have it; "
-                + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
+        throw LarderError(
+            KeyError(
+                .exposed,
+                "\(ring.provider) lies in the store's folder, and every copy of the store would have it; "
+                    + "name a place outside, such as \(FileKeyProvider.defaultFile(of: folder).path)"))
     }
 
     /// The partition's key, as far as one can be had.

@@ -1,5 +1,5 @@
-package import Foundation
 internal import Crypto
+package import Foundation
 package import LarderOperations
 
 /// Takes a new key into use for all partitions of a store.
@@ -47,11 +47,11 @@ public struct KeyRotation: Sendable {
             CredentialVault.keyLock, in: locks, for: "rotating keys", label: label, until: deadline)
         let provider = provider
         // Not given up half-way because a caller has: the lock is released when the work has really ended.
-        let flight = Flight(on: OutsideExecutor(), until: deadline) { [self] () -> Result<Report, LarderError> in
+        let task = SharedTask(on: OutsideExecutor(), until: deadline) { [self] () -> Result<Report, LarderError> in
             defer { lock.release() }
             do throws(LarderError) { return .success(try await rotate(deadline)) } catch { return .failure(error) }
         }
-        guard let result = await flight.value(until: deadline) else {
+        guard let result = await task.value(until: deadline) else {
             throw Task.isCancelled
                 ? .cancelled
                 : LarderError(.timedOut, "\(provider) had not answered by the deadline; run the rotation again")

@@ -10,7 +10,7 @@ extension Store {
     ///   `.parked`; `operations.…`.
     public func rotateKeys(deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotation.Report {
         let rotation = KeyRotation(
-            database: try intent.database(), provider: options.keys ?? FileKeyProvider(besides: folder),
+            database: try operationsStore.database(), provider: options.keys ?? FileKeyProvider(besides: folder),
             locks: folder.appending(path: "locks"), label: options.label)
         return try await rotation.run(deadline: deadline)
     }

@@ -6,9 +6,11 @@ extension BackendEnvironment {
     /// What credentials, caches and files are bound to.
     var fingerprints: Fingerprints {
         Fingerprints(
-            identity: Self.fingerprint("identity", [
-                userPool?.id, userPool?.clientID, userPool?.region, identityPool?.id, identityPool?.region,
-            ]),
+            identity: Self.fingerprint(
+                "identity",
+                [
+                    userPool?.id, userPool?.clientID, userPool?.region, identityPool?.id, identityPool?.region,
+                ]),
             // The region says how requests are signed, and not where they go.
             data: Self.fingerprint("data", [api.url.absoluteString]),
             storage: Self.fingerprint("storage", [bucket?.name, bucket?.region]))

@@ -17,10 +17,11 @@ public enum PendingWork: String, Sendable, Hashable, CaseIterable {
 
 extension LarderOperations.PendingWork {
     init(_ work: Larder.PendingWork) {
-        self = switch work {
-        case .park: .park
-        case .carry: .carry
-        case .discard: .discard
-        }
+        self =
+            switch work {
+            case .park: .park
+            case .carry: .carry
+            case .discard: .discard
+            }
     }
 }

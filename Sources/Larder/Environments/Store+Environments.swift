@@ -24,7 +24,7 @@ extension Store {
         transport: (any GraphQLTransport)? = nil
     ) throws(LarderError) -> Partition {
         let destination = try destination(environment, user)
-        let environments = try intent.database().environments(of: folder)
+        let environments = try operationsStore.database().environments(of: folder)
         // Nearly always nothing has to be written.
         let standing: StoredPartition?
         do { standing = try environments.standing(destination) } catch { throw LarderError(error) }
@@ -71,14 +71,16 @@ extension Store {
     /// Which partition is the current one; nil where no environment is chosen.
     public func current() throws(LarderError) -> PartitionIdentity? {
         do {
-            return try intent.database(making: false)?.environments.current()?.partition.map(PartitionIdentity.init)
+            return try operationsStore.database(making: false)?.environments.current()?.partition.map(
+                PartitionIdentity.init)
         } catch { throw LarderError(translating: error) }
     }
 
     /// All the partitions that the store has.
     public func partitionIdentities() throws(LarderError) -> [PartitionIdentity] {
         do {
-            return try intent.database(making: false)?.environments.partitions().map(PartitionIdentity.init) ?? []
+            return try operationsStore.database(making: false)?.environments.partitions().map(PartitionIdentity.init)
+                ?? []
         } catch { throw LarderError(translating: error) }
     }
 
@@ -109,7 +111,7 @@ extension Store {
         let afterStep = options.afterSwitchStep
         afterStep(.asked)
         do {
-            report = try await intent.database().environments(of: folder).enter(
+            report = try await operationsStore.database().environments(of: folder).enter(
                 destination, leaving: .init(work), now: options.now(), beforeCommit: { afterStep(.written) })
         } catch { throw LarderError(translating: error) }
         afterStep(.committed)

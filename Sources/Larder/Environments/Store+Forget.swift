@@ -20,7 +20,7 @@ extension Store {
         _ partition: PartitionIdentity, confirming: String? = nil, losingUnsent: Bool = false,
         deadline: ContinuousClock.Instant = .now + .seconds(5)
     ) async throws(LarderError) -> [AbandonedUpload] {
-        let database = try intent.database()
+        let database = try operationsStore.database()
         do {
             if let name = partition.environment {
                 try requireConfirmed(database.environments.find(name), confirming)
@@ -44,7 +44,7 @@ extension Store {
         environment name: String, confirming: String? = nil, losingUnsent: Bool = false,
         deadline: ContinuousClock.Instant = .now + .seconds(5)
     ) async throws(LarderError) -> [AbandonedUpload] {
-        let database = try intent.database()
+        let database = try operationsStore.database()
         do {
             try requireConfirmed(database.environments.find(name), confirming)
             let lock = try await migrationLock(until: deadline)

@@ -28,12 +28,15 @@ package struct MigrationPlan: Sendable, Hashable {
             case .older(let from) where cache.isTransformed:
                 steps.append(.transformCache(partition: cache.partition, from: from))
             case .older(let from):
-                steps.append(.rebuildCache(
-                    partition: cache.partition, from: from, byteCount: cache.format.byteCount))
+                steps.append(
+                    .rebuildCache(
+                        partition: cache.partition, from: from, byteCount: cache.format.byteCount))
             case .newer(let format):
-                throw LarderError(RecordError(
-                    .futureFormat, "the cache of partition \(cache.partition) has format \(format), and this program "
-                        + "knows those to \(CacheFormat.current); update the program"))
+                throw LarderError(
+                    RecordError(
+                        .futureFormat,
+                        "the cache of partition \(cache.partition) has format \(format), and this program "
+                            + "knows those to \(CacheFormat.current); update the program"))
             }
         }
         if let backups, !steps.isEmpty { steps.insert(.backup(into: backups), at: 0) }

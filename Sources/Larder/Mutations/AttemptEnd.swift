@@ -23,10 +23,11 @@ struct AttemptEnd {
     }
 
     init(_ error: TransportError, _ refusals: ServerRefusals, at time: Date) {
-        verdict = Evidence(
-            phase: error.phase, isUnusable: error.code == .unusableRequest, status: error.status,
-            answer: .init(error.code), refusals: refusals
-        ).verdict
+        verdict =
+            Evidence(
+                phase: error.phase, isUnusable: error.code == .unusableRequest, status: error.status,
+                answer: .init(error.code), refusals: refusals
+            ).verdict
         failure = MutationFailure(
             verdict.failureClass, code: error.code.rawValue, message: error.description, time: time)
         retryAfter = error.retryAfter
@@ -63,11 +64,12 @@ struct AttemptEnd {
 
 extension Evidence.Answer {
     fileprivate init(_ code: TransportError.Code) {
-        self = switch code {
-        case .status: .status
-        case .unusableAnswer: .foreign
-        default: .lost
-        }
+        self =
+            switch code {
+            case .status: .status
+            case .unusableAnswer: .foreign
+            default: .lost
+            }
     }
 }
 

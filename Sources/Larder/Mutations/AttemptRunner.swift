@@ -22,7 +22,7 @@ struct AttemptRunner: Sendable {
     let transport: any GraphQLTransport
     let owner: String
     /// Noted, and yet to be stored.
-    let answers = NotedAnswers()
+    let answers = AnswerBatch()
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
@@ -84,19 +84,26 @@ struct AttemptRunner: Sendable {
 
     private func send(_ mutation: Mutation, _ requests: NextRequest) async -> AttemptEnd {
         guard mutation.telling != nil else {
-            return AttemptEnd(.unknown(.final), MutationFailure(
-                .outcomeUnknown, message: "An earlier attempt may have taken effect, and the server would not know this "
-                    + "one for its repeat. Look whether the server has it.", time: core.now()), isUnsent: true)
+            return AttemptEnd(
+                .unknown(.final),
+                MutationFailure(
+                    .outcomeUnknown,
+                    message: "An earlier attempt may have taken effect, and the server would not know this "
+                        + "one for its repeat. Look whether the server has it.", time: core.now()), isUnsent: true)
         }
         let request: MutationRequest
         do throws(LarderError) { request = try await requests.of(mutation) } catch {
             // What is stored does not fit the schema of today.
-            return AttemptEnd(.rejected, MutationFailure(
-                .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
+            return AttemptEnd(
+                .rejected,
+                MutationFailure(
+                    .rejected, code: error.code.rawValue, message: error.message, time: core.now()))
         }
         guard !runner.isCancelled else {
-            return AttemptEnd(.none(.offline), MutationFailure(
-                .offline, message: "the runner was stopped before it was sent", time: core.now()), isUnsent: true)
+            return AttemptEnd(
+                .none(.offline),
+                MutationFailure(
+                    .offline, message: "the runner was stopped before it was sent", time: core.now()), isUnsent: true)
         }
         do throws(TransportError) {
             let answer = try await transport.send(request.sent, deadline: .now + options.timeout)
@@ -214,7 +221,7 @@ struct AttemptRunner: Sendable {
         guard transport.idempotency != nil else {
             // The next is not under way while this may fail: nobody could tell what became of it.
             try await store([noted])
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
             return nil
         }
         await answers.add(noted)
@@ -225,7 +232,7 @@ struct AttemptRunner: Sendable {
     func storeAnswers() async throws(LarderError) {
         while let waiting = await answers.next() {
             do { try await store(waiting) } catch { throw LarderError(translating: error) }
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
         }
     }
 
@@ -279,9 +286,11 @@ struct AttemptRunner: Sendable {
     /// - Throws: The error, where it is another one.
     private func noteMisfit(_ error: LarderError, of mutation: Mutation) throws(LarderError) {
         guard Self.misfits.contains(error.code.rawValue) else { throw error }
-        core.logger.warning("an answer no longer fits, and is not stored", metadata: [
-            "mutation": "\(mutation.id)", "error": "\(error)",
-        ])
+        core.logger.warning(
+            "an answer no longer fits, and is not stored",
+            metadata: [
+                "mutation": "\(mutation.id)", "error": "\(error)",
+            ])
     }
 
     /// What is thrown where an answer does not fit its operation any more, or the operation the schema, or the answer
@@ -424,11 +433,12 @@ private func answering<Answer: Sendable>(
 
 extension KeyTelling {
     init(_ idempotency: Idempotency?) {
-        self = switch idempotency {
-        case .header(let name): .header(name)
-        case .variable(let name): .variable(name)
-        case nil: .none
-        }
+        self =
+            switch idempotency {
+            case .header(let name): .header(name)
+            case .variable(let name): .variable(name)
+            case nil: .none
+            }
     }
 }
 

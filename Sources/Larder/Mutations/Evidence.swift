@@ -141,7 +141,8 @@ struct Evidence: Sendable, Hashable {
         // Whether it is said of each field of the mutation itself, and not of one beside others or of a part, how it
         // ended.
         let paths = response.errors.map { $0.path?.components }
-        let isAboutAll = paths.allSatisfy { $0?.count == 1 }
+        let isAboutAll =
+            paths.allSatisfy { $0?.count == 1 }
             && Set(paths.compactMap { $0?.first?.name }).isSuperset(of: response.fields)
         if isAboutAll, isRefused(response) {
             return Verdict(.none(kinds.contains(.notSignedIn) ? .notSignedIn : .throttled))

@@ -22,12 +22,13 @@ extension GraphQLError {
         var members: [String: Value] = ["message": .string(message)]
         if let errorType { members["errorType"] = .string(errorType) }
         if let path {
-            members["path"] = .list(path.components.map { step in
-                switch step {
-                case .field(let name): .string(name)
-                case .index(let index): .int(Int64(index))
-                }
-            })
+            members["path"] = .list(
+                path.components.map { step in
+                    switch step {
+                    case .field(let name): .string(name)
+                    case .index(let index): .int(Int64(index))
+                    }
+                })
         }
         if !extensions.isEmpty { members["extensions"] = .object(extensions) }
         return .object(members)

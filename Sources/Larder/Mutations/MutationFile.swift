@@ -40,7 +40,7 @@ extension PartitionCore {
     ) throws(LarderError) -> GraphQLOperation {
         guard !files.isEmpty else { return operation }
         var variables = Value.object(operation.variables)
-        let table = try intent.database().transfers
+        let table = try operationsStore.database().transfers
         for file in files {
             let found: StoredTransfer?
             do { found = try table.find(file.upload.uuid) } catch { throw LarderError(error) }

@@ -5,11 +5,11 @@ internal import LarderRecords
 public struct MutationReceipt: Sendable {
     /// By which it is found again, after a restart too: `Partition.mutation(_:)`.
     public let id: MutationID
-    let intent: Intent
+    let operationsStore: OperationsStore
 
     /// What is known of it; nil where it never was, or was settled so long ago that it is forgotten.
     public func status() throws(LarderError) -> MutationStatus? {
-        guard let database = try intent.database(making: false) else { return nil }
+        guard let database = try operationsStore.database(making: false) else { return nil }
         do {
             return switch try database.mutations.find(id.uuid) {
             case .present(let mutation): MutationStatus(mutation)
@@ -26,7 +26,7 @@ public struct MutationReceipt: Sendable {
     public func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
         let deadline = ContinuousClock.now + time
         while true {
-            let count = intent.bell.count
+            let count = operationsStore.changeSignal.count
             guard let status = try status() else {
                 throw LarderError(.unknownMutation, "there is no mutation \(id), or its outcome was forgotten")
             }
@@ -37,8 +37,8 @@ public struct MutationReceipt: Sendable {
                 throw LarderError(
                     .unsettled, "mutation \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
-            // Another process may carry it out, whose bell this is not.
-            await intent.bell.wait(past: count, for: min(left, Self.pause))
+            // Another process may carry it out, whose changeSignal this is not.
+            await operationsStore.changeSignal.wait(past: count, for: min(left, Self.pause))
         }
     }
 

@@ -33,7 +33,7 @@ extension MutationRunner: Service {
         defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
         // The threads are the runner's own: they may wait for the disk, and need not change for each step.
-        let queue = try core.intent.database().mutations.blocking
+        let queue = try core.operationsStore.database().mutations.blocking
         try await lifecycle.alone(options.connectivity) { owner in
             let attempts = AttemptRunner(runner: self, queue: queue, transport: transport, owner: owner)
             await withTaskExecutorPreference(executor) {
@@ -61,7 +61,9 @@ extension MutationRunner: Service {
                 for head in heads {
                     group.addTask {
                         defer { self.free(head.lane) }
-                        do { try await attempts.carryOut(head) } catch { await self.end(head.lane, queue, because: error) }
+                        do { try await attempts.carryOut(head) } catch {
+                            await self.end(head.lane, queue, because: error)
+                        }
                     }
                 }
             }
@@ -96,7 +98,7 @@ extension MutationRunner: Service {
         let runnable = try runnable(queue, now)
         if runnable.mustExpire {
             core.layers.remove(try await queue.expire(in: core.name, now: now))
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
             return .wait(.zero)
         }
         let pauseEnd = progress.withLock { $0.pause.end(at: now) }
@@ -147,7 +149,7 @@ extension MutationRunner: Service {
 
     private func free(_ lane: String) {
         _ = progress.withLock { $0.busyLanes.remove(lane) }
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 
     /// Whether another mutation is to be begun where one has been answered.

@@ -34,7 +34,7 @@ extension MutationRunner {
                 core.logger.warning("no GraphQL server answers; the queue waits", metadata: ["error": "\(failure)"])
             }
         }
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
         return search.isFound
     }
 

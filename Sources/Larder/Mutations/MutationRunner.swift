@@ -85,7 +85,7 @@ public final class MutationRunner: Sendable {
         core = partition.core
         transport = partition.transport
         self.options = options
-        lifecycle = RunnerLifecycle(core, bell: core.intent.bell, lockSuffix: Self.lockSuffix)
+        lifecycle = RunnerLifecycle(core, changeSignal: core.operationsStore.changeSignal, lockSuffix: Self.lockSuffix)
     }
 
     /// What it is doing now.
@@ -115,6 +115,6 @@ public final class MutationRunner: Sendable {
             progress.isSignedOut = false
             progress.resumptions += 1
         }
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 }

@@ -56,12 +56,13 @@ public struct MutationStatus: Sendable {
 extension MutationStatus {
     init(_ mutation: Mutation) {
         id = MutationID(mutation.id)
-        state = switch mutation.state {
-        case .pending: .pending
-        case .inFlight: .inFlight
-        case .acknowledged: .acknowledged
-        case .deadLetter: .deadLetter
-        }
+        state =
+            switch mutation.state {
+            case .pending: .pending
+            case .inFlight: .inFlight
+            case .acknowledged: .acknowledged
+            case .deadLetter: .deadLetter
+            }
         sequence = mutation.sequence
         attempts = mutation.attempts
         failure = mutation.failure.map(Failure.init)

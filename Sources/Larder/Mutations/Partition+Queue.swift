@@ -20,7 +20,7 @@ extension Partition {
     ) async throws(LarderError) -> MutationReceipt {
         try core.requireCurrent()
         let draft = try draft(operation, queued)
-        let queue = try core.intent.database().mutations
+        let queue = try core.operationsStore.database().mutations
         let removals = core.layers.removals
         let mutation: Mutation
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
@@ -45,7 +45,7 @@ extension Partition {
         drafts.reserveCapacity(mutations.count)
         for (operation, queued) in mutations { drafts.append(try draft(operation, queued)) }
         guard !drafts.isEmpty else { return [] }
-        let queue = try core.intent.database().mutations
+        let queue = try core.operationsStore.database().mutations
         let removals = core.layers.removals
         let stored: [Mutation]
         do { stored = try await queue.enqueue(drafts) } catch { throw LarderError(error) }
@@ -57,17 +57,19 @@ extension Partition {
     private func show(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
         core.layers.put(mutations, after: removals, queue)
         core.followOthers()
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 
     /// A mutation that was queued before, in this process or another; whether it is known, its status tells.
-    public func mutation(_ id: MutationID) -> MutationReceipt { MutationReceipt(id: id, intent: core.intent) }
+    public func mutation(_ id: MutationID) -> MutationReceipt {
+        MutationReceipt(id: id, operationsStore: core.operationsStore)
+    }
 
     /// The mutations that are queued or set aside, in their order.
     ///
     /// - Parameter states: Nil for all that are not settled.
     public func mutations(in states: Set<MutationStatus.State>? = nil) throws(LarderError) -> [MutationStatus] {
-        guard let database = try core.intent.database(making: false) else { return [] }
+        guard let database = try core.operationsStore.database(making: false) else { return [] }
         do {
             return try database.mutations.list(MutationFilter(partition: core.name)).map(MutationStatus.init)
                 .filter { states?.contains($0.state) ?? true }
@@ -76,7 +78,7 @@ extension Partition {
 
     /// Whether anything is queued, under way or set aside that the server may not have. O(log n).
     public func hasUnsentMutations() throws(LarderError) -> Bool {
-        guard let database = try core.intent.database(making: false) else { return false }
+        guard let database = try core.operationsStore.database(making: false) else { return false }
         do { return try database.mutations.hasUnsent(in: core.name) } catch { throw LarderError(error) }
     }
 
@@ -119,7 +121,9 @@ extension Partition {
     public func discardMutation(_ id: MutationID, dependents: Dependents) async throws(LarderError) {
         let now = core.now()
         try await change { (queue) throws(OperationsError) in
-            try await queue.discard(id.uuid, dependents: dependents == .release
+            try await queue.discard(
+                id.uuid,
+                dependents: dependents == .release
                     ? .release : .setAside(reason: "the mutation that it depends on was discarded"), now: now)
         }
     }
@@ -128,10 +132,10 @@ extension Partition {
         _ body: (MutationQueue) async throws(OperationsError) -> Void
     ) async throws(LarderError) {
         try core.requireCurrent()
-        let queue = try core.intent.database().mutations
+        let queue = try core.operationsStore.database().mutations
         do { try await body(queue) } catch { throw LarderError(error) }
         try core.layers.reload(queue)
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 
     private func draft(

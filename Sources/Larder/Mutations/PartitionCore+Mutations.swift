@@ -30,14 +30,18 @@ extension PartitionCore {
             return nil
         }
         let bound: BoundOperation
-        if let known = noted.bound { bound = known } else {
+        if let known = noted.bound {
+            bound = known
+        } else {
             bound = try operations.boundOnce(Self.operation(of: mutation))
         }
         var edits = try [ListChange](mutation).map(\.edit)
         let parsed: ParsedResponse
         let data: [UInt8]
         do throws(RecordError) {
-            if let read = noted.parsed, read.layout === bound.layout { parsed = read } else {
+            if let read = noted.parsed, read.layout === bound.layout {
+                parsed = read
+            } else {
                 parsed = try ParsedResponse.parse(body, along: bound.layout)
             }
             data = try parsed.assembled().json
@@ -47,9 +51,11 @@ extension PartitionCore {
                 edits += try operations.edits(by: name, of: Self.operation(of: mutation), parsed)
             } catch {
                 // The answer is stored all the same; the lists are fetched when they are asked for.
-                logger.warning("what a mutation does to lists cannot be worked out", metadata: [
-                    "mutation": "\(mutation.id)", "error": "\(error)",
-                ])
+                logger.warning(
+                    "what a mutation does to lists cannot be worked out",
+                    metadata: [
+                        "mutation": "\(mutation.id)", "error": "\(error)",
+                    ])
             }
         }
         let answer = MutationAnswer(parsed, of: bound, key: key, edits: edits)

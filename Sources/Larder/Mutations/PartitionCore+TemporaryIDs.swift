@@ -8,7 +8,7 @@ extension PartitionCore {
     /// The operation with the real ids that are known in the places of temporary ones.
     func withRealIDs(_ operation: GraphQLOperation) throws(LarderError) -> GraphQLOperation {
         let ids = operation.temporaryIDs
-        guard !ids.isEmpty, let database = try intent.database(making: false) else { return operation }
+        guard !ids.isEmpty, let database = try operationsStore.database(making: false) else { return operation }
         let real: [TemporaryID: String]
         do { real = try database.mutations.realIDs(of: ids, in: name) } catch { throw LarderError(error) }
         guard !real.isEmpty else { return operation }
@@ -22,9 +22,11 @@ extension PartitionCore {
     func requireRealIDs(in operation: GraphQLOperation) throws(LarderError) {
         try requireNoTemporaryID(inTextOf: operation, operations.compiled(operation))
         guard let id = operation.temporaryIDs.first else { return }
-        throw LarderError(OperationsError(
-            .unknownTemporaryID, "The variables hold \(id.text), whose real id is not known yet. Queue the mutation, "
-                + "or wait for the one that creates the object."))
+        throw LarderError(
+            OperationsError(
+                .unknownTemporaryID,
+                "The variables hold \(id.text), whose real id is not known yet. Queue the mutation, "
+                    + "or wait for the one that creates the object."))
     }
 
     /// A document is sent as it is, so that no real id could take the place of one in its text.
@@ -35,7 +37,8 @@ extension PartitionCore {
             let id = compiled.strings.lazy.compactMap(TemporaryID.found).first
         else { return }
         throw LarderError(
-            .operation, "The document has the temporary id \(id.text) in its text, where no real id can take its "
+            .operation,
+            "The document has the temporary id \(id.text) in its text, where no real id can take its "
                 + "place; put it into a variable")
     }
 }

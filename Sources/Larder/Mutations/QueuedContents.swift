@@ -25,7 +25,8 @@ final class QueuedContents: LayerSource {
             }
             let reading = operations.reading(content, of: expectation.id)
             // Whoever changes what a mutation shows takes away what is known of it.
-            let isSame = expectation.touched != nil && expectation.idempotencyKey == layer.key.text
+            let isSame =
+                expectation.touched != nil && expectation.idempotencyKey == layer.key.text
                 && operations.touched(expectation) == layer.touched
             return isSame ? .same(reading) : .changed(reading)
         }

@@ -39,7 +39,9 @@ struct TemporaryIDReading {
             for (name, value) in expected { if let other = came[name] { compare(value, other, &found) } }
         case .string(let token):
             // Neither nothing nor a temporary id, this one or another's, is what a server calls an object.
-            guard let id = tokens[token], let real = came.idText, !real.isEmpty, TemporaryID(real) == nil else { return }
+            guard let id = tokens[token], let real = came.idText, !real.isEmpty, TemporaryID(real) == nil else {
+                return
+            }
             found[id, default: []].insert(ExactText(real))
         default: return
         }

@@ -1,5 +1,5 @@
-internal import LarderOperations
 public import LarderGraphQL
+internal import LarderOperations
 
 /// Stands for the id of an object that the server has yet to create.
 ///

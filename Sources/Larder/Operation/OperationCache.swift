@@ -43,7 +43,8 @@ final class OperationCache: Sendable {
 
         /// Keeps an operation, or takes its new size where plans have been made of it since.
         mutating func keep(_ operation: CompiledOperation, for key: DocumentKey) {
-            let gone = Set(compiled.keep(operation, for: key, size: operation.size + key.document.text.utf8.count + 256))
+            let gone = Set(
+                compiled.keep(operation, for: key, size: operation.size + key.document.text.utf8.count + 256))
             // Their plans would stay with them.
             if !gone.isEmpty { bound.remove { gone.contains($0.document) } }
         }
@@ -94,7 +95,8 @@ final class OperationCache: Sendable {
         let kind = bound.layout.plan.kind
         guard kind == .query else {
             throw LarderError(
-                .operation, "Only queries are read from the cache, and this is a \(kind.rawValue); send a mutation with "
+                .operation,
+                "Only queries are read from the cache, and this is a \(kind.rawValue); send a mutation with "
                     + "mutate, and read what it changed with a query")
         }
         return bound
@@ -151,7 +153,8 @@ final class OperationCache: Sendable {
         do { document = try Document(parsing: key.document.text) } catch { throw LarderError(error) }
         let compiled: CompiledOperation
         do {
-            compiled = key.isFragment
+            compiled =
+                key.isFragment
                 ? try CompiledOperation(fragment: key.name?.text, in: document, schema)
                 : try CompiledOperation(operation: key.name?.text, in: document, schema)
         } catch { throw LarderError(error) }

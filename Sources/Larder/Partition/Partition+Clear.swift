@@ -34,14 +34,14 @@ extension Partition {
     /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
     ///   kept: it would bring back what it is about. A runner stores it.
     public func erase(unsent: UnsentWork = .refuse) async throws(LarderError) {
-        if unsent != .keep, let database = try core.intent.database(making: false) {
+        if unsent != .keep, let database = try core.operationsStore.database(making: false) {
             do { try database.mutations.requireStored(in: core.name) } catch { throw LarderError(error) }
         }
         try core.requireCurrent()
         try await settle(unsent)
         try await eraseTransfers(keepsQueued: unsent == .keep)
         try await emptyCache()
-        guard let database = try core.intent.database(making: false) else { return }
+        guard let database = try core.operationsStore.database(making: false) else { return }
         do {
             try await database.mutations.forgetOutcomes(in: core.name)
             try await database.watchers.removeAll(in: core.name)
@@ -53,17 +53,17 @@ extension Partition {
     }
 
     private func eraseTransfers(keepsQueued: Bool) async throws(LarderError) {
-        guard let table = try core.intent.database(making: false)?.transfers else { return }
+        guard let table = try core.operationsStore.database(making: false)?.transfers else { return }
         do {
             let erased = try await table.erase(in: core.name, keepsQueued: keepsQueued, now: core.now())
             core.layers.remove(erased.setAside)
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
             core.transfers.noteChanges(of: erased.transfers)
         } catch { throw LarderError(error) }
     }
 
     private func settle(_ unsent: UnsentWork) async throws(LarderError) {
-        guard let database = try core.intent.database(making: false) else { return }
+        guard let database = try core.operationsStore.database(making: false) else { return }
         do {
             switch unsent {
             case .keep: break
@@ -71,7 +71,7 @@ extension Partition {
             case .discard:
                 guard try await database.discardUnsent(in: core.name, now: core.now()) else { return }
                 try core.layers.reload(database.mutations)
-                core.intent.bell.ring()
+                core.operationsStore.changeSignal.notify()
                 try core.transfers.noteOthers(core)
             }
         } catch { throw LarderError(translating: error) }

@@ -27,14 +27,17 @@ extension Partition {
         case .networkFirst:
             do throws(LarderError) { return try await exchange(operation, bound, options) } catch {
                 // Only a missing answer is stood in for; what the server answered stands.
-                let isAnswered = !(error.cause is TransportError || error.code == .noTransport
+                let isAnswered =
+                    !(error.cause is TransportError || error.code == .noTransport
                     || error.code.rawValue == OperationsError.Code.unknownTemporaryID.rawValue)
                 guard !isAnswered, error.code != .cancelled,
                     let cached = cached(bound)
                 else { throw error }
-                core.logger.debug("answered from the cache, for no answer could be had of the server", metadata: [
-                    "error": "\(error)",
-                ])
+                core.logger.debug(
+                    "answered from the cache, for no answer could be had of the server",
+                    metadata: [
+                        "error": "\(error)"
+                    ])
                 return cached
             }
         }
@@ -59,7 +62,8 @@ extension Partition {
             let task = Task {
                 do {
                     if policy == .cacheAndNetwork,
-                        let cached = cached(try core.operations.bound(query: core.withRealIDs(operation))) {
+                        let cached = cached(try core.operations.bound(query: core.withRealIDs(operation)))
+                    {
                         continuation.yield(cached)
                     }
                     continuation.yield(try await fetch(operation, policy: policy, options: options))
@@ -174,10 +178,11 @@ extension PartitionCore {
 
 extension GraphQLRequest.OperationKind {
     init(_ kind: OperationKind) {
-        self = switch kind {
-        case .query: .query
-        case .mutation: .mutation
-        case .subscription: .subscription
-        }
+        self =
+            switch kind {
+            case .query: .query
+            case .mutation: .mutation
+            case .subscription: .subscription
+            }
     }
 }

@@ -89,7 +89,8 @@ extension Partition {
     public func update<Typed: TypedOperation>(
         _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
     ) async throws where Typed.Data: Encodable {
-        try await update(core.operations.bound(query: operation.operation, exposesAdded: true), at: .query) { response in
+        try await update(core.operations.bound(query: operation.operation, exposesAdded: true), at: .query) {
+            response in
             var data: Typed.Data = try self.decoded(response)
             try change(&data)
             return try self.encoded(data)
@@ -200,9 +201,10 @@ extension Value {
 
 extension RecordCache.Removal {
     fileprivate init(_ removal: Partition.Removal) {
-        self = switch removal {
-        case .deleted: .deleted
-        case .evicted: .evicted
-        }
+        self =
+            switch removal {
+            case .deleted: .deleted
+            case .evicted: .evicted
+            }
     }
 }

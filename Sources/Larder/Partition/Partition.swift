@@ -15,11 +15,12 @@ public final class Partition: Sendable {
     let transport: (any GraphQLTransport)?
 
     convenience init(
-        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: Schema,
+        name: String, cache: RecordCache, operationsStore: OperationsStore, folder: URL, schema: Schema,
         transport: (any GraphQLTransport)?, options: Store.Options, followOthers: @escaping @Sendable () -> Void
     ) {
         let core = PartitionCore(
-            name: name, cache: cache, intent: intent, folder: folder, schema: schema.index, options: options,
+            name: name, cache: cache, operationsStore: operationsStore, folder: folder, schema: schema.index,
+            options: options,
             followOthers: followOthers)
         self.init(core: core, transport: transport)
     }
@@ -39,13 +40,13 @@ public final class Partition: Sendable {
 final class PartitionCore: Sendable {
     let name: String
     let cache: RecordCache
-    let intent: Intent
+    let operationsStore: OperationsStore
     /// The store's.
     let folder: URL
     /// The time of day, which moves as it likes.
     let now: @Sendable () -> Date
     let operations: OperationCache
-    let layers: LayerBook
+    let layers: QueuedLayers
     let watchers: WatcherIndex
     let transfers = TransferBook()
     /// Looks for what other processes have queued and switched, from now on, if nobody does yet.
@@ -57,12 +58,13 @@ final class PartitionCore: Sendable {
     let logger: Logger
 
     init(
-        name: String, cache: RecordCache, intent: Intent, folder: URL, schema: SchemaIndex, options: Store.Options,
+        name: String, cache: RecordCache, operationsStore: OperationsStore, folder: URL, schema: SchemaIndex,
+        options: Store.Options,
         followOthers: @escaping @Sendable () -> Void
     ) {
         self.name = name
         self.cache = cache
-        self.intent = intent
+        self.operationsStore = operationsStore
         self.folder = folder
         now = options.now
         logger = options.logger
@@ -70,7 +72,7 @@ final class PartitionCore: Sendable {
         self.followOthers = followOthers
         session = PartitionSession(name: name, folder: folder, options: options)
         operations = OperationCache(schema, updaters: options.updaters)
-        layers = LayerBook(name: name, cache: cache, operations: operations)
+        layers = QueuedLayers(name: name, cache: cache, operations: operations)
         let watchers = WatcherIndex()
         self.watchers = watchers
         cache.observe(while: { !watchers.isEmpty }) { watchers.publish($0) }
@@ -78,7 +80,7 @@ final class PartitionCore: Sendable {
 
     /// Shows what is queued already, by whatever process, if anything ever was.
     func open() throws(LarderError) {
-        guard let database = try intent.database(making: false) else { return }
+        guard let database = try operationsStore.database(making: false) else { return }
         try layers.reload(database.mutations)
     }
 
@@ -97,17 +99,17 @@ final class PartitionCore: Sendable {
         parking.store(true, ordering: .releasing)
         watchers.close()
         session.park()
-        intent.bell.ring()
-        transfers.ringAll()
+        operationsStore.changeSignal.notify()
+        transfers.notifyAll()
     }
 
     /// Goes on where it was left. Streams that have ended are to be asked for anew.
     func unpark() throws(LarderError) {
         guard isParked else { return }
-        if let database = try intent.database(making: false) { try layers.reload(database.mutations) }
+        if let database = try operationsStore.database(making: false) { try layers.reload(database.mutations) }
         watchers.reopen()
         parking.store(false, ordering: .releasing)
-        intent.bell.ring()
+        operationsStore.changeSignal.notify()
     }
 
     func close() throws(LarderError) {

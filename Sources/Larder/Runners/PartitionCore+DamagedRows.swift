@@ -19,7 +19,7 @@ extension PartitionCore {
         guard LarderError(translating: error).code.rawValue == OperationsError.Code.damagedRow.rawValue else {
             return false
         }
-        let database = try intent.database()
+        let database = try operationsStore.database()
         let rows: [DamagedRow]
         do { rows = try await database.setAsideDamagedRows(in: name, now: now()) } catch {
             if error.code == .damagedRow { return false }
@@ -30,7 +30,7 @@ extension PartitionCore {
         }
         guard !rows.isEmpty else { return false }
         try layers.reload(database.mutations)
-        intent.bell.ring()
+        operationsStore.changeSignal.notify()
         try transfers.noteOthers(self)
         return true
     }

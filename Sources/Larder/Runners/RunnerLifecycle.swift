@@ -18,14 +18,14 @@ final class RunnerLifecycle: Sendable {
 
     private let core: PartitionCore
     /// Rung when there may be something to begin, or a reason to end.
-    private let bell: Bell
+    private let changeSignal: ChangeSignal
     private let lockSuffix: String
     private let progress = Mutex(Progress())
 
     /// - Parameter lockSuffix: Of the file by which it is told who works: `RunnerLock`.
-    init(_ core: PartitionCore, bell: Bell, lockSuffix: String) {
+    init(_ core: PartitionCore, changeSignal: ChangeSignal, lockSuffix: String) {
         self.core = core
-        self.bell = bell
+        self.changeSignal = changeSignal
         self.lockSuffix = lockSuffix
     }
 
@@ -51,7 +51,11 @@ final class RunnerLifecycle: Sendable {
     /// As `run`, but that a service which is to shut down waits for it.
     func drain(_ work: () async throws -> Void) async throws(LarderError) {
         do {
-            try await withTaskCancellationHandler { try await workOnce(work) } onCancel: { self.stop() }
+            try await withTaskCancellationHandler {
+                try await workOnce(work)
+            } onCancel: {
+                self.stop()
+            }
         } catch { throw LarderError(translating: error) }
     }
 
@@ -70,7 +74,7 @@ final class RunnerLifecycle: Sendable {
 
     private func stop() {
         progress.withLock { $0.isStopping = true }
-        bell.ring()
+        changeSignal.notify()
     }
 
     /// Begins nothing more. What went wrong first is what `run` throws.
@@ -79,7 +83,7 @@ final class RunnerLifecycle: Sendable {
             progress.failure = progress.failure ?? error
             progress.isStopping = true
         }
-        bell.ring()
+        changeSignal.notify()
     }
 
     // MARK: Working
@@ -89,7 +93,7 @@ final class RunnerLifecycle: Sendable {
     /// - Parameter work: Is given what stands beside all that is under way: `RunnerLock.owner`.
     func alone(_ connectivity: any Connectivity, _ work: (_ owner: String) async throws -> Void) async throws {
         let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix)
-        let observation = connectivity.observe { [bell] _ in bell.ring() }
+        let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
         guard try await acquire(lock) else { return }
         defer { lock.release() }
@@ -101,7 +105,7 @@ final class RunnerLifecycle: Sendable {
             try core.requireCurrent()
             if try lock.tryAcquire() { return true }
             set(.standingBy)
-            await bell.wait(past: bell.count, for: Self.standbyPause)
+            await changeSignal.wait(past: changeSignal.count, for: Self.standbyPause)
         }
         return false
     }
@@ -109,7 +113,7 @@ final class RunnerLifecycle: Sendable {
     /// What a look at what is stored has shown.
     enum Look<Found> {
         case begin(Found)
-        /// Nothing that could be begun now; look again when the bell rings, and after so long.
+        /// Nothing that could be begun now; look again when the changeSignal rings, and after so long.
         case wait(Duration?)
         /// Nothing that will be begun.
         case end
@@ -125,13 +129,13 @@ final class RunnerLifecycle: Sendable {
         do {
             while !isStopping {
                 try core.requireCurrent()
-                let count = bell.count
+                let count = changeSignal.count
                 switch try await core.settingDamagedAside(look) {
                 case .begin(let found): return found
                 case .end: return nil
                 case .wait(let pause):
-                    // Other processes queue as well, and ring no bell here.
-                    await bell.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
+                    // Other processes queue as well, and ring no changeSignal here.
+                    await changeSignal.wait(past: count, for: min(pause ?? Self.longestPause, Self.longestPause))
                 }
             }
         } catch { end(because: error) }

@@ -23,8 +23,8 @@ final class PartitionSession: Sendable {
         self.options = options
     }
 
-    func session(_ intent: Intent) throws(LarderError) -> Session {
-        let database = try intent.database()
+    func session(_ operationsStore: OperationsStore) throws(LarderError) -> Session {
+        let database = try operationsStore.database()
         let (partition, identity): (StoredPartition?, String)
         do {
             partition = try database.environments.partition(name)
@@ -90,7 +90,7 @@ extension Partition {
     public var session: Session {
         get throws(LarderError) {
             try core.requireCurrent()
-            let session = try core.session.session(core.intent)
+            let session = try core.session.session(core.operationsStore)
             // Parked meanwhile, by somebody who may have come before this one was there to be closed.
             guard !core.isParked else {
                 core.session.park()

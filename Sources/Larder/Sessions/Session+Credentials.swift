@@ -61,7 +61,7 @@ extension Session {
         until deadline: ContinuousClock.Instant, since releases: Int, for isEnough: (SessionStanding) -> Bool
     ) async throws(LarderError) -> SessionStanding {
         while true {
-            let count = bell.count
+            let count = changeSignal.count
             let standing = try standing()
             if isEnough(standing) { return standing }
             guard self.releases == releases else {
@@ -70,8 +70,8 @@ extension Session {
             }
             guard !Task.isCancelled else { throw .cancelled }
             guard .now < deadline else { throw .notSignedIn(standing) }
-            // Others sign in as well, and ring no bell here.
-            await bell.wait(past: count, for: min(deadline - .now, Self.lookPause))
+            // Others sign in as well, and ring no changeSignal here.
+            await changeSignal.wait(past: count, for: min(deadline - .now, Self.lookPause))
         }
     }
 
@@ -82,9 +82,12 @@ extension Session {
         let found = try await vault.read(until: deadline, lost: lost)
         if !found.suspects.isEmpty {
             for suspect in found.suspects {
-                options.logger.warning("a credential was put into quarantine", metadata: [
-                    "partition": "\(partition)", "kind": "\(suspect.credential.kind)", "reason": "\(suspect.reason)",
-                ])
+                options.logger.warning(
+                    "a credential was put into quarantine",
+                    metadata: [
+                        "partition": "\(partition)", "kind": "\(suspect.credential.kind)",
+                        "reason": "\(suspect.reason)",
+                    ])
             }
             noticeChanges()
         }

@@ -4,7 +4,7 @@ internal import Synchronization
 extension Session {
     /// The refresh that is under way, if there is one.
     struct Refreshing {
-        var flight: Flight<Result<Credentials?, LarderError>>?
+        var task: SharedTask<Result<Credentials?, LarderError>>?
         /// What it is doing, for the errors of those who have waited too long.
         var stage = ""
     }
@@ -21,18 +21,18 @@ extension Session {
                 OperationsError(
                     .notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
         }
-        let flight = refreshing.withLock { refreshing in
-            if let flight = refreshing.flight, !flight.isFinished { return flight }
+        let task = refreshing.withLock { refreshing in
+            if let task = refreshing.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
-            let flight = Flight(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
+            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
                 do throws(LarderError) { return .success(try await refresh(by: provider, until: end)) } catch {
                     return .failure(error)
                 }
             }
-            refreshing.flight = flight
-            return flight
+            refreshing.task = task
+            return task
         }
-        guard let result = await flight.value(until: deadline) else {
+        guard let result = await task.value(until: deadline) else {
             if Task.isCancelled { throw .cancelled }
             throw LarderError(.timedOut, "waited for new credentials: \(refreshing.withLock { $0.stage }); it goes on")
         }
@@ -70,7 +70,8 @@ extension Session {
         switch answer ?? .failure(IdentityError(.unreachable, "the identity provider has given no answer")) {
         case .success(let new):
             isKept = true
-            return try await save(new.completed(by: old), for: found.rows, under: lock,
+            return try await save(
+                new.completed(by: old), for: found.rows, under: lock,
                 until: .now + options.keyTimeout)
         case .failure(let error):
             guard error.event != .unreachable else { throw LarderError(error) }

@@ -43,7 +43,7 @@ extension Session {
         }
         _ = try await vault.store(credentials, until: deadline, session: change(by: event))
         noticeChanges()
-        bell.ring()
+        changeSignal.notify()
     }
 
     /// Asks the identity provider for a guest's credentials and stores them.
@@ -54,12 +54,13 @@ extension Session {
         guard let provider else {
             throw LarderError(.noIdentityProvider, "there is no identity provider to ask for a guest's credentials")
         }
-        let flight = Flight(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
-            do throws(IdentityError) { return .success(try await provider.guestCredentials(deadline: deadline)) } catch {
+        let task = SharedTask(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
+            do throws(IdentityError) { return .success(try await provider.guestCredentials(deadline: deadline)) } catch
+            {
                 return .failure(error)
             }
         }
-        switch await flight.value(until: deadline) {
+        switch await task.value(until: deadline) {
         case .success(nil): return false
         case .success(let credentials?):
             try await accept(credentials, as: .guest, deadline: deadline)
@@ -100,13 +101,14 @@ extension Session {
         // What was deleted is in the log still, sealed as it was.
         _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))
         guard let provider, let old else { return answer }
-        let flight = Flight(on: executor, until: deadline) { () -> IdentityError? in
+        let task = SharedTask(on: executor, until: deadline) { () -> IdentityError? in
             do throws(IdentityError) {
                 try await provider.signOut(old, deadline: deadline)
                 return nil
             } catch { return error }
         }
-        let failure = await flight.value(until: deadline)
+        let failure =
+            await task.value(until: deadline)
             ?? IdentityError(.unreachable, "the identity provider had not answered by the deadline")
         answer.failure = failure
         answer.isServerTold = failure == nil

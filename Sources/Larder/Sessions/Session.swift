@@ -48,7 +48,7 @@ public final class Session: Sendable {
     let refreshing = Mutex(Refreshing())
     let unsaved: UnsavedCredentials
     /// Rung when the state may be another one, and when waits are to end.
-    let bell = Bell()
+    let changeSignal = ChangeSignal()
     private let watching = Mutex(Watching())
 
     struct Watching {
@@ -86,7 +86,7 @@ public final class Session: Sendable {
         self.options = options
         locks = locksFolder
         executor = OutsideExecutor()
-        let ring = KeyRing(keys, partition: partition, executor: executor, patience: options.keyTimeout)
+        let ring = KeyRing(keys, partition: partition, executor: executor, keyTimeout: options.keyTimeout)
         vault = CredentialVault(
             database: database, partition: partition, identity: identity, ring: ring, locks: locksFolder,
             label: options.label, now: options.now)
@@ -137,7 +137,7 @@ public final class Session: Sendable {
             guard !watching.isClosed, let state = try? stored() else { return false }
             return publish(state, in: &watching)
         }
-        if hasChanged { bell.ring() }
+        if hasChanged { changeSignal.notify() }
     }
 
     private func stored() throws(OperationsError) -> SessionState {
@@ -155,7 +155,7 @@ public final class Session: Sendable {
     /// Ends the waits of all who wait for somebody to sign in: they get `larder.waitReleased`.
     public func releaseWaiters() {
         watching.withLock { $0.releases += 1 }
-        bell.ring()
+        changeSignal.notify()
     }
 
     var releases: Int { watching.withLock { $0.releases } }
@@ -169,7 +169,7 @@ public final class Session: Sendable {
             return watching.streams.values.map { $0 }
         }
         for continuation in streams { continuation.finish() }
-        bell.ring()
+        changeSignal.notify()
     }
 
     func change(by event: SessionEvent, reason: String? = nil) -> SessionChange {

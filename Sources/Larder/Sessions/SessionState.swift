@@ -45,12 +45,14 @@ extension SessionState {
         case (_, .signedIn): .signedIn
         case (_, .signedOut): .signedOut
         case (.unknown, .becameGuest), (.guest, .becameGuest), (.signedOut, .becameGuest),
-            (.federatedTokensInvalid, .becameGuest): .guest
+            (.federatedTokensInvalid, .becameGuest):
+            .guest
         case (.guest, .refreshed), (.signedIn, .refreshed): self
         case (.signedIn, .userPoolRefused), (.federatedTokensInvalid, .userPoolRefused): .userPoolTokensInvalid
         case (.signedIn, .federatedRefused), (.guest, .federatedRefused): .federatedTokensInvalid
         case (.guest, .credentialsLost), (.signedIn, .credentialsLost), (.userPoolTokensInvalid, .credentialsLost),
-            (.federatedTokensInvalid, .credentialsLost): .signedOut
+            (.federatedTokensInvalid, .credentialsLost):
+            .signedOut
         default: nil
         }
     }

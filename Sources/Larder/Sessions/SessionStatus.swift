@@ -57,7 +57,8 @@ extension Session {
         let overviews = try translating { () throws(OperationsError) in
             try database.credentials.overview(of: partition)
         }
-        return overviews.first.map { SessionStatus($0) } ?? SessionStatus(
-            partition: partition, standing: SessionStanding(nil), credentials: [], quarantined: [])
+        return overviews.first.map { SessionStatus($0) }
+            ?? SessionStatus(
+                partition: partition, standing: SessionStanding(nil), credentials: [], quarantined: [])
     }
 }

@@ -47,8 +47,11 @@ struct KeptSchema {
             at: folder, includingPropertiesForKeys: [.contentModificationDateKey]
         ).filter { $0.pathExtension == "schema" && $0.lastPathComponent != file.lastPathComponent }
         let dated = try others.map { other in
-            (file: other, time: try other.resourceValues(forKeys: [.contentModificationDateKey])
-                .contentModificationDate ?? .distantPast)
+            (
+                file: other,
+                time: try other.resourceValues(forKeys: [.contentModificationDateKey])
+                    .contentModificationDate ?? .distantPast
+            )
         }
         for old in dated.sorted(by: { $0.time > $1.time }).dropFirst(Self.keptCount - 1) {
             // Another process may have removed it just now, or read it: it has its bytes.

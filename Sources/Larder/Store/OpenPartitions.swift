@@ -20,11 +20,11 @@ final class OpenPartitions: Sendable {
     }
 
     private let state = Mutex(State())
-    private let intent: Intent
+    private let operationsStore: OperationsStore
     private let logger: Logger
 
-    init(intent: Intent, logger: Logger) {
-        self.intent = intent
+    init(operationsStore: OperationsStore, logger: Logger) {
+        self.operationsStore = operationsStore
         self.logger = logger
     }
 
@@ -50,7 +50,7 @@ final class OpenPartitions: Sendable {
     ///
     /// - Throws: Where the database cannot be read, or what the current partition shows cannot.
     func lookForCurrent() throws(LarderError) {
-        guard let database = try intent.database(making: false) else {
+        guard let database = try operationsStore.database(making: false) else {
             return state.withLock { $0.hasMissed = true }
         }
         let result = state.withLock { state -> Result<Void, LarderError> in
@@ -98,7 +98,7 @@ final class OpenPartitions: Sendable {
     func followOthers() {
         state.withLock { state in
             guard state.following == nil, !state.isClosed else { return }
-            state.following = Task { [weak self, intent, logger] in
+            state.following = Task { [weak self, operationsStore, logger] in
                 // What goes wrong is told once when it begins, and once when it has ended.
                 var failing: String?
                 // Until it could be done: the database tells of a change once.
@@ -107,7 +107,7 @@ final class OpenPartitions: Sendable {
                     do {
                         try await Task.sleep(for: Self.pause)
                         guard let self else { return }
-                        guard let database = try intent.database(making: false) else { continue }
+                        guard let database = try operationsStore.database(making: false) else { continue }
                         if try database.hasChanged() { mustReload = true }
                         if self.takeMissed() { mustReload = true }
                         if mustReload {
@@ -117,7 +117,7 @@ final class OpenPartitions: Sendable {
                                 core.session.noticeChanges()
                                 try core.transfers.noteOthers(core)
                             }
-                            intent.bell.ring()
+                            operationsStore.changeSignal.notify()
                             mustReload = false
                         }
                         for core in self.unparked() { try await core.cache.noticeOtherProcesses() }

@@ -25,7 +25,7 @@ extension Store {
 
 extension Store {
     /// What the store wants done, which is made if there is nothing yet.
-    package func operationsDatabase() throws(LarderError) -> OperationsDatabase { try intent.database() }
+    package func operationsDatabase() throws(LarderError) -> OperationsDatabase { try operationsStore.database() }
 }
 
 extension Store.Options {

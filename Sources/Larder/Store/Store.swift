@@ -60,7 +60,7 @@ public final class Store: Sendable {
     /// Where in the program it was opened.
     private let openedBy: String
     let partitions: OpenPartitions
-    let intent: Intent
+    let operationsStore: OperationsStore
 
     private init(folder: URL, schema: Schema, options: Options, openedBy: String) {
         self.openedBy = openedBy
@@ -68,8 +68,8 @@ public final class Store: Sendable {
         self.schema = schema
         self.options = options
         StoreExposure.notice(in: folder, options)
-        intent = Intent(folder: folder, options: options.operations)
-        partitions = OpenPartitions(intent: intent, logger: options.logger)
+        operationsStore = OperationsStore(folder: folder, options: options.operations)
+        partitions = OpenPartitions(operationsStore: operationsStore, logger: options.logger)
     }
 
     /// Opens the store in a folder, which is made unless it is to be read only.
@@ -94,7 +94,9 @@ public final class Store: Sendable {
     ) throws(LarderError) -> Store {
         let kept = KeptSchema(folder: folder, texts: texts, options.files)
         let schema: Schema
-        if let compiled = kept.load() { schema = compiled } else {
+        if let compiled = kept.load() {
+            schema = compiled
+        } else {
             schema = try Schema(parsing: texts)
             if !options.isReadOnly { kept.save(schema, options.logger) }
         }
@@ -111,7 +113,7 @@ public final class Store: Sendable {
     ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let current: CurrentPartition?
-        do { current = try intent.database(making: false)?.environments.current() } catch {
+        do { current = try operationsStore.database(making: false)?.environments.current() } catch {
             throw LarderError(translating: error)
         }
         guard current == nil || current?.partition != nil else {
@@ -126,7 +128,7 @@ public final class Store: Sendable {
         named name: String, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         let partition = try partitions.partition(name) { () throws(LarderError) in try open(name) }
-        if try intent.database(making: false) != nil { partitions.followOthers() }
+        if try operationsStore.database(making: false) != nil { partitions.followOthers() }
         return transport.map(partition.with(transport:)) ?? partition
     }
 
@@ -135,9 +137,11 @@ public final class Store: Sendable {
         var options = options.records
         options.openedBy = openedBy
         options.layerFailed = { [logger = self.options.logger] failure in
-            logger.warning("what a mutation is expected to do cannot be shown", metadata: [
-                "key": "\(failure.key)", "error": "\(failure.error)",
-            ])
+            logger.warning(
+                "what a mutation is expected to do cannot be shown",
+                metadata: [
+                    "key": "\(failure.key)", "error": "\(failure.error)",
+                ])
         }
         let cache: RecordCache
         do {
@@ -145,7 +149,7 @@ public final class Store: Sendable {
                 folder: Self.cacheFolder(of: folder, partition: name).path, stamp: name, options: options)
         } catch { throw LarderError(error) }
         let partition = Partition(
-            name: name, cache: cache, intent: intent, folder: folder, schema: schema, transport: nil,
+            name: name, cache: cache, operationsStore: operationsStore, folder: folder, schema: schema, transport: nil,
             options: self.options, followOthers: { [weak partitions] in partitions?.followOthers() })
         do throws(LarderError) { try partition.core.open() } catch {
             // What failed first is what is told.
@@ -166,8 +170,8 @@ public final class Store: Sendable {
         for partition in open {
             do throws(LarderError) { try partition.close() } catch { failure = failure ?? error }
         }
-        defer { for partition in open { partition.core.transfers.ringAll() } }
-        try intent.close()
+        defer { for partition in open { partition.core.transfers.notifyAll() } }
+        try operationsStore.close()
         if let failure { throw failure }
     }
 }

@@ -89,7 +89,8 @@ package struct StoreExposure: Sendable {
     package var change: String? {
         guard !items.isEmpty else { return nil }
         guard left.isEmpty else {
-            return "Other users may use \(Self.list(left)) of the store \(folder.path), and this user cannot change that. "
+            return
+                "Other users may use \(Self.list(left)) of the store \(folder.path), and this user cannot change that. "
                 + "Let its owner run: chmod -R go= PATH, with the store's path."
         }
         return "Other users could use \(Self.list(items)) of the store \(folder.path). Now they cannot."

@@ -11,7 +11,7 @@ public struct Transfer: Sendable, Identifiable {
     ///
     /// - Throws: `.unknownTransfer` where there is none, or it was forgotten; `operations.…`.
     public func status() throws(LarderError) -> TransferStatus {
-        guard let database = try core.intent.database(making: false) else { throw unknown }
+        guard let database = try core.operationsStore.database(making: false) else { throw unknown }
         let found: StoredTransfer?
         do { found = try database.transfers.find(id.uuid) } catch { throw LarderError(error) }
         guard let found else { throw unknown }
@@ -31,10 +31,10 @@ public struct Transfer: Sendable, Identifiable {
     @discardableResult
     public func finished(within time: Duration? = nil) async throws(LarderError) -> TransferStatus {
         let deadline = time.map { ContinuousClock.now + $0 }
-        let bell = core.transfers.bell(of: id.uuid, core)
-        defer { core.transfers.releaseBell(of: id.uuid) }
+        let changeSignal = core.transfers.changeSignal(of: id.uuid, core)
+        defer { core.transfers.releaseChangeSignal(of: id.uuid) }
         while true {
-            let count = bell.count
+            let count = changeSignal.count
             let status = try status()
             switch status.state {
             case .done: return status
@@ -53,7 +53,7 @@ public struct Transfer: Sendable, Identifiable {
                     .unfinishedTransfer,
                     "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
-            await bell.wait(past: count, for: left)
+            await changeSignal.wait(past: count, for: left)
         }
     }
 
@@ -85,8 +85,8 @@ public struct Transfer: Sendable, Identifiable {
         try await change { (table) throws(OperationsError) in
             try await table.retry(id.uuid, source: source, expires: expires)
         }
-        try core.layers.reload(core.intent.database().mutations)
-        core.intent.bell.ring()
+        try core.layers.reload(core.operationsStore.database().mutations)
+        core.operationsStore.changeSignal.notify()
     }
 
     /// Gives it up. What it has left at the storage, or in the store's folder, is removed by the runner. The mutations
@@ -98,14 +98,14 @@ public struct Transfer: Sendable, Identifiable {
         var waiting: [UUID] = []
         try await change { (table) throws(OperationsError) in waiting = try await table.cancel(id.uuid, now: now) }
         core.layers.remove(waiting)
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 
     private func change(
         _ body: (TransferTable) async throws(OperationsError) -> Void
     ) async throws(LarderError) {
         try core.requireCurrent()
-        let table = try core.intent.database().transfers
+        let table = try core.operationsStore.database().transfers
         do { try await body(table) } catch { throw translated(error) }
         core.transfers.noteChanges(of: [id.uuid])
     }

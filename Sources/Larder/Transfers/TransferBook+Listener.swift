@@ -60,9 +60,10 @@ extension TransferBook {
 
         /// Adds those that are not as they were told last.
         func compare(_ transfers: [TransferStatus]) {
-            add(state.withLock { state in
-                transfers.filter { state.told[$0.id.uuid]?.hash != $0.hashValue }.map(\.id.uuid)
-            })
+            add(
+                state.withLock { state in
+                    transfers.filter { state.told[$0.id.uuid]?.hash != $0.hashValue }.map(\.id.uuid)
+                })
         }
 
         func take() -> UUID? {

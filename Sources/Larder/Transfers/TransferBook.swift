@@ -11,7 +11,7 @@ final class TransferBook: Sendable {
     private struct Followers {
         var listeners: [WeakListener] = []
         /// Those that wait for one transfer, by its id, and how many they are.
-        var waiting: [UUID: (bell: Bell, count: Int)] = [:]
+        var waiting: [UUID: (changeSignal: ChangeSignal, count: Int)] = [:]
         /// Up to where they know what is stored; nil while nobody wants to know.
         var position: TransferPosition?
 
@@ -23,7 +23,7 @@ final class TransferBook: Sendable {
     }
 
     /// Rung whenever a transfer's row, or what has moved of it, may have changed.
-    let bell = Bell()
+    let changeSignal = ChangeSignal()
     private let meters = Mutex<[UUID: TransferMeter]>([:])
     private let followers = Mutex(Followers())
 
@@ -54,8 +54,9 @@ final class TransferBook: Sendable {
     }
 
     private func wake(_ ids: [UUID]) {
-        for bell in followers.withLock({ followers in ids.compactMap { followers.waiting[$0]?.bell } }) { bell.ring() }
-        bell.ring()
+        for changeSignal in followers.withLock({ followers in ids.compactMap { followers.waiting[$0]?.changeSignal } })
+        { changeSignal.notify() }
+        changeSignal.notify()
     }
 
     /// Somebody else has changed something.
@@ -68,7 +69,9 @@ final class TransferBook: Sendable {
             }
             return followers.position ?? .start
         }
-        guard let position, let table = try core.intent.database(making: false)?.transfers else { return bell.ring() }
+        guard let position, let table = try core.operationsStore.database(making: false)?.transfers else {
+            return changeSignal.notify()
+        }
         let found: (transfers: [StoredTransfer], position: TransferPosition)
         do { found = try table.changes(in: core.name, since: position) } catch { throw LarderError(error) }
         let listeners = followers.withLock { followers in
@@ -78,13 +81,13 @@ final class TransferBook: Sendable {
         let transfers = found.transfers.map(TransferStatus.init)
         for listener in listeners { listener.compare(transfers) }
         // Who waits for one that is not there any more is not among those that have changed.
-        if found.position.removals == position.removals { wake(found.transfers.map(\.id)) } else { ringAll() }
+        if found.position.removals == position.removals { wake(found.transfers.map(\.id)) } else { notifyAll() }
     }
 
     /// Wakes all who wait: the partition is parked, or the store closed.
-    func ringAll() {
-        for bell in followers.withLock({ $0.waiting.values.map(\.bell) }) { bell.ring() }
-        bell.ring()
+    func notifyAll() {
+        for changeSignal in followers.withLock({ $0.waiting.values.map(\.changeSignal) }) { changeSignal.notify() }
+        changeSignal.notify()
     }
 
     // MARK: Following
@@ -97,18 +100,18 @@ final class TransferBook: Sendable {
         return listener
     }
 
-    /// A bell that is rung when a transfer has changed, until it is given back by `release`. Whoever asks for it looks
+    /// A changeSignal that is rung when a transfer has changed, until it is given back by `release`. Whoever asks for it looks
     /// at the transfer after that.
-    func bell(of id: UUID, _ core: PartitionCore) -> Bell {
-        let bell = followers.withLock { followers in
-            followers.waiting[id, default: (Bell(), 0)].count += 1
-            return followers.waiting[id]?.bell ?? Bell()
+    func changeSignal(of id: UUID, _ core: PartitionCore) -> ChangeSignal {
+        let changeSignal = followers.withLock { followers in
+            followers.waiting[id, default: (ChangeSignal(), 0)].count += 1
+            return followers.waiting[id]?.changeSignal ?? ChangeSignal()
         }
         follow(core)
-        return bell
+        return changeSignal
     }
 
-    func releaseBell(of id: UUID) {
+    func releaseChangeSignal(of id: UUID) {
         followers.withLock { followers in
             followers.waiting[id]?.count -= 1
             if followers.waiting[id]?.count == 0 { followers.waiting[id] = nil }
@@ -120,7 +123,7 @@ final class TransferBook: Sendable {
         core.followOthers()
         guard followers.withLock({ $0.position == nil }),
             // Where it cannot be read, all is new that others change.
-            let position = try? core.intent.database(making: false)?.transfers.position(in: core.name)
+            let position = try? core.operationsStore.database(making: false)?.transfers.position(in: core.name)
         else { return }
         followers.withLock { $0.position = $0.position ?? position }
     }

@@ -18,13 +18,13 @@ public struct TransferEvents: AsyncSequence, Sendable {
         /// The next change; nil when there will be none.
         public mutating func next() async -> TransferStatus? {
             while !Task.isCancelled, !core.isParked {
-                let count = core.transfers.bell.count
+                let count = core.transfers.changeSignal.count
                 if let id = listener.take() {
                     guard let status = try? Transfer(id: TransferID(id), core: core).status() else { continue }
                     guard listener.isNews(status) else { continue }
                     return status
                 }
-                await core.transfers.bell.wait(past: count, for: .seconds(1))
+                await core.transfers.changeSignal.wait(past: count, for: .seconds(1))
             }
             return nil
         }

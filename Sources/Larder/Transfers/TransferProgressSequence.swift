@@ -19,10 +19,10 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
         public mutating func next() async -> TransferProgress? {
             let core = transfer.core
             if last != nil, !isOver { try? await Task.sleep(for: Self.pause) }
-            let bell = core.transfers.bell(of: transfer.id.uuid, core)
-            defer { core.transfers.releaseBell(of: transfer.id.uuid) }
+            let changeSignal = core.transfers.changeSignal(of: transfer.id.uuid, core)
+            defer { core.transfers.releaseChangeSignal(of: transfer.id.uuid) }
             while !isOver, !Task.isCancelled, !core.isParked {
-                let count = bell.count
+                let count = changeSignal.count
                 guard let status = try? transfer.status() else { return nil }
                 let progress = core.transfers.progress(of: status)
                 isOver = status.isEnded
@@ -31,7 +31,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
                     return progress
                 }
                 // What moves is noted on disk only where a part is whole.
-                await bell.wait(past: count, for: status.state == .running ? Self.pause : nil)
+                await changeSignal.wait(past: count, for: status.state == .running ? Self.pause : nil)
             }
             return nil
         }

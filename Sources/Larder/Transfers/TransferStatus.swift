@@ -87,14 +87,15 @@ extension TransferStatus {
 
 extension TransferStatus.State {
     init(_ state: TransferState) {
-        self = switch state {
-        case .pending: .pending
-        case .running: .running
-        case .paused: .paused
-        case .failed: .failed
-        case .cancelling: .cancelling
-        case .done: .done
-        case .cancelled: .cancelled
-        }
+        self =
+            switch state {
+            case .pending: .pending
+            case .running: .running
+            case .paused: .paused
+            case .failed: .failed
+            case .cancelling: .cancelling
+            case .done: .done
+            case .cancelled: .cancelled
+            }
     }
 }

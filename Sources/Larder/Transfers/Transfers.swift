@@ -44,12 +44,13 @@ public struct Transfers: Sendable {
             try Self.check(location, sha256: options.sha256)
             try options.attributes.check()
             let path = try Self.path(of: file)
-            drafts.append(TransferDraft(
-                id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,
-                key: location.key, region: location.region, path: path, contentType: options.attributes.contentType,
-                metadata: try options.attributes.storedMetadata, priority: options.priority,
-                source: try SourceFile.identity(at: path), sha256: options.sha256, created: now,
-                expires: options.expires))
+            drafts.append(
+                TransferDraft(
+                    id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,
+                    key: location.key, region: location.region, path: path, contentType: options.attributes.contentType,
+                    metadata: try options.attributes.storedMetadata, priority: options.priority,
+                    source: try SourceFile.identity(at: path), sha256: options.sha256, created: now,
+                    expires: options.expires))
         }
         return try await queue(drafts)
     }
@@ -83,7 +84,7 @@ public struct Transfers: Sendable {
 
     /// What is known of each, at one moment. As `all`.
     public func list(in states: Set<TransferStatus.State>? = nil) throws(LarderError) -> [TransferStatus] {
-        guard let database = try core.intent.database(making: false) else { return [] }
+        guard let database = try core.operationsStore.database(making: false) else { return [] }
         let stored = states.map { states in Set(TransferState.allCases.filter { states.contains(.init($0)) }) }
         do {
             return try database.transfers.list(in: core.name, states: stored).map(TransferStatus.init)
@@ -99,7 +100,7 @@ public struct Transfers: Sendable {
 
     private func queue(_ drafts: [TransferDraft]) async throws(LarderError) -> [Transfer] {
         try core.requireCurrent()
-        let table = try core.intent.database().transfers
+        let table = try core.operationsStore.database().transfers
         do { try await table.enqueue(drafts) } catch { throw LarderError(error) }
         core.transfers.noteChanges(of: drafts.map(\.id))
         core.followOthers()

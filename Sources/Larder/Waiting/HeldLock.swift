@@ -16,7 +16,8 @@ final class HeldLock: Sendable {
     ///   - waiting: Is told who holds it, each time that it is found held.
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(
-        _ name: String, in locks: URL, _ files: FileSystem = FileSystem(), for purpose: String, label: String, until deadline: ContinuousClock.Instant,
+        _ name: String, in locks: URL, _ files: FileSystem = FileSystem(), for purpose: String, label: String,
+        until deadline: ContinuousClock.Instant,
         waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(LarderError) -> HeldLock {
         let file: LockFile

@@ -90,7 +90,7 @@ extension ChangePosition {
 extension NamedWatch {
     fileprivate func note(_ position: ChangePosition) async throws(LarderError) {
         let core = partition.core
-        let watchers = try core.intent.database().watchers
+        let watchers = try core.operationsStore.database().watchers
         let stored = StoredWatcher.Position(epoch: position.epoch, number: position.number)
         do { try await watchers.note(stored, of: name, in: core.name, now: core.now()) } catch {
             throw LarderError(error)

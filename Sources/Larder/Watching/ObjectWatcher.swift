@@ -103,10 +103,11 @@ extension ObjectState {
 
 extension ObjectState.Presence {
     fileprivate init(_ presence: RecordCache.Presence) {
-        self = switch presence {
-        case .present: .present
-        case .deleted: .deleted
-        case .absent: .absent
-        }
+        self =
+            switch presence {
+            case .present: .present
+            case .deleted: .deleted
+            case .absent: .absent
+            }
     }
 }

@@ -12,7 +12,7 @@ extension Partition {
     public func watch(named name: String, _ operation: GraphQLOperation) async throws(LarderError) -> NamedWatch {
         try core.requireCurrent()
         _ = try core.operations.bound(query: operation)
-        let database = try core.intent.database()
+        let database = try core.operationsStore.database()
         let stored: StoredWatcher
         do {
             stored = try await database.watchers.put(
@@ -28,7 +28,7 @@ extension Partition {
     ///   since.
     public func watch(named name: String) async throws(LarderError) -> NamedWatch {
         let stored: StoredWatcher?
-        do { stored = try core.intent.database(making: false)?.watchers.get(name, in: core.name) } catch {
+        do { stored = try core.operationsStore.database(making: false)?.watchers.get(name, in: core.name) } catch {
             throw LarderError(translating: error)
         }
         guard let stored else {
@@ -45,7 +45,9 @@ extension Partition {
 
     /// The names of the watchers that are stored, in ascending order.
     public func watcherNames() throws(LarderError) -> [String] {
-        do { return try core.intent.database(making: false)?.watchers.list(in: core.name).map(\.name) ?? [] } catch {
+        do {
+            return try core.operationsStore.database(making: false)?.watchers.list(in: core.name).map(\.name) ?? []
+        } catch {
             throw LarderError(translating: error)
         }
     }
@@ -54,7 +56,7 @@ extension Partition {
     ///
     /// - Throws: `operations.unknownWatcher`.
     public func removeWatcher(named name: String) async throws(LarderError) {
-        let watchers = try core.intent.database().watchers
+        let watchers = try core.operationsStore.database().watchers
         do { try await watchers.remove(name, in: core.name) } catch { throw LarderError(error) }
     }
 

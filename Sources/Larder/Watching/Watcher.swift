@@ -105,7 +105,8 @@ final class Watcher: Sendable {
                 return progress.footprint == footprint
             }
             // The index knows already, unless something was published since.
-            let isNewest = isKnown
+            let isNewest =
+                isKnown
                 ? core.watchers.published == moment
                 : core.watchers.set(answer.dependencies, of: id, readAt: moment)
             if !isNewest { reading.mark(read) }

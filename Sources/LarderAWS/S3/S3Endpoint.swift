@@ -1,9 +1,10 @@
+import Larder
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import Larder
 
 /// Where the requests for buckets go.
 struct S3Endpoint: Sendable {
@@ -87,7 +88,8 @@ struct S3Endpoint: Sendable {
             // The last label of a host's name is no number; an IPv6 address begins with a bracket.
             let isAddress = host.hasPrefix("[") || name.split(separator: ".").last.map { Int($0) != nil } ?? true
             guard !isAddress, name != "localhost", (3...63).contains(bucket.utf8.count) else { return false }
-            let isHostName = bucket.utf8.allSatisfy { $0 != UInt8(ascii: "_") && !(0x41...0x5A).contains($0) }
+            let isHostName =
+                bucket.utf8.allSatisfy { $0 != UInt8(ascii: "_") && !(0x41...0x5A).contains($0) }
                 && !bucket.contains("..") && !bucket.hasPrefix(".") && !bucket.hasSuffix(".")
                 && !bucket.hasPrefix("-") && !bucket.hasSuffix("-")
             return isHostName && !(isSecure && bucket.contains("."))

@@ -1,11 +1,12 @@
 public import AsyncHTTPClient
+public import Larder
+import Synchronization
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-public import Larder
-import Synchronization
 
 /// Objects to and from Amazon S3, and storages that speak as it does.
 ///

@@ -1,10 +1,11 @@
 import Crypto
+package import Larder
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-package import Larder
 
 /// Signature Version 4: what proves to a service that a request comes from somebody who knows the secret key, and that
 /// it is the same as when it left.

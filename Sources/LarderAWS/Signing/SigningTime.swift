@@ -29,7 +29,8 @@ package struct SigningTime: Sendable, Hashable {
             let text = String(number)
             return String(repeating: "0", count: max(0, width - text.count)) + text
         }
-        stamp = padded(year, 4) + padded(month, 2) + padded(day, 2) + "T"
+        stamp =
+            padded(year, 4) + padded(month, 2) + padded(day, 2) + "T"
             + padded(second / 3_600, 2) + padded(second / 60 % 60, 2) + padded(second % 60, 2) + "Z"
     }
 }

@@ -21,7 +21,8 @@ struct DocumentPrinter {
     }
 
     private mutating func print(_ operation: OperationDefinition) {
-        let isShorthand = operation.kind == .query && operation.name == nil && operation.variables.isEmpty
+        let isShorthand =
+            operation.kind == .query && operation.name == nil && operation.variables.isEmpty
             && operation.directives.isEmpty
         if !isShorthand {
             text += operation.kind.rawValue

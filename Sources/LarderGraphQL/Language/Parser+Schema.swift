@@ -96,7 +96,8 @@ extension Parser {
         case .inputObject:
             if try skip(.braceOpen) { type.inputFields = try parseInputValues(until: .braceClose) }
         }
-        let addsNothing = type.interfaces.isEmpty && type.directives.isEmpty && type.fields.isEmpty
+        let addsNothing =
+            type.interfaces.isEmpty && type.directives.isEmpty && type.fields.isEmpty
             && type.members.isEmpty && type.enumValues.isEmpty && type.inputFields.isEmpty
         if isExtension, addsNothing { throw unexpected("what the extension adds") }
         return type

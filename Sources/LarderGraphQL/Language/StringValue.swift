@@ -55,7 +55,8 @@ enum StringValue {
             if byte.isLineTerminator {
                 lines.append(line[...])
                 line = []
-                let isPair = byte == UInt8(ascii: "\r") && index + 1 < range.upperBound
+                let isPair =
+                    byte == UInt8(ascii: "\r") && index + 1 < range.upperBound
                     && bytes[index + 1] == UInt8(ascii: "\n")
                 index += isPair ? 2 : 1
             } else if byte == UInt8(ascii: "\\"), index + 3 < range.upperBound,

@@ -170,12 +170,14 @@ private struct Completion {
 
     private mutating func addFields(to result: inout [Selection], of type: SchemaIndex.TypeID, isRoot: Bool) {
         guard !isRoot, schema.types[type].kind.isComposite, !schema.isRootType(type) else { return }
-        let plain = Set(result.compactMap { selection -> String? in
-            guard case .field(let field) = selection, field.directives.isEmpty, field.responseKey == field.name else {
-                return nil
-            }
-            return field.name
-        })
+        let plain = Set(
+            result.compactMap { selection -> String? in
+                guard case .field(let field) = selection, field.directives.isEmpty, field.responseKey == field.name
+                else {
+                    return nil
+                }
+                return field.name
+            })
         if !plain.contains("__typename") {
             result.append(.field(Field(name: "__typename")))
         }
@@ -192,8 +194,9 @@ private struct Completion {
         }
         for (condition, keyFields) in keyFragments(others) {
             let fields = keyFields.compactMap { keyField($0, of: condition).map(Selection.field) }
-            result.append(.inlineFragment(
-                InlineFragment(typeCondition: schema.types[condition].name, selections: fields)))
+            result.append(
+                .inlineFragment(
+                    InlineFragment(typeCondition: schema.types[condition].name, selections: fields)))
         }
     }
 

@@ -68,9 +68,10 @@ extension Literal {
         case .null: .null
         case .list(let elements): .list(elements.map { $0.resolved(variables) ?? .null })
         case .object(let fields):
-            .object(Dictionary(
-                fields.compactMap { field in field.value.resolved(variables).map { (field.name, $0) } },
-                uniquingKeysWith: { _, last in last }))
+            .object(
+                Dictionary(
+                    fields.compactMap { field in field.value.resolved(variables).map { (field.name, $0) } },
+                    uniquingKeysWith: { _, last in last }))
         }
     }
 

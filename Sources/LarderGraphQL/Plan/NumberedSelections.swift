@@ -90,11 +90,12 @@ struct NumberedSelections {
     private func isIncluded(_ directives: [Directive]) -> Bool {
         directives.allSatisfy { directive in
             guard let wanted = directive.condition else { return true }
-            let value: Bool? = switch wanted {
-            case .boolean(let value): value
-            case .variable(let name): conditions[name]
-            default: nil
-            }
+            let value: Bool? =
+                switch wanted {
+                case .boolean(let value): value
+                case .variable(let name): conditions[name]
+                default: nil
+                }
             return directive.name == "include" ? value ?? true : !(value ?? false)
         }
     }

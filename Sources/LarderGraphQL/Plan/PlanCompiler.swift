@@ -118,8 +118,10 @@ struct PlanCompiler {
 
     private static var tooLarge: PlanError {
         PlanError(
-            .tooComplex, "The operation is too large once its fragments are spread out: more than "
-                + "\(Plan.greatestFieldCount) fields, or \(Plan.greatestWork) steps to merge them; ask for less at a time")
+            .tooComplex,
+            "The operation is too large once its fragments are spread out: more than "
+                + "\(Plan.greatestFieldCount) fields, or \(Plan.greatestWork) steps to merge them; ask for less at a time"
+        )
     }
 
     // MARK: Selections
@@ -144,14 +146,16 @@ struct PlanCompiler {
         for concrete in declared.possibleTypes {
             try spend(conditions.count + 1)
             let applies = conditions.map { schema.isPossible(concrete, of: $0) }
-            types.append(SelectionPlan.ConcreteType(
-                name: schema.types[concrete].name,
-                caseIndex: try caseNumber(applies, conditions, sets, concrete, at: type, &collected, &caseNumbers)))
+            types.append(
+                SelectionPlan.ConcreteType(
+                    name: schema.types[concrete].name,
+                    caseIndex: try caseNumber(applies, conditions, sets, concrete, at: type, &collected, &caseNumbers)))
         }
         let unknown = try unknownTypeCase(type, conditions, sets, &collected, &caseNumbers)
-        selections.append(SelectionPlan(
-            staticType: type, staticTypeName: declared.name, isConcrete: declared.kind == .object, types: types,
-            unknownTypeCase: unknown))
+        selections.append(
+            SelectionPlan(
+                staticType: type, staticTypeName: declared.name, isConcrete: declared.kind == .object, types: types,
+                unknownTypeCase: unknown))
         fieldRanges.append(firstField..<fields.count)
     }
 
@@ -268,10 +272,11 @@ struct PlanCompiler {
         guard fields.count + planned.count <= Plan.greatestFieldCount else { throw Self.tooLarge }
         let start = fields.count
         fields += planned
-        cases.append(CasePlan(
-            fields: start..<fields.count, names: order,
-            keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 },
-            parts: schema.types[type].parts))
+        cases.append(
+            CasePlan(
+                fields: start..<fields.count, names: order,
+                keyFields: keyFields == nil || identity.count != keyFields?.count ? nil : identity.map { start + $0 },
+                parts: schema.types[type].parts))
         return cases.count - 1
     }
 
@@ -325,19 +330,22 @@ struct PlanCompiler {
         if !isPlanned("__typename") {
             // An object of a concrete type need not say which.
             let isShown = exposesAdded && schema.types[staticType].kind.isAbstract
-            add(addedField(
-                "__typename", under: "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
-                slot: isShown ? names.count : nil))
+            add(
+                addedField(
+                    "__typename", under: "__typename", .typename, FieldTypeShape(listDepth: 0, nonNull: 1), key: nil,
+                    slot: isShown ? names.count : nil))
             if isShown { names.append("__typename") }
         }
         for name in keyFields where !isPlanned(name) {
-            guard let definition = schema.field(named: name, of: type), let responseKey = addedKey(name, of: type) else {
+            guard let definition = schema.field(named: name, of: type), let responseKey = addedKey(name, of: type)
+            else {
                 continue
             }
-            add(addedField(
-                name, under: responseKey, .leaf(leaf(definition.type)), try shape(definition.type, nil),
-                key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
-                slot: exposesAdded ? names.count : nil))
+            add(
+                addedField(
+                    name, under: responseKey, .leaf(leaf(definition.type)), try shape(definition.type, nil),
+                    key: keyNumber(FieldKeyTemplate(Field(name: name), definition)),
+                    slot: exposesAdded ? names.count : nil))
             if exposesAdded { names.append(responseKey) }
         }
         return shown + hidden

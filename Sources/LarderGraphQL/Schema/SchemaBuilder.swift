@@ -94,7 +94,8 @@ struct SchemaBuilder {
             }
             guard types[id].kind == part.type.kind else {
                 throw error(
-                    .invalidType, "\(part.type.name) is extended as \(part.type.kind.noun) and defined as "
+                    .invalidType,
+                    "\(part.type.name) is extended as \(part.type.kind.noun) and defined as "
                         + types[id].kind.noun, part.type.location, part.source)
             }
             types[id].parts.append(part)

@@ -111,7 +111,8 @@ extension SchemaIndex {
         let field = type.fields[index]
         guard types[field.type.named].kind.isComposite, !field.type.isList else {
             throw SchemaError(
-                .policy, "\(type.name).\(name) has a policy for parts and returns no single object; parts in a list "
+                .policy,
+                "\(type.name).\(name) has a policy for parts and returns no single object; parts in a list "
                     + "always replace those that were there")
         }
         types[id].fields[index].declaredParts = policy
@@ -164,7 +165,8 @@ extension SchemaIndex {
                 guard let inherited = types[interface].declaredKeyFields else { continue }
                 if let other = declared, other != inherited {
                     throw SchemaError(
-                        .policy, "\(type.name) needs key fields of its own: those of \(giver ?? "") and "
+                        .policy,
+                        "\(type.name) needs key fields of its own: those of \(giver ?? "") and "
                             + "\(types[interface].name) differ")
                 }
                 declared = inherited

@@ -39,8 +39,9 @@ extension ByteReader {
         let enumValues = try readStrings()
         let inputFields = try readInputs(count: count)
         // A type has fields of one sort only, so that one table of positions serves them all.
-        guard (kind == .object || kind == .interface || fields.isEmpty)
-            && (kind == .enumeration || enumValues.isEmpty) && (kind == .inputObject || inputFields.isEmpty)
+        guard
+            (kind == .object || kind == .interface || fields.isEmpty)
+                && (kind == .enumeration || enumValues.isEmpty) && (kind == .inputObject || inputFields.isEmpty)
         else { throw Self.damaged }
         return SchemaType(
             name: name, kind: kind, fields: fields, interfaces: interfaces, possibleTypes: possibleTypes,

@@ -63,11 +63,12 @@ extension ByteWriter {
     }
 
     private mutating func write(_ policy: PartPolicy?) {
-        let number: UInt64 = switch policy {
-        case nil: 0
-        case .merge: 1
-        case .replace: 2
-        }
+        let number: UInt64 =
+            switch policy {
+            case nil: 0
+            case .merge: 1
+            case .replace: 2
+            }
         write(number)
     }
 

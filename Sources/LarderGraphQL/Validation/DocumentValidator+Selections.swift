@@ -66,7 +66,8 @@ extension DocumentValidator {
         guard isComposite == field.selections.isEmpty else { return }
         let place = "\(typeName(owner)).\(field.name)"
         let type = schema.description(of: definition.type)
-        let message = isComposite
+        let message =
+            isComposite
             ? "\(place) is \(type) and needs a selection of fields"
             : "\(place) is \(type) and has no fields to select"
         report(.leafFieldSelections, message, at: field.location)

@@ -109,7 +109,10 @@ extension DocumentValidator {
             }
             fits = isOfBuiltIn
         case .enumeration:
-            guard case .enumeration(let name) = literal else { fits = false; break }
+            guard case .enumeration(let name) = literal else {
+                fits = false
+                break
+            }
             fits = definition.hasEnumValue(name)
         case .inputObject:
             if case .object(let fields) = literal {
@@ -155,7 +158,8 @@ extension DocumentValidator {
             }
         }
         for definition in type.inputFields where definition.isRequired && !names.contains(definition.name) {
-            let message = "\(type.name) requires field \(definition.name) of type "
+            let message =
+                "\(type.name) requires field \(definition.name) of type "
                 + "\(schema.description(of: definition.type)), in \(place)"
             report(.inputObjectRequiredFields, message, at: location)
         }

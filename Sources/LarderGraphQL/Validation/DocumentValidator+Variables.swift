@@ -80,7 +80,8 @@ extension DocumentValidator {
         let isSatisfied = hasDefault || use.placeHasDefault
         let wanted = expected.isNonNull && !type.isNonNull && isSatisfied ? expected.nullable : expected
         guard !isCompatible(type, with: wanted) else { return nil }
-        let message = "Variable $\(use.name) of type \(definition.type) stands where "
+        let message =
+            "Variable $\(use.name) of type \(definition.type) stands where "
             + "\(schema.description(of: expected)) is expected"
         return (.allVariableUsagesAreAllowed, message)
     }

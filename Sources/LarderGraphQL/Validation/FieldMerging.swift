@@ -78,9 +78,11 @@ struct FieldMerging {
         guard let first = group.min(by: graph.isBefore) else { return }
         for field in group where graph.fields[field].signature != graph.fields[first].signature {
             let (one, other) = (graph.fields[first], graph.fields[field])
-            report(field, one.name == other.name
-                ? "\(other.name) is also selected at \(one.location) with other arguments and the same response key"
-                : "\(other.name) has the response key of \(one.name), which is selected at \(one.location)")
+            report(
+                field,
+                one.name == other.name
+                    ? "\(other.name) is also selected at \(one.location) with other arguments and the same response key"
+                    : "\(other.name) has the response key of \(one.name), which is selected at \(one.location)")
         }
     }
 
@@ -91,7 +93,8 @@ struct FieldMerging {
         for field in fields {
             guard let other = graph.fields[field].type, !hasSameShape(type, other) else { continue }
             report(
-                field, "\(graph.fields[field].name) is \(schema.description(of: other)), and the field with its "
+                field,
+                "\(graph.fields[field].name) is \(schema.description(of: other)), and the field with its "
                     + "response key at \(graph.fields[first].location) is \(schema.description(of: type))")
         }
     }

@@ -11,11 +11,12 @@ extension Value: Hashable {
             left.hasSameBytes(as: right)
         case (.list(let left), .list(let right)): left == right
         case (.object(let left), .object(let right)):
-            left.count == right.count && left.allSatisfy { name, value in
-                // The dictionary finds keys by Unicode's equivalence.
-                guard let index = right.index(forKey: name) else { return false }
-                return right[index].key.hasSameBytes(as: name) && right[index].value == value
-            }
+            left.count == right.count
+                && left.allSatisfy { name, value in
+                    // The dictionary finds keys by Unicode's equivalence.
+                    guard let index = right.index(forKey: name) else { return false }
+                    return right[index].key.hasSameBytes(as: name) && right[index].value == value
+                }
         default: false
         }
     }

@@ -1,12 +1,13 @@
 import AsyncHTTPClient
+import Larder
+import NIOCore
+import NIOHTTP1
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import Larder
-import NIOCore
-import NIOHTTP1
 
 /// Turns an HTTP response into an answer, or into the error that says why there is none.
 struct AnswerReader {

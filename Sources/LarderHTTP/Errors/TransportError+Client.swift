@@ -1,4 +1,11 @@
 import AsyncHTTPClient
+package import Larder
+import NIOCore
+import NIOHTTP1
+import NIOHTTPCompression
+import NIOPosix
+import NIOSSL
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -6,12 +13,6 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
-package import Larder
-import NIOCore
-import NIOHTTP1
-import NIOHTTPCompression
-import NIOPosix
-import NIOSSL
 
 // The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
 

@@ -101,9 +101,10 @@ struct ArgumentReadings {
         if type.isList || kind == .inputObject { return true }
         if let first = text.first, "[{(<".utf8.contains(first) { return true }
         if text.starts(with: "Optional(".utf8) || text.elementsEqual("nil".utf8) { return true }
-        return kind == .enumeration && text.allSatisfy {
-            ($0 | 0x20) &- UInt8(ascii: "a") < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "_")
-        }
+        return kind == .enumeration
+            && text.allSatisfy {
+                ($0 | 0x20) &- UInt8(ascii: "a") < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "_")
+            }
     }
 
     private mutating func list(_ text: Text, _ type: ResolvedType, _ depth: Int) -> Set<Value> {

@@ -39,19 +39,21 @@ final class ForeignDatabase {
         let size = companions.reduce(status.size) { $0 + $1.status.size }
         guard size <= options.maximumSize else {
             throw ImportError(
-                .tooLarge, "\(path) has \(size) bytes, and \(options.maximumSize) are read at most; let its program "
+                .tooLarge,
+                "\(path) has \(size) bytes, and \(options.maximumSize) are read at most; let its program "
                     + "clear its cache, or begin with an empty one")
         }
         try Self.refuseWriter(of: file)
         let copy = companions.isEmpty ? nil : try Self.copied(file, status, companions)
         var connection: OpaquePointer?
-        let code = if let copy {
-            sqlite3_open_v2(
-                copy.appending(path: "copy.db").path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
-        } else {
-            sqlite3_open_v2(
-                Self.uri(path), &connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nil)
-        }
+        let code =
+            if let copy {
+                sqlite3_open_v2(
+                    copy.appending(path: "copy.db").path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
+            } else {
+                sqlite3_open_v2(
+                    Self.uri(path), &connection, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nil)
+            }
         guard code == SQLITE_OK, let connection else {
             sqlite3_close_v2(connection)
             if let copy { try? FileManager.default.removeItem(at: copy) }

@@ -93,9 +93,10 @@ struct AppSyncMutations {
             FROM mutation_records ORDER BY _id
             """
         try database.forEachRow(sql) { row in
-            queued.append(Queued(
-                identifier: row.text(0) ?? "", state: row.text(2) ?? "", hasFile: row.integer(3) == 1,
-                operation: row.text(0) == nil ? nil : row.bytes(1).flatMap(Self.operation)))
+            queued.append(
+                Queued(
+                    identifier: row.text(0) ?? "", state: row.text(2) ?? "", hasFile: row.integer(3) == 1,
+                    operation: row.text(0) == nil ? nil : row.bytes(1).flatMap(Self.operation)))
         }
         return queued
     }

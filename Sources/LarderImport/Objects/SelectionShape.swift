@@ -38,7 +38,8 @@ struct SelectionShape {
                     key = "a\(number)"
                     number += 1
                 }
-                let shape = schema.types[field.type.named].kind.isComposite
+                let shape =
+                    schema.types[field.type.named].kind.isComposite
                     ? SelectionShape(fields.flatMap { $0.value.objects }, schema) : nil
                 uneven += shape?.uneven ?? []
                 members.append(Member(responseKey: key, selection: selection, shape: shape))

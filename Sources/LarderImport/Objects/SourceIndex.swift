@@ -73,8 +73,9 @@ struct SourceIndex {
             objects[place].sources.append(record.key)
         } else {
             places[ExactText(key)] = objects.count
-            objects.append(Object(
-                key: key, type: type, keyValues: keyValues(of: record, as: type), sources: [record.key]))
+            objects.append(
+                Object(
+                    key: key, type: type, keyValues: keyValues(of: record, as: type), sources: [record.key]))
         }
     }
 

@@ -24,7 +24,7 @@ final class StoreWriter: Sendable {
     private let compiled = Mutex(RecentlyUsed<ExactText, BoundOperation>(limit: 32 << 20))
     private let deleted = Mutex(RecentlyUsed<ExactText, Bool>(limit: 16 << 20))
     /// How long a write may wait, for those before it above all.
-    private static let patience = Duration.seconds(60)
+    private static let timeout = Duration.seconds(60)
 
     /// - Parameter cache: Nil to know only what could be taken.
     init(_ cache: RecordCache?, _ schema: SchemaIndex, isDryRun: Bool) {
@@ -106,7 +106,7 @@ final class StoreWriter: Sendable {
             if isDryRun { return Self.knowledge(try cache.read(operation, from: root), document.responseKeys) }
             let found = Mutex(Knowledge.unknown)
             let keys = document.responseKeys
-            _ = try await cache.update(operation, at: root, deadline: .now + Self.patience) { answer in
+            _ = try await cache.update(operation, at: root, deadline: .now + Self.timeout) { answer in
                 let knowledge = Self.knowledge(answer, keys)
                 found.withLock { $0 = knowledge }
                 if case .unknown = knowledge { return parsed }
@@ -147,7 +147,8 @@ final class StoreWriter: Sendable {
         let operation: BoundOperation
         let size: Int
         do throws(PlanError) {
-            let compiled = isFragment
+            let compiled =
+                isFragment
                 ? try CompiledOperation(fragment: nil, in: document, schema)
                 : try CompiledOperation(operation: nil, in: document, schema)
             operation = try compiled.bound()

@@ -34,7 +34,8 @@ enum OpenFiles {
             return first?.isLeaving == true ? nil : ()
         }
         if let first {
-            let advice = first.isLeaving
+            let advice =
+                first.isLeaving
                 ? "It was closed, and somebody still reads from it." : "Share that environment, or close it first."
             throw LMDBError(
                 .alreadyOpen, "This process has the file open already, by \(first.name). \(advice)", path: path)

@@ -114,7 +114,7 @@ extension OperationsDatabase {
                 report.setAside = try RestorationDoubt.setAside(
                     "SELECT m.sequence, \(doubt) AS doubt FROM mutation m", now, db)
                 // The store that was lost went on giving numbers. A later backup of it may be brought back as well.
-                let gap = Int64.random(in: 1 << 20 ... 1 << 40)
+                let gap = Int64.random(in: 1 << 20...1 << 40)
                 try db.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'mutation'", [gap])
                 try ForgottenOutcomes(db: db).noteEverything()
                 try db.run("UPDATE store SET restoration = ?", [token])

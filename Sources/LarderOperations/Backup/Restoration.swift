@@ -33,7 +33,8 @@ struct Restoration {
         try restoreOutcomes()
         try restoreMutations()
         // Numbers that were given are not given again.
-        try db.run("""
+        try db.run(
+            """
             UPDATE main.sqlite_sequence SET seq = max(seq, ifnull(
                 (SELECT b.seq FROM backup.sqlite_sequence b WHERE b.name = sqlite_sequence.name), 0))
             """)
@@ -50,7 +51,8 @@ struct Restoration {
     // MARK: Environments and partitions
 
     private func restoreEnvironments() throws {
-        let changed = try db.texts("""
+        let changed = try db.texts(
+            """
             SELECT b.name FROM backup.environment b JOIN main.environment e ON e.name = b.name
             WHERE e.data <> b.data AND EXISTS (
                 SELECT 1 FROM backup.partition p WHERE p.environment = b.id
@@ -58,10 +60,12 @@ struct Restoration {
             """)
         if let name = changed.first {
             throw OperationsError(
-                .environmentChanged, "the environment \(name) is another backend now than in the backup, whose data "
+                .environmentChanged,
+                "the environment \(name) is another backend now than in the backup, whose data "
                     + "would become its own; give it another name first")
         }
-        try db.run("""
+        try db.run(
+            """
             INSERT INTO main.environment (name, definition, identity, data, storage, protected, created, updated)
             SELECT name, definition, identity, data, storage, protected, created, updated FROM backup.environment
             WHERE name NOT IN (SELECT name FROM main.environment) ORDER BY id
@@ -70,7 +74,8 @@ struct Restoration {
 
     private mutating func restorePartitions() throws {
         // One of another name may belong to the same user of the same environment by now.
-        try db.run("""
+        try db.run(
+            """
             INSERT OR IGNORE INTO main.partition (name, environment, user, created, used)
             SELECT p.name, (
                 SELECT e.id FROM main.environment e JOIN backup.environment b ON b.name = e.name
@@ -79,15 +84,18 @@ struct Restoration {
             FROM backup.partition p WHERE p.name NOT IN (SELECT name FROM main.partition) ORDER BY p.id
             """)
         report.partitions = db.changesCount
-        try db.run("""
+        try db.run(
+            """
             CREATE TEMP TABLE restored_partition AS
             SELECT b.id AS old, p.id AS new FROM backup.partition b JOIN main.partition p ON p.name = b.name
             """)
-        report.leftOut = try db.texts("""
+        report.leftOut = try db.texts(
+            """
             SELECT name FROM backup.partition WHERE id NOT IN (SELECT old FROM temp.restored_partition) ORDER BY id
             """)
         // Which environment is the current one was decided since, unless it was never.
-        try db.run("""
+        try db.run(
+            """
             INSERT OR IGNORE INTO main.current_partition (only, partition, number, switched)
             SELECT 1, r.new, c.number, c.switched FROM backup.current_partition c
             LEFT JOIN temp.restored_partition r ON r.old = c.partition
@@ -105,7 +113,8 @@ struct Restoration {
         let columns = try columns(of: "outcome").filter { $0 != "partition" }
         let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
         let values = columns.map { "o.\"\($0)\"" }.joined(separator: ", ")
-        try db.run("""
+        try db.run(
+            """
             INSERT OR IGNORE INTO main.outcome (partition, \(list))
             SELECT r.new, \(values) FROM backup.outcome o JOIN temp.restored_partition r ON r.old = o.partition
             WHERE o.id NOT IN (SELECT id FROM main.mutation)
@@ -119,7 +128,8 @@ struct Restoration {
     private mutating func restoreMutations() throws {
         let isProven = nothingSentSince ? "1" : ForgottenOutcomes.isRemembered("b", of: "p.name")
         let doubt = RestorationDoubt.expression("b", isProven: isProven)
-        try db.run("""
+        try db.run(
+            """
             CREATE TEMP TABLE restored_mutation AS
             SELECT b.sequence AS sequence, \(doubt) AS doubt
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
@@ -131,7 +141,8 @@ struct Restoration {
                     WHERE o.partition = r.new AND o.idempotency_key = b.idempotency_key)
             """)
         report.mutations = try count("SELECT count(*) FROM temp.restored_mutation")
-        report.kept = try count("""
+        report.kept = try count(
+            """
             SELECT count(*) FROM backup.mutation b WHERE b.id IN (SELECT id FROM main.mutation)
             """)
         report.settledSince = try count("SELECT count(*) FROM backup.mutation") - report.mutations - report.kept
@@ -148,20 +159,23 @@ struct Restoration {
     }
 
     private func requireFreeNumbers() throws {
-        let isTaken = try db.exists("""
+        let isTaken = try db.exists(
+            """
             SELECT 1 FROM temp.restored_mutation r WHERE r.sequence IN (SELECT sequence FROM main.mutation)
                 OR r.sequence IN (SELECT sequence FROM main.outcome)
             """)
         guard !isTaken else {
             throw OperationsError(
-                .foreignBackup, "the backup and the store have gone their own ways: both gave the same numbers to "
+                .foreignBackup,
+                "the backup and the store have gone their own ways: both gave the same numbers to "
                     + "different mutations; restore it into a new folder")
         }
     }
 
     /// As they are in the backup, but for their owners: nobody has them in flight any more.
     private func copyMutations() throws {
-        try db.run("""
+        try db.run(
+            """
             INSERT INTO main.mutation (sequence, id, partition, lane, state, stalled, queued, attempts, owner,
                 idempotency_key, created, expires, not_before, not_before_set, doubt)
             SELECT b.sequence, b.id, r.new, b.lane, iif(b.state = 1, 0, b.state), 0, b.state < 2,
@@ -177,7 +191,8 @@ struct Restoration {
     /// A dependency that the store has settled is waited for no longer where it took effect. Where it was discarded,
     /// the mutations that depend on it are set aside.
     private mutating func requireDependencies() throws {
-        let dependents = try db.integers("""
+        let dependents = try db.integers(
+            """
             SELECT DISTINCT d.sequence FROM backup.mutation_dependency d
             JOIN temp.restored_mutation t ON t.sequence = d.sequence
             JOIN backup.mutation b ON b.sequence = d.dependency
@@ -194,16 +209,20 @@ struct Restoration {
     /// backup brings no transfer back: a mutation whose transfer the store does not have would name an object that may
     /// not exist.
     private mutating func restoreWaits() throws {
-        let waits = try db.rows("""
+        let waits = try db.rows(
+            """
             SELECT w.sequence, t.sequence, ifnull(t.state, \(TransferState.cancelled.rawValue))
             FROM backup.mutation_transfer w JOIN backup.transfer b ON b.sequence = w.transfer
             JOIN main.mutation m ON m.sequence = w.sequence
             JOIN temp.restored_mutation r ON r.sequence = w.sequence
             LEFT JOIN main.transfer t ON t.id = b.id AND t.partition = m.partition
             ORDER BY w.sequence
-            """) { row in
-            (mutation: try row.integer(0), transfer: try row.optional(1, row.integer),
-                state: try TransferState(stored: row.integer(2)))
+            """
+        ) { row in
+            (
+                mutation: try row.integer(0), transfer: try row.optional(1, row.integer),
+                state: try TransferState(stored: row.integer(2))
+            )
         }
         for (mutation, transfer, state) in waits where state != .done {
             let isGone = state == .cancelling || state == .cancelled
@@ -233,7 +252,8 @@ struct Restoration {
 
     /// Real ids that the store has learnt since take the places of temporary ones, as they did in all its rows.
     private mutating func copyTemporaryIDs(of restored: [Int64]) throws {
-        try db.run("""
+        try db.run(
+            """
             INSERT OR IGNORE INTO main.temporary_id (token, partition, sequence, real, resolved)
             SELECT t.token, r.new, (SELECT m.sequence FROM main.mutation m WHERE m.sequence = t.sequence), t.real,
                 t.resolved
@@ -286,7 +306,8 @@ struct Restoration {
 extension OperationsError {
     static var foreignBackup: OperationsError {
         OperationsError(
-            .foreignBackup, "the backup is of another store, or of this one before it had an identity; restore it into "
+            .foreignBackup,
+            "the backup is of another store, or of this one before it had an identity; restore it into "
                 + "a new folder")
     }
 }

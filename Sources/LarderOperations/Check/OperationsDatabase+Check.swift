@@ -30,7 +30,8 @@ extension OperationsDatabase {
         } catch {
             switch error.code {
             case .missing: return nil
-            case .damaged, .damagedRow: return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
+            case .damaged, .damagedRow:
+                return OperationsCheck(problems: [.init(kind: .integrity, what: error.description)])
             default: throw error
             }
         }
@@ -75,79 +76,117 @@ struct Rule: Sendable {
     static let isOutOfOrder = "sequence NOT BETWEEN 1 AND \(Columns.greatest)"
 
     static let all = [
-        Rule(name: "a mutation has content", exceptions: """
-            SELECT id FROM mutation m WHERE NOT EXISTS (SELECT 1 FROM mutation_content c WHERE c.sequence = m.sequence)
-            """),
-        Rule(name: "one that is acknowledged has an answer", exceptions: """
-            SELECT id FROM mutation m
-            WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
-            """),
-        Rule(name: "one that the server has not answered has no answer", exceptions: """
-            SELECT id FROM mutation m
-            WHERE state < 2 AND EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
-            """),
-        Rule(name: "one that is set aside has a reason", exceptions: """
-            SELECT id FROM mutation m
-            WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM mutation_failure f WHERE f.sequence = m.sequence)
-            """),
-        Rule(name: "one that was sent has attempts", exceptions: """
-            SELECT id FROM mutation WHERE state IN (1, 2) AND attempts = 0
-            """),
-        Rule(name: "one that was sent waits for nothing", exceptions: """
-            SELECT id FROM mutation m
-            WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
-            """),
-        Rule(name: "of a lane one is in flight", exceptions: """
-            SELECT m.id FROM mutation m JOIN mutation n
-            ON n.partition = m.partition AND n.lane = m.lane AND n.sequence < m.sequence AND n.state = 1
-            WHERE m.state = 1
-            """),
-        Rule(name: "stalled is who waits for a dead letter", exceptions: """
-            SELECT id FROM mutation m WHERE stalled <> EXISTS (
-                SELECT 1 FROM mutation_dependency d JOIN mutation n ON n.sequence = d.dependency
-                WHERE d.sequence = m.sequence AND (n.state = 3 OR n.stalled = 1))
-            """),
-        Rule(name: "a dependency is of the same partition", exceptions: """
-            SELECT m.id FROM mutation_dependency d JOIN mutation m ON m.sequence = d.sequence
-            JOIN mutation n ON n.sequence = d.dependency WHERE m.partition <> n.partition
-            """),
-        Rule(name: "who holds a temporary id waits for its real one", exceptions: """
-            SELECT m.id FROM temporary_id_use u JOIN mutation m ON m.sequence = u.sequence
-            JOIN temporary_id t ON t.token = u.token
-            WHERE t.real IS NOT NULL OR t.sequence IS NULL OR t.sequence <> m.sequence AND NOT EXISTS (
-                SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence AND d.dependency = t.sequence)
-            """),
-        Rule(name: "a temporary id has a mutation or a real id", exceptions: """
-            SELECT CAST(token AS BLOB) AS id FROM temporary_id WHERE real IS NULL AND sequence IS NULL
-            """),
-        Rule(name: "a mutation is there or settled, not both", exceptions: """
-            SELECT m.id FROM mutation m JOIN outcome o ON o.id = m.id
-            """),
-        Rule(name: "who was sent waits for no transfer", exceptions: """
-            SELECT id FROM mutation m
-            WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
-            """),
-        Rule(name: "nobody waits for a transfer that is done, or for another partition's", exceptions: """
-            SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
-            JOIN transfer t ON t.sequence = w.transfer WHERE t.state = 5 OR t.partition <> m.partition
-            """),
-        Rule(name: "nobody is pending whose transfer has failed, or was given up", exceptions: """
-            SELECT m.id FROM mutation m WHERE \(QueueTransaction.isHopelessSQL)
-            """),
-        Rule(name: "a transfer that has failed has a reason", exceptions: """
-            SELECT id FROM transfer WHERE state = 3 AND failure_code IS NULL
-            """),
-        Rule(name: "a transfer that has ended has no parts", exceptions: """
-            SELECT t.id FROM transfer t
-            WHERE t.state >= 5 AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
-            """),
-        Rule(name: "a sequence is from 1 to \(Columns.greatest)", exceptions: """
-            SELECT id FROM mutation WHERE \(isOutOfOrder) UNION ALL SELECT id FROM transfer WHERE \(isOutOfOrder)
-            UNION ALL SELECT id FROM outcome WHERE \(isOutOfOrder)
-            """),
-        Rule(name: "a sequence is used once", exceptions: """
-            SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence
-            UNION ALL SELECT id FROM mutation WHERE sequence > (SELECT seq FROM sqlite_sequence WHERE name = 'mutation')
-            """),
+        Rule(
+            name: "a mutation has content",
+            exceptions: """
+                SELECT id FROM mutation m WHERE NOT EXISTS (SELECT 1 FROM mutation_content c WHERE c.sequence = m.sequence)
+                """),
+        Rule(
+            name: "one that is acknowledged has an answer",
+            exceptions: """
+                SELECT id FROM mutation m
+                WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+                """),
+        Rule(
+            name: "one that the server has not answered has no answer",
+            exceptions: """
+                SELECT id FROM mutation m
+                WHERE state < 2 AND EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+                """),
+        Rule(
+            name: "one that is set aside has a reason",
+            exceptions: """
+                SELECT id FROM mutation m
+                WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM mutation_failure f WHERE f.sequence = m.sequence)
+                """),
+        Rule(
+            name: "one that was sent has attempts",
+            exceptions: """
+                SELECT id FROM mutation WHERE state IN (1, 2) AND attempts = 0
+                """),
+        Rule(
+            name: "one that was sent waits for nothing",
+            exceptions: """
+                SELECT id FROM mutation m
+                WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
+                """),
+        Rule(
+            name: "of a lane one is in flight",
+            exceptions: """
+                SELECT m.id FROM mutation m JOIN mutation n
+                ON n.partition = m.partition AND n.lane = m.lane AND n.sequence < m.sequence AND n.state = 1
+                WHERE m.state = 1
+                """),
+        Rule(
+            name: "stalled is who waits for a dead letter",
+            exceptions: """
+                SELECT id FROM mutation m WHERE stalled <> EXISTS (
+                    SELECT 1 FROM mutation_dependency d JOIN mutation n ON n.sequence = d.dependency
+                    WHERE d.sequence = m.sequence AND (n.state = 3 OR n.stalled = 1))
+                """),
+        Rule(
+            name: "a dependency is of the same partition",
+            exceptions: """
+                SELECT m.id FROM mutation_dependency d JOIN mutation m ON m.sequence = d.sequence
+                JOIN mutation n ON n.sequence = d.dependency WHERE m.partition <> n.partition
+                """),
+        Rule(
+            name: "who holds a temporary id waits for its real one",
+            exceptions: """
+                SELECT m.id FROM temporary_id_use u JOIN mutation m ON m.sequence = u.sequence
+                JOIN temporary_id t ON t.token = u.token
+                WHERE t.real IS NOT NULL OR t.sequence IS NULL OR t.sequence <> m.sequence AND NOT EXISTS (
+                    SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence AND d.dependency = t.sequence)
+                """),
+        Rule(
+            name: "a temporary id has a mutation or a real id",
+            exceptions: """
+                SELECT CAST(token AS BLOB) AS id FROM temporary_id WHERE real IS NULL AND sequence IS NULL
+                """),
+        Rule(
+            name: "a mutation is there or settled, not both",
+            exceptions: """
+                SELECT m.id FROM mutation m JOIN outcome o ON o.id = m.id
+                """),
+        Rule(
+            name: "who was sent waits for no transfer",
+            exceptions: """
+                SELECT id FROM mutation m
+                WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
+                """),
+        Rule(
+            name: "nobody waits for a transfer that is done, or for another partition's",
+            exceptions: """
+                SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
+                JOIN transfer t ON t.sequence = w.transfer WHERE t.state = 5 OR t.partition <> m.partition
+                """),
+        Rule(
+            name: "nobody is pending whose transfer has failed, or was given up",
+            exceptions: """
+                SELECT m.id FROM mutation m WHERE \(QueueTransaction.isHopelessSQL)
+                """),
+        Rule(
+            name: "a transfer that has failed has a reason",
+            exceptions: """
+                SELECT id FROM transfer WHERE state = 3 AND failure_code IS NULL
+                """),
+        Rule(
+            name: "a transfer that has ended has no parts",
+            exceptions: """
+                SELECT t.id FROM transfer t
+                WHERE t.state >= 5 AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
+                """),
+        Rule(
+            name: "a sequence is from 1 to \(Columns.greatest)",
+            exceptions: """
+                SELECT id FROM mutation WHERE \(isOutOfOrder) UNION ALL SELECT id FROM transfer WHERE \(isOutOfOrder)
+                UNION ALL SELECT id FROM outcome WHERE \(isOutOfOrder)
+                """),
+        Rule(
+            name: "a sequence is used once",
+            exceptions: """
+                SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence
+                UNION ALL SELECT id FROM mutation WHERE sequence > (SELECT seq FROM sqlite_sequence WHERE name = 'mutation')
+                """),
     ]
 }

@@ -63,12 +63,16 @@ extension CredentialTable {
     package func overview(of partition: String? = nil) throws(OperationsError) -> [CredentialOverview] {
         try database.read { db in
             let quarantined = Dictionary(grouping: try Self.quarantined(in: partition, db), by: \.partition)
-            let owners = try db.rows("""
+            let owners = try db.rows(
+                """
                 SELECT p.id, p.name, e.name, p.user FROM partition p LEFT JOIN environment e ON e.id = p.environment
                 WHERE ?1 IS NULL OR p.name = ?1 ORDER BY p.id
-                """, [partition]) { row in
-                (id: try row.integer(0), name: try row.text(1), environment: try row.optional(2, row.text),
-                    user: try row.optional(3, row.text))
+                """, [partition]
+            ) { row in
+                (
+                    id: try row.integer(0), name: try row.text(1), environment: try row.optional(2, row.text),
+                    user: try row.optional(3, row.text)
+                )
             }
             return try owners.map { owner in
                 CredentialOverview(

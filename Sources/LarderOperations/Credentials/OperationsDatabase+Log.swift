@@ -24,20 +24,21 @@ extension OperationsDatabase {
         let timeout = Int(min(max(0, options.busyTimeout / .milliseconds(1)), 86_400_000))
         let result = await withCheckedContinuation { continuation in
             pool.asyncWriteWithoutTransaction { db in
-                continuation.resume(returning: Result { () throws(OperationsError) -> Bool in
-                    try translated {
-                        // SQLite would wait here with the connection that everybody writes through.
-                        try db.execute(sql: "PRAGMA busy_timeout = 0")
-                        defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
-                        do {
-                            try self.log.checkpoint(db, .truncate)
-                        } catch let error as DatabaseError {
-                            guard error.resultCode == .SQLITE_BUSY else { throw error }
-                            return false
+                continuation.resume(
+                    returning: Result { () throws(OperationsError) -> Bool in
+                        try translated {
+                            // SQLite would wait here with the connection that everybody writes through.
+                            try db.execute(sql: "PRAGMA busy_timeout = 0")
+                            defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
+                            do {
+                                try self.log.checkpoint(db, .truncate)
+                            } catch let error as DatabaseError {
+                                guard error.resultCode == .SQLITE_BUSY else { throw error }
+                                return false
+                            }
+                            return true
                         }
-                        return true
-                    }
-                })
+                    })
             }
         }
         return try result.get()

@@ -94,7 +94,8 @@ extension OperationsError {
     /// One row cannot be read; the others can.
     static func damagedRow(_ what: String) -> OperationsError {
         OperationsError(
-            .damagedRow, "A row of larder.sqlite is damaged: \(what); larder check names it, larder-migrate repair mends "
+            .damagedRow,
+            "A row of larder.sqlite is damaged: \(what); larder check names it, larder-migrate repair mends "
                 + "what can be saved")
     }
 

@@ -20,7 +20,8 @@ enum FolderNames {
 
     private static func unsynced(_ folder: URL, _ cause: FileError) -> OperationsError {
         OperationsError(
-            .storage, "The folder \(folder.path) could not be synced, so that a power cut may undo what was done to its "
+            .storage,
+            "The folder \(folder.path) could not be synced, so that a power cut may undo what was done to its "
                 + "names; look after the volume, and try again", cause: cause)
     }
 }

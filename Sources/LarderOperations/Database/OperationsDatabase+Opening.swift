@@ -129,7 +129,8 @@ extension OperationsDatabase {
         do {
             return try pool(file.path, configuration, until: .now + .seconds(seconds))
         } catch let error as DatabaseError
-            where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file) {
+            where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file)
+        {
             // A folder that takes no shared-memory file. Nobody can be writing there: a writer would have left a log.
             let path = file.path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file.path
             return try DatabasePool(path: "file:\(path)?immutable=1", configuration: configuration)

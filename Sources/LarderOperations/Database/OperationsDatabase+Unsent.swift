@@ -13,7 +13,8 @@ extension OperationsDatabase {
             let counts = try queue.counts(in: partition)
             let (dead, others) = (counts[.deadLetter] ?? 0, (counts[.pending] ?? 0) + (counts[.inFlight] ?? 0))
             throw OperationsError(
-                .unsentWork, "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "
+                .unsentWork,
+                "\(others) mutations wait to be sent and \(dead) were set aside, and \(uploads) uploads "
                     + "have not arrived; send them, or say that they are to be kept or discarded")
         }
     }

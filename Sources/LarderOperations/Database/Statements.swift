@@ -72,7 +72,9 @@ extension Database {
         _ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Value
     ) throws -> [Value] {
         try rows(sql, bindings) { row in
-            do { return try body(row) } catch let error as OperationsError where error.code == .damagedRow { return nil }
+            do { return try body(row) } catch let error as OperationsError where error.code == .damagedRow {
+                return nil
+            }
         }.compactMap { (value: Value?) in value }
     }
 

@@ -234,7 +234,8 @@ final class SyncedLog: Sendable {
 extension OperationsError {
     static func commitUnknown(_ cause: (any Error)?) -> OperationsError {
         OperationsError(
-            .commitUnknown, "The disk failed while this was written, so that it may be stored or not. Look after the "
+            .commitUnknown,
+            "The disk failed while this was written, so that it may be stored or not. Look after the "
                 + "volume; then ask for it by its id, or try again with the same id", cause: cause)
     }
 }

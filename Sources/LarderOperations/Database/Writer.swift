@@ -24,10 +24,10 @@ final class Writer: Sendable {
         var isAsleep = false
         /// How many wait soon, if those who shared the last commit come again.
         var expected = 0
-        var patience = Writer.patience
+        var batchDelay = Writer.batchDelay
         /// How often in a row they did not come, and how many commits are still to be made without waiting for them.
-        var disappointments = 0
-        var hurries = 0
+        var missedBatches = 0
+        var skippedDelays = 0
         var commitCount = 0
         /// How many transactions are still to be begun before it is looked again whether the log has room.
         var hasRoomFor = 0
@@ -40,11 +40,11 @@ final class Writer: Sendable {
 
     /// How long a commit is held up for those who shared the last one: for half of what that took, within these.
     /// Whoever comes too late waits for a whole one.
-    private static let patience = Duration.microseconds(60)
-    private static let longestPatience = Duration.milliseconds(2)
+    private static let batchDelay = Duration.microseconds(60)
+    private static let maximumBatchDelay = Duration.milliseconds(2)
     private static let mostDisappointments = 6
     /// How long whoever makes commits looks out for the next job before he sleeps: to be woken takes about as long.
-    private static let lookout = DispatchTimeInterval.microseconds(60)
+    private static let spinDuration = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
     private static let mostJobs = 1_000
     /// So often the log is not looked at once it is long: it is short again only where it was emptied.
@@ -84,9 +84,11 @@ final class Writer: Sendable {
             let job = Job(
                 work: { db in value.set(try body(db)) },
                 completion: { outcome in
-                    continuation.resume(returning: outcome.flatMap {
-                        value.take().map(Result.success) ?? .failure(OperationsError(.storage, "a write had no result"))
-                    })
+                    continuation.resume(
+                        returning: outcome.flatMap {
+                            value.take().map(Result.success)
+                                ?? .failure(OperationsError(.storage, "a write had no result"))
+                        })
                 })
             enqueue(job, isBlocking: isBlocking)
         }
@@ -122,7 +124,7 @@ final class Writer: Sendable {
                 var round = Round(jobs: state.withLock { $0.takeWaiting() }, isServed: true)
                 run(&round, db)
             }
-        } while lookOut(until: .now() + Self.lookout) || takeNoMore()
+        } while lookOut(until: .now() + Self.spinDuration) || takeNoMore()
     }
 
     /// Makes commits of what waits, until nobody does for whom no other block is scheduled.
@@ -162,26 +164,26 @@ final class Writer: Sendable {
     private func more(_ round: inout Round) -> [Job]? {
         let count = round.jobs.count
         while count < Self.mostJobs {
-            let (jobs, patience) = state.withLock { state -> ([Job], Duration?) in
+            let (jobs, batchDelay) = state.withLock { state -> ([Job], Duration?) in
                 if !state.waiting.isEmpty { return (state.takeWaiting(), nil) }
                 guard count < state.expected else {
-                    if round.deadline != nil { state.disappointments = 0 }
+                    if round.deadline != nil { state.missedBatches = 0 }
                     return ([], nil)
                 }
-                if round.deadline == nil, state.hurries > 0 {
-                    state.hurries -= 1
+                if round.deadline == nil, state.skippedDelays > 0 {
+                    state.skippedDelays -= 1
                     return ([], nil)
                 }
-                return ([], state.patience)
+                return ([], state.batchDelay)
             }
             if !jobs.isEmpty {
                 round.jobs += jobs
                 return jobs
             }
-            guard let patience else { break }
-            let end = round.deadline ?? .now() + .nanoseconds(Int(patience.components.attoseconds / 1_000_000_000))
+            guard let batchDelay else { break }
+            let end = round.deadline ?? .now() + .nanoseconds(Int(batchDelay.components.attoseconds / 1_000_000_000))
             round.deadline = end
-            guard lookOut(until: min(end, .now() + Self.lookout)) || sleep(until: end) else { break }
+            guard lookOut(until: min(end, .now() + Self.spinDuration)) || sleep(until: end) else { break }
         }
         round.isAnyLeft = round.isServed ? false : takeNoMore()
         return nil
@@ -207,8 +209,8 @@ final class Writer: Sendable {
         let isLate = state.withLock { state in
             defer { state.isAsleep = false }
             guard state.isAsleep else { return false }
-            state.disappointments = min(state.disappointments + 1, Self.mostDisappointments)
-            state.hurries = 1 << state.disappointments
+            state.missedBatches = min(state.missedBatches + 1, Self.mostDisappointments)
+            state.skippedDelays = 1 << state.missedBatches
             return true
         }
         // Somebody came at the last moment, and the signal is on its way.
@@ -282,7 +284,7 @@ final class Writer: Sendable {
                 let time = ContinuousClock.now - start
                 state.withLock { state in
                     state.commitCount += 1
-                    state.patience = min(max(time / 2, Self.patience), Self.longestPatience)
+                    state.batchDelay = min(max(time / 2, Self.batchDelay), Self.maximumBatchDelay)
                 }
             } else if db.isInsideTransaction {
                 try db.rollback()

@@ -65,20 +65,23 @@ extension EnvironmentTransaction {
                 .environmentInUse, "\(partition.label) is the current one; switch to another, or to none, first")
         }
         guard !losingUnsent else { return }
-        let count = try db.integer(
-            """
-            SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
-            """, [name]) ?? 0
+        let count =
+            try db.integer(
+                """
+                SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
+                """, [name]) ?? 0
         let uploads = try db.partition(name).map(TransferTransaction(db: db).unsentUploads(in:)) ?? 0
         guard Int(count) + uploads == 0 else {
             throw OperationsError(
-                .unsentWork, "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
+                .unsentWork,
+                "\(count) mutations and \(uploads) uploads of \(partition.label) have not reached the "
                     + "server; send them, or say that they may be lost")
         }
         let left = try leftUploads(of: name).count
         guard left == 0 else {
             throw OperationsError(
-                .uploadsLeft, "the storage has parts of \(left) uploads of \(partition.label) that were given up, and "
+                .uploadsLeft,
+                "the storage has parts of \(left) uploads of \(partition.label) that were given up, and "
                     + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
                     + "say that they may stay there")
         }

@@ -9,7 +9,9 @@ struct EnvironmentTransaction {
     var unnamed: String?
 
     func environments() throws -> [StoredEnvironment] {
-        try db.rows("SELECT \(StoredEnvironment.columns) FROM environment e ORDER BY e.name") { try StoredEnvironment($0) }
+        try db.rows("SELECT \(StoredEnvironment.columns) FROM environment e ORDER BY e.name") {
+            try StoredEnvironment($0)
+        }
     }
 
     func environment(_ name: String) throws -> StoredEnvironment? {
@@ -66,7 +68,8 @@ struct EnvironmentTransaction {
     func isStored(_ draft: EnvironmentDraft) throws -> Bool {
         guard let stored = try environment(draft.name) else { return false }
         // Whether it takes its own place, the fingerprints tell.
-        let hasFollowed = try draft.predecessor == .environment(draft.name) || draft.predecessor.map(hasFollowed) ?? true
+        let hasFollowed =
+            try draft.predecessor == .environment(draft.name) || draft.predecessor.map(hasFollowed) ?? true
         return hasFollowed && stored.definition == draft.definition && stored.fingerprints == draft.fingerprints
             && (stored.isProtected || !draft.isProtected)
     }
@@ -92,11 +95,13 @@ struct EnvironmentTransaction {
     ///   nothing of it.
     func put(_ draft: EnvironmentDraft, mayUnprotect: Bool, now: Date) throws {
         if let stored = try environment(draft.name) {
-            guard stored.fingerprints.data == draft.fingerprints.data
-                || draft.predecessor == .environment(draft.name)
+            guard
+                stored.fingerprints.data == draft.fingerprints.data
+                    || draft.predecessor == .environment(draft.name)
             else {
                 throw OperationsError(
-                    .environmentChanged, "the environment \(draft.name) is stored with another API; give the new one a "
+                    .environmentChanged,
+                    "the environment \(draft.name) is stored with another API; give the new one a "
                         + "name of its own, or say that it succeeds \(draft.name), whose data then is its own")
             }
             try db.run(
@@ -104,8 +109,10 @@ struct EnvironmentTransaction {
                 UPDATE environment SET definition = ?, identity = ?, data = ?, storage = ?, protected = ?, updated = ?
                 WHERE name = ?
                 """,
-                [draft.definition, draft.fingerprints.identity, draft.fingerprints.data, draft.fingerprints.storage,
-                    draft.isProtected || (stored.isProtected && !mayUnprotect) ? 1 : 0, now.milliseconds, draft.name])
+                [
+                    draft.definition, draft.fingerprints.identity, draft.fingerprints.data, draft.fingerprints.storage,
+                    draft.isProtected || (stored.isProtected && !mayUnprotect) ? 1 : 0, now.milliseconds, draft.name,
+                ])
             if stored.fingerprints.identity != draft.fingerprints.identity {
                 try endSessions(of: partitions().filter { $0.environment == draft.name }, now: now)
             }
@@ -115,8 +122,10 @@ struct EnvironmentTransaction {
                 INSERT INTO environment (name, definition, identity, data, storage, protected, created, updated)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """,
-                [draft.name, draft.definition, draft.fingerprints.identity, draft.fingerprints.data,
-                    draft.fingerprints.storage, draft.isProtected ? 1 : 0, now.milliseconds, now.milliseconds])
+                [
+                    draft.name, draft.definition, draft.fingerprints.identity, draft.fingerprints.data,
+                    draft.fingerprints.storage, draft.isProtected ? 1 : 0, now.milliseconds, now.milliseconds,
+                ])
         }
         if let predecessor = draft.predecessor { try adopt(predecessor, by: draft, now: now) }
     }
@@ -159,7 +168,8 @@ struct EnvironmentTransaction {
             if old?.fingerprints.identity != draft.fingerprints.identity { try endSessions(of: adopted, now: now) }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError(
-                .occupied, "the environment \(name) has data of the same user already, and cannot take over another's; "
+                .occupied,
+                "the environment \(name) has data of the same user already, and cannot take over another's; "
                     + "forget one of the two, or leave the predecessor out")
         }
     }
@@ -176,7 +186,8 @@ struct EnvironmentTransaction {
         }
         guard partitions.isEmpty else {
             throw OperationsError(
-                .environmentInUse, "the environment \(name) has data of \(partitions.count) users, or of guests; forget "
+                .environmentInUse,
+                "the environment \(name) has data of \(partitions.count) users, or of guests; forget "
                     + "them first")
         }
         try db.run("DELETE FROM environment WHERE name = ?", [name])

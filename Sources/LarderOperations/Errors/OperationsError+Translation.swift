@@ -33,8 +33,10 @@ extension OperationsError {
         // The extended codes first: they tell what the primary ones do not.
         case .SQLITE_READONLY_ROLLBACK, .SQLITE_READONLY_RECOVERY:
             return (
-                .unfinished, "A write to larder.sqlite was cut off, and reading cannot take back what it left; open the "
-                    + "store for writing once, as larder-migrate up does.")
+                .unfinished,
+                "A write to larder.sqlite was cut off, and reading cannot take back what it left; open the "
+                    + "store for writing once, as larder-migrate up does."
+            )
         // A shared-memory file that cannot grow: on a full disk, above all.
         case .SQLITE_IOERR_SHMSIZE:
             return (.full, "the disk is full; free space and try again, nothing was changed")
@@ -45,8 +47,11 @@ extension OperationsError {
             (.damaged, "larder.sqlite is damaged; restore a backup, or repair it into a new file")
         // What is bound is of its column's type; what was stored, or is worked out from that, is not.
         case .SQLITE_CONSTRAINT where error.extendedResultCode == .SQLITE_CONSTRAINT_DATATYPE:
-            (.damagedRow, "A row of larder.sqlite is damaged: a value is not of its column's type; larder check names "
-                + "it, larder-migrate repair mends what can be saved")
+            (
+                .damagedRow,
+                "A row of larder.sqlite is damaged: a value is not of its column's type; larder check names "
+                    + "it, larder-migrate repair mends what can be saved"
+            )
         case .SQLITE_NOTADB:
             (.foreign, "larder.sqlite is no SQLite database; move the file away, or name another folder")
         case .SQLITE_FULL:

@@ -60,7 +60,8 @@ extension MigrationSet {
         let last = try lastMigration(of: db)
         guard known.allSatisfy({ $0.number <= last }) else {
             throw OperationsError(
-                .unknownSchema, "the history goes further than the tables, which are those after migration \(last); "
+                .unknownSchema,
+                "the history goes further than the tables, which are those after migration \(last); "
                     + "restore a backup")
         }
         let numbers = Set(known.map(\.number))
@@ -101,7 +102,8 @@ extension MigrationSet {
         let last = try model.read { try Self.schema(of: $0) }
         let others = Set(found).symmetricDifference(last).map { $0[1] }
         throw OperationsError(
-            .unknownSchema, "the tables are not those after any migration that this library knows; from the last they "
+            .unknownSchema,
+            "the tables are not those after any migration that this library knows; from the last they "
                 + "differ in: \(Set(others).sorted().joined(separator: ", ")); nothing was put down")
     }
 

@@ -57,7 +57,8 @@ package final class MigrationLock: Sendable {
 extension OperationsError {
     fileprivate static func migrationLocked(by holder: String, _ path: String) -> OperationsError {
         OperationsError(
-            .migrationLocked, "the migration lock \(path) is held by \(holder.isEmpty ? "somebody" : holder); "
+            .migrationLocked,
+            "the migration lock \(path) is held by \(holder.isEmpty ? "somebody" : holder); "
                 + "wait longer, or end that process if it is stopped")
     }
 

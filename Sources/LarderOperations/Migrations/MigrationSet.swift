@@ -33,16 +33,17 @@ struct MigrationSet: Sendable {
 
     /// Makes the table of the history, and marks the database as ours.
     static func makeHistory(_ db: Database) throws {
-        try db.execute(sql: """
-            CREATE TABLE IF NOT EXISTS migration (
-                number INTEGER PRIMARY KEY,
-                name TEXT NOT NULL,
-                checksum TEXT NOT NULL,
-                applied INTEGER NOT NULL
-            ) STRICT;
-            PRAGMA application_id = \(OperationsDatabase.applicationID);
-            PRAGMA user_version = \(OperationsDatabase.formatVersion);
-            """)
+        try db.execute(
+            sql: """
+                CREATE TABLE IF NOT EXISTS migration (
+                    number INTEGER PRIMARY KEY,
+                    name TEXT NOT NULL,
+                    checksum TEXT NOT NULL,
+                    applied INTEGER NOT NULL
+                ) STRICT;
+                PRAGMA application_id = \(OperationsDatabase.applicationID);
+                PRAGMA user_version = \(OperationsDatabase.formatVersion);
+                """)
     }
 
     private func apply(_ migration: Migration, _ db: Database) throws {
@@ -89,16 +90,19 @@ struct MigrationSet: Sendable {
                 let last = migrations.last?.number ?? 0
                 if applied.number > last {
                     throw OperationsError(
-                        .newerFormat, "a newer version of the library has migrated this database to \(applied.number), "
+                        .newerFormat,
+                        "a newer version of the library has migrated this database to \(applied.number), "
                             + "known are those to \(last); update the program")
                 }
                 throw OperationsError(
-                    .migrationMissing, "the database has migration \(applied.label) with checksum \(applied.checksum), "
+                    .migrationMissing,
+                    "the database has migration \(applied.label) with checksum \(applied.checksum), "
                         + "which this library lacks; use the version that applied it")
             }
             guard known.checksum == applied.checksum else {
                 throw OperationsError(
-                    .migrationChanged, "migration \(known.label) was changed after it was applied: the database has "
+                    .migrationChanged,
+                    "migration \(known.label) was changed after it was applied: the database has "
                         + "checksum \(applied.checksum), this library \(known.checksum); "
                         + "use the version that applied it")
             }
@@ -107,7 +111,8 @@ struct MigrationSet: Sendable {
         let numbers = Set(history.map(\.number))
         if let gap = migrations.first(where: { $0.number < last && !numbers.contains($0.number) }) {
             throw OperationsError(
-                .migrationMissing, "the database has migration \(last) but not \(gap.label) with checksum "
+                .migrationMissing,
+                "the database has migration \(last) but not \(gap.label) with checksum "
                     + "\(gap.checksum); restore a backup")
         }
         return migrations.filter { $0.number > last }

@@ -45,7 +45,8 @@ struct ForgottenOutcomes {
 
     /// Notes that nothing is known of any number that was given until now.
     func noteEverything() throws {
-        try db.run("""
+        try db.run(
+            """
             INSERT INTO forgotten_outcome (partition, sequence)
             SELECT '', seq FROM sqlite_sequence WHERE name = 'mutation' AND seq > 0
             \(Self.keepingHighest)

@@ -61,10 +61,12 @@ extension MutationQueue {
     /// How many of each partition are in each state. O(rows of the file).
     package func counts() throws(OperationsError) -> [String: [MutationState: Int]] {
         try read { transaction in
-            let rows = try transaction.db.readableRows("""
+            let rows = try transaction.db.readableRows(
+                """
                 SELECT p.name, m.state, count(*) FROM mutation m JOIN partition p ON p.id = m.partition
                 GROUP BY m.partition, m.state
-                """) { (try $0.text(0), try MutationState(stored: $0.integer(1)), Int(try $0.integer(2))) }
+                """
+            ) { (try $0.text(0), try MutationState(stored: $0.integer(1)), Int(try $0.integer(2))) }
             return rows.reduce(into: [:]) { $0[$1.0, default: [:]][$1.1] = $1.2 }
         }
     }

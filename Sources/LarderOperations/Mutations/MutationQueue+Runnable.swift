@@ -55,7 +55,8 @@ extension MutationQueue {
                 """, [number, now.milliseconds]
             ) { (try $0.integer(0), try $0.uuid(1), try $0.integer(2) == 1) }
             for (sequence, _, isInDoubt) in expired {
-                let failure = isInDoubt
+                let failure =
+                    isInDoubt
                     ? MutationFailure(
                         .outcomeUnknown, message: "its time was over, and an attempt before may have taken effect",
                         time: now)

@@ -24,8 +24,10 @@ extension QueueTransaction {
         for use in found.uses { try addUse(of: use, by: entry.sequence) }
         try db.run(
             "UPDATE mutation_content SET variables = ?, optimistic_response = ?, list_edits = ? WHERE sequence = ?",
-            [found.content.variables, found.content.optimisticResponse,
-                found.content.listEdits, entry.sequence])
+            [
+                found.content.variables, found.content.optimisticResponse,
+                found.content.listEdits, entry.sequence,
+            ])
         try forgetTouched(by: entry.sequence)
         if let key = revision.idempotencyKey {
             try requireUnsettled(key, entry.partition, of: id)
@@ -68,7 +70,8 @@ extension QueueTransaction {
         for id in waiting {
             guard let mutation = try mutation(id) else { continue }
             do { try makePending(mutation, entry(id), expires: mutation.expires) } catch let error as OperationsError
-                where [.wrongState, .unknownTemporaryID].contains(error.code) {
+                where [.wrongState, .unknownTemporaryID].contains(error.code)
+            {
                 // It stays where it is, with the reason that it has.
             }
         }
@@ -83,7 +86,8 @@ extension QueueTransaction {
         }
         if let (transfer, state) = try hopelessTransfer(of: entry.sequence) {
             throw OperationsError(
-                .wrongState, "The mutation waits for transfer \(transfer.canonicalText), which is \(state); "
+                .wrongState,
+                "The mutation waits for transfer \(transfer.canonicalText), which is \(state); "
                     + (state == .failed ? "retry that" : "discard the mutation, and queue it anew"),
                 mutation: mutation.id)
         }
@@ -121,7 +125,8 @@ extension QueueTransaction {
     /// - Throws: `.unsentWork` where an attempt is under way, which may take effect.
     func requireNoneInFlight(in partition: Int64) throws {
         let count = try db.integer(
-            "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [partition])
+            "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [partition]
+        )
         guard count ?? 0 == 0 else {
             throw OperationsError(
                 .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them")

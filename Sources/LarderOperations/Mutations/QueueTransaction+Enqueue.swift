@@ -11,7 +11,8 @@ extension QueueTransaction {
     func enqueue(_ draft: MutationDraft, in partition: Int64, mayHoldIDs: Bool) throws -> Mutation {
         if mayHoldIDs || !draft.dependencies.isEmpty { try requireUnsettled(draft.id) }
         if let key = draft.idempotencyKey { try requireUnsettled(key, partition, of: draft.id) }
-        var found = mayHoldIDs
+        var found =
+            mayHoldIDs
             ? try resolve(draft.content, lane: draft.lane, partition: partition, own: Set(draft.temporaryIDs))
             : ResolvedContent(content: draft.content, lane: draft.lane)
         for id in draft.dependencies {
@@ -44,7 +45,8 @@ extension QueueTransaction {
                     expires, not_before, touched)
                 SELECT ?1, ?2, ?3, 0, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10
                 WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = ?1)
-                """) { row in
+                """
+            ) { row in
                 row.bind(draft.id)
                 row.bind(partition)
                 row.bind(found.lane)
@@ -105,7 +107,8 @@ extension QueueTransaction {
             }
             guard entry.state != .done else { return false }
             try db.run(
-                "INSERT OR IGNORE INTO mutation_transfer (sequence, transfer) VALUES (?, ?)", [sequence, entry.sequence])
+                "INSERT OR IGNORE INTO mutation_transfer (sequence, transfer) VALUES (?, ?)",
+                [sequence, entry.sequence])
             return true
         }
     }

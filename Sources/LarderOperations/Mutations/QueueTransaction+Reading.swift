@@ -173,9 +173,12 @@ extension Mutation {
             updater: try row.optional(17, row.text), resolver: try row.optional(18, row.text),
             checkQuery: try row.optional(19, row.text))
         answer = try row.optional(20, row.bytes)
-        failure = try row.isNull(21) ? nil : MutationFailure(
-            .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
-            details: row.optional(24, row.bytes), time: row.date(25))
+        failure =
+            try row.isNull(21)
+            ? nil
+            : MutationFailure(
+                .init(rawValue: row.text(21)), code: row.optional(22, row.text), message: row.text(23),
+                details: row.optional(24, row.bytes), time: row.date(25))
         dependencies = try row.optional(26, row.ids) ?? []
         transfers = try row.optional(28, row.ids) ?? []
         let tokens = try row.optional(27, row.text)?.split(separator: ",") ?? []
@@ -200,8 +203,11 @@ extension Outcome {
         self.init(
             mutation: try row.uuid(0), partition: try row.text(1), sequence: try row.integer(2), kind: kind,
             settled: settled, result: try row.optional(5, row.json), errors: try row.optional(9, row.json))
-        failure = try row.isNull(6) ? nil : MutationFailure(
-            .init(rawValue: row.text(6)), code: row.optional(7, row.text), message: row.text(8), time: settled)
+        failure =
+            try row.isNull(6)
+            ? nil
+            : MutationFailure(
+                .init(rawValue: row.text(6)), code: row.optional(7, row.text), message: row.text(8), time: settled)
     }
 }
 

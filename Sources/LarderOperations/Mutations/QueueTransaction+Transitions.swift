@@ -52,11 +52,12 @@ extension QueueTransaction {
             UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL,
                 telling = ?
             WHERE sequence = ?
-            """) { row in
-                row.bind(owner)
-                row.bind(mutation.telling?.rawValue)
-                row.bind(mutation.sequence)
-            }
+            """
+        ) { row in
+            row.bind(owner)
+            row.bind(mutation.telling?.rawValue)
+            row.bind(mutation.sequence)
+        }
         mutation.state = .inFlight
         mutation.attempts += 1
         mutation.owner = owner
@@ -73,8 +74,7 @@ extension QueueTransaction {
         let next = try db.row(Self.nextSQL, [lane.partition, lane.name], Turn.init)
         do {
             return try next.map { try begin($0, owner: owner, telling, now: now) }
-        } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState, .parked].contains(error.code)
-        {
+        } catch let error as OperationsError where [.notItsTurn, .expired, .wrongState, .parked].contains(error.code) {
             // Its own lane may be another's by now: that of the object which the answer has created.
             return nil
         }
@@ -109,10 +109,11 @@ extension QueueTransaction {
         FROM \(tables)
         """
     static let turnSQL = turnSelection + " WHERE m.id = ?"
-    static let nextSQL = turnSelection + """
-         WHERE m.sequence = (SELECT sequence FROM mutation INDEXED BY mutation_lane
-            WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1)
-        """
+    static let nextSQL =
+        turnSelection + """
+             WHERE m.sequence = (SELECT sequence FROM mutation INDEXED BY mutation_lane
+                WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1)
+            """
 
     /// Whether one is not to be sent yet, in milliseconds since 1970.
     ///
@@ -127,12 +128,13 @@ extension QueueTransaction {
         leaving doubt: RemainingDoubt?, now: Date
     ) throws {
         let entry = try entry(attempt)
-        let doubtful = switch doubt ?? (failure.class.leavesDoubt ? .attempt : .asBefore) {
-        case .asBefore: "doubt"
-        case .attempt: "coalesce(telling, doubt, '')"
-        case .unrepeatable: "'\(KeyTelling.none.rawValue)'"
-        case .none: "NULL"
-        }
+        let doubtful =
+            switch doubt ?? (failure.class.leavesDoubt ? .attempt : .asBefore) {
+            case .asBefore: "doubt"
+            case .attempt: "coalesce(telling, doubt, '')"
+            case .unrepeatable: "'\(KeyTelling.none.rawValue)'"
+            case .none: "NULL"
+            }
         try db.run(
             """
             UPDATE mutation SET state = 0, owner = NULL, not_before = ?, not_before_set = ?, telling = NULL,

@@ -69,8 +69,10 @@ struct QueueTransaction {
             INSERT OR REPLACE INTO mutation_failure (sequence, class, code, message, details, time)
             VALUES (?, ?, ?, ?, ?, ?)
             """,
-            [sequence, failure.class.rawValue, failure.code, failure.message, failure.details,
-                failure.time.milliseconds])
+            [
+                sequence, failure.class.rawValue, failure.code, failure.message, failure.details,
+                failure.time.milliseconds,
+            ])
     }
 }
 

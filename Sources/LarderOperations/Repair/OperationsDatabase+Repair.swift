@@ -110,7 +110,8 @@ extension OperationsDatabase {
             let problems = try new.check().problems
             guard problems.isEmpty else {
                 throw OperationsError(
-                    .damaged, "what can be read of larder.sqlite does not fit together "
+                    .damaged,
+                    "what can be read of larder.sqlite does not fit together "
                         + "(\(problems.prefix(5).map(\.description).joined(separator: "; "))); restore a backup")
             }
             try new.close()

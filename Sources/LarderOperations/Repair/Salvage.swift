@@ -26,7 +26,8 @@ struct Salvage {
 
     /// - Throws: `.damaged` where not even the schema can be read.
     mutating func run() throws {
-        let tables = try db.texts("""
+        let tables = try db.texts(
+            """
             SELECT name FROM sqlite_schema
             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> 'migration' ORDER BY name
             """)
@@ -113,7 +114,8 @@ struct Salvage {
         if let number { sql += " WHERE rowid >= \(number)" }
         if !order.isEmpty { sql += " ORDER BY \(order)" }
         do {
-            let rows = SalvagedRows(db: db, table: table, columns: try TableColumn.all(of: table, in: db), names: columns)
+            let rows = SalvagedRows(
+                db: db, table: table, columns: try TableColumn.all(of: table, in: db), names: columns)
             try damaged.scan(sql) { row in
                 if let damage = try rows.insert(row.values) { note(damage) }
                 return true
@@ -124,7 +126,9 @@ struct Salvage {
 
     /// Goes on behind pages that cannot be read, in steps that grow.
     private mutating func copyBehindGaps(_ table: String, _ columns: [String]) throws {
-        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM damaged.\(table)") else { return }
+        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM damaged.\(table)") else {
+            return
+        }
         var (next, step) = (try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? 1, Int64(1))
         while next <= greatest {
             if try copy(table, columns, order: [], from: next) { return }
@@ -150,7 +154,7 @@ struct Salvage {
 
     /// Numbers that were given are not given again, also those of rows that were lost.
     private func restoreNumbers() throws {
-        let gap = Int64.random(in: 1 << 20 ... 1 << 40)
+        let gap = Int64.random(in: 1 << 20...1 << 40)
         for (table, others) in [("mutation", ["outcome"]), ("transfer", [])] {
             try db.run(
                 """
@@ -184,15 +188,18 @@ struct Salvage {
         try restoreUses()
         // Nobody would see that it is damaged.
         try db.run("UPDATE mutation SET touched = NULL")
-        try db.run("""
+        try db.run(
+            """
             UPDATE mutation SET attempts = 1 WHERE state IN (1, 2) AND attempts = 0
             """)
-        try db.run("""
+        try db.run(
+            """
             DELETE FROM mutation_answer WHERE sequence IN (SELECT sequence FROM mutation WHERE state < 2)
             """)
         // A file of an older version tells of doubt by the last failure alone.
         if try !Self.columns(of: "mutation", in: damaged, as: "damaged").contains("doubt") {
-            try db.run("""
+            try db.run(
+                """
                 UPDATE mutation SET doubt = '*' WHERE state = 0 AND attempts > 0 AND sequence NOT IN (
                     SELECT sequence FROM mutation_failure WHERE class NOT IN ('outcomeUnknown', 'serverFault'))
                 """)
@@ -229,17 +236,20 @@ struct Salvage {
             "sequence IN (SELECT m.sequence FROM mutation m WHERE \(QueueTransaction.isHopelessSQL))", .transferFailed,
             "the transfer it waits for has failed, or was given up", queue)
         try removeOrphans()
-        try db.run("""
+        try db.run(
+            """
             DELETE FROM temporary_id WHERE real IS NULL AND sequence IS NULL
             """)
         try removeOrphans()
         // What a temporary id says of what its holder waits for is left where the dependency is lost.
-        try db.run("""
+        try db.run(
+            """
             INSERT OR IGNORE INTO mutation_dependency (sequence, dependency)
             SELECT u.sequence, t.sequence FROM temporary_id_use u JOIN temporary_id t ON t.token = u.token
             WHERE t.real IS NULL AND t.sequence < u.sequence
             """)
-        try db.run("""
+        try db.run(
+            """
             DELETE FROM mutation_dependency WHERE sequence IN (SELECT sequence FROM mutation WHERE state = 2)
             """)
         for sequence in try db.integers("SELECT sequence FROM mutation ORDER BY sequence") {
@@ -253,7 +263,8 @@ struct Salvage {
         for reading in RowReading.all where !Self.works.contains(reading.table) {
             for row in try reading.damaged(in: db) {
                 let place = RowMending.Place(table: row.table, condition: row.key)
-                let isKept = Self.owners.contains(row.table)
+                let isKept =
+                    Self.owners.contains(row.table)
                     ? try RowMending(db: db).mend([place]) { try reading.isReadable(row, in: db) }.isReadable
                     : false
                 if !isKept { try db.run("DELETE FROM \(row.table) WHERE \(row.key)") }
@@ -307,13 +318,18 @@ struct Salvage {
     /// is not found would be sent as it stands.
     private func restoreUses() throws {
         try db.run("DELETE FROM temporary_id_use")
-        let contents = try db.rows("""
+        let contents = try db.rows(
+            """
             SELECT m.sequence, m.lane, c.variables, c.optimistic_response, c.list_edits
             FROM mutation m JOIN mutation_content c ON c.sequence = m.sequence
-            """) { row in
-            (sequence: try row.integer(0), lane: try row.text(1), json: [
-                try row.bytes(2), try row.optional(3, row.bytes), try row.optional(4, row.bytes),
-            ].compactMap(\.self))
+            """
+        ) { row in
+            (
+                sequence: try row.integer(0), lane: try row.text(1),
+                json: [
+                    try row.bytes(2), try row.optional(3, row.bytes), try row.optional(4, row.bytes),
+                ].compactMap(\.self)
+            )
         }
         for content in contents {
             var held: Set<TemporaryID> = []
@@ -324,7 +340,8 @@ struct Salvage {
             _ = TemporaryIDText.replace(inText: content.lane, note)
             for json in content.json { _ = TemporaryIDText.replace(inJSON: json, note) }
             // Its own stay in what was sent, also where their real ones are known.
-            for id in held where try !db.exists(
+            for id in held
+            where try !db.exists(
                 """
                 SELECT 1 FROM temporary_id WHERE token = ?1 AND (real IS NOT NULL OR sequence > ?2)
                 """, [id.text, content.sequence])
@@ -345,14 +362,18 @@ struct Salvage {
 
     /// Rows that refer to what is not there, as often as removing some makes others such.
     private func removeOrphans() throws {
-        let references = try db.rows("""
+        let references = try db.rows(
+            """
             SELECT s.name, f."table", f."from", ifnull(f."to", ''), i."notnull" = 0 AND i.pk = 0
             FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f
             JOIN pragma_table_info(s.name) i ON i.name = f."from"
             WHERE s.type = 'table'
-            """) { row in
-            (table: try row.text(0), parent: try row.text(1), column: try row.text(2), key: try row.text(3),
-                isCleared: try row.integer(4) == 1)
+            """
+        ) { row in
+            (
+                table: try row.text(0), parent: try row.text(1), column: try row.text(2), key: try row.text(3),
+                isCleared: try row.integer(4) == 1
+            )
         }
         var isDone = false
         while !isDone {
@@ -363,9 +384,10 @@ struct Salvage {
                     "\(reference.column)" IS NOT NULL
                         AND "\(reference.column)" NOT IN (SELECT \(key) FROM \(reference.parent))
                     """
-                try db.run(reference.isCleared
-                    ? "UPDATE \(reference.table) SET \"\(reference.column)\" = NULL WHERE \(orphans)"
-                    : "DELETE FROM \(reference.table) WHERE \(orphans)")
+                try db.run(
+                    reference.isCleared
+                        ? "UPDATE \(reference.table) SET \"\(reference.column)\" = NULL WHERE \(orphans)"
+                        : "DELETE FROM \(reference.table) WHERE \(orphans)")
                 if db.changesCount > 0 { isDone = false }
             }
         }

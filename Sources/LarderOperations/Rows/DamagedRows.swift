@@ -37,7 +37,8 @@ struct DamagedRows {
         // Mutations wait for transfers, and later ones for earlier ones: each is looked at after what it refers to.
         for sequence in try db.integers("SELECT sequence FROM transfer WHERE \(condition) ORDER BY sequence") {
             let row = "t.sequence = \(sequence)"
-            let damaged = try RowReading.transfers.damaged(in: db, where: row, limit: 1)
+            let damaged =
+                try RowReading.transfers.damaged(in: db, where: row, limit: 1)
                 + RowReading.parts.damaged(in: db, where: row, limit: 1)
             guard let first = damaged.first else { continue }
             try setAside(transfer: sequence, first.reason)
@@ -72,14 +73,17 @@ struct DamagedRows {
     func setAside(mutation sequence: Int64, _ reason: String) throws {
         let wasSent = try db.exists("SELECT 1 FROM mutation WHERE sequence = ? AND state IN (1, 2)", [sequence])
         try db.run(
-            "INSERT OR IGNORE INTO mutation_content (sequence, document, variables) VALUES (?, '', x'7b7d')", [sequence])
+            "INSERT OR IGNORE INTO mutation_content (sequence, document, variables) VALUES (?, '', x'7b7d')", [sequence]
+        )
         // That it is damaged takes the place of the reason that it had, which may be what is damaged.
         try db.run("DELETE FROM mutation_failure WHERE sequence = ?", [sequence])
         var place = RowMending.Place(table: "mutation", condition: "sequence = \(sequence)", kept: ["partition"])
         place.forced = Self.forced["mutation"] ?? [:]
-        let places = [place] + ["mutation_content", "mutation_answer"].map {
-            RowMending.Place(table: $0, condition: "sequence = \(sequence)")
-        }
+        let places =
+            [place]
+            + ["mutation_content", "mutation_answer"].map {
+                RowMending.Place(table: $0, condition: "sequence = \(sequence)")
+            }
         let (isReadable, lost) = try RowMending(db: db).mend(places) {
             try RowReading.mutations.isReadable(in: db, where: "m.sequence = \(sequence)")
         }

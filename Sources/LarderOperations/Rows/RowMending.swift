@@ -44,7 +44,8 @@ struct RowMending {
         let columns = try TableColumn.all(of: place.table, in: db)
         let names = columns.map { "\"\($0.name)\"" }
         let found = try db.row(
-            "SELECT \(names.joined(separator: ", ")) FROM \(place.table) WHERE \(place.condition)") { $0.values }
+            "SELECT \(names.joined(separator: ", ")) FROM \(place.table) WHERE \(place.condition)"
+        ) { $0.values }
         guard let old = found else { return [] }
         var (changed, lost): ([(name: String, value: StoredValue)], [String]) = ([], [])
         for (column, value) in zip(columns, old) where !column.isKey || !column.fits(value) {

@@ -46,7 +46,8 @@ extension QueueTransaction {
     /// What one's own id stands for; nil if nobody knows yet, or it is yet to be reserved.
     private func known(_ id: TemporaryID, _ partition: Int64) throws -> Meaning? {
         try db.texts(
-            "SELECT real FROM temporary_id WHERE token = ? AND partition = ? AND real IS NOT NULL", [id.text, partition]
+            "SELECT real FROM temporary_id WHERE token = ? AND partition = ? AND real IS NOT NULL",
+            [id.text, partition]
         ).first.map(Meaning.real)
     }
 
@@ -63,7 +64,8 @@ extension QueueTransaction {
         }
         guard let meaning else {
             throw OperationsError(
-                .unknownTemporaryID, "no mutation of this partition reserved \(id.text), or it was discarded; "
+                .unknownTemporaryID,
+                "no mutation of this partition reserved \(id.text), or it was discarded; "
                     + "use the object's real id")
         }
         return meaning
@@ -102,9 +104,10 @@ extension QueueTransaction {
         }
         guard !reserved.isEmpty else { return }
         // It was answered before, set aside and replayed.
-        let answered = Set(try db.texts(
-            "SELECT token FROM temporary_id WHERE sequence = ? AND real IS NOT NULL", [sequence]
-        ).compactMap(TemporaryID.init(_:)))
+        let answered = Set(
+            try db.texts(
+                "SELECT token FROM temporary_id WHERE sequence = ? AND real IS NOT NULL", [sequence]
+            ).compactMap(TemporaryID.init(_:)))
         var changed: Set<Int64> = []
         for id in reserved {
             guard let text = real[id] else { continue }

@@ -160,7 +160,8 @@ extension TransferTransaction {
     static let remainsSQL = """
         SELECT id FROM transfer INDEXED BY transfer_remains WHERE partition = ? AND \(isRemains) ORDER BY sequence
         """
-    static let allRemainsSQL = selection
+    static let allRemainsSQL =
+        selection
         + " WHERE t.sequence IN (SELECT sequence FROM transfer INDEXED BY transfer_remains WHERE \(isRemains))"
 
     /// How many that are held are passed over at most.
@@ -212,11 +213,17 @@ extension StoredTransfer {
             throw .damagedRow("a transfer is of no known kind")
         }
         let size = try row.optional(18, row.size)
-        let file = try row.isNull(19) || row.isNull(20) ? nil : FileIdentity(
-            device: row.integer(19), inode: row.integer(20), size: size ?? 0,
-            modified: row.optional(21, row.integer) ?? 0)
-        let failure = try row.isNull(30) ? nil : TransferFailure(
-            code: row.text(30), message: row.text(31), time: row.optional(32, row.date) ?? .distantPast)
+        let file =
+            try row.isNull(19) || row.isNull(20)
+            ? nil
+            : FileIdentity(
+                device: row.integer(19), inode: row.integer(20), size: size ?? 0,
+                modified: row.optional(21, row.integer) ?? 0)
+        let failure =
+            try row.isNull(30)
+            ? nil
+            : TransferFailure(
+                code: row.text(30), message: row.text(31), time: row.optional(32, row.date) ?? .distantPast)
         self.init(
             sequence: try row.integer(0), id: try row.uuid(1), partition: try row.text(2), kind: kind,
             state: try TransferState(stored: row.integer(4)), priority: Int(try row.integer(5)),

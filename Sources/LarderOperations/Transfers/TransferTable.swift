@@ -18,7 +18,8 @@ package struct TransferTable: Sendable {
         try await write { transaction in
             var partitions: [String: Int64] = [:]
             for draft in drafts {
-                let partition = try partitions[draft.partition]
+                let partition =
+                    try partitions[draft.partition]
                     ?? transaction.db.usablePartition(making: draft.partition)
                 partitions[draft.partition] = partition
                 try transaction.enqueue(draft, in: partition)

@@ -178,7 +178,8 @@ extension TransferTransaction {
             let uploads = try unsentUploads(in: partition)
             guard uploads == 0 else {
                 throw OperationsError(
-                    .unsentWork, "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them")
+                    .unsentWork,
+                    "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them")
             }
             setAside = try cancelAll(in: partition, now: now).setAside
             try db.run("UPDATE transfer SET forgotten = 1 WHERE partition = ? AND state = 4", [partition])
@@ -217,8 +218,9 @@ extension TransferTransaction {
 
     /// How many uploads of a partition the storage may not have, failed ones included.
     func unsentUploads(in partition: Int64) throws -> Int {
-        Int(try db.integer(
-            "SELECT count(*) FROM transfer WHERE partition = ? AND kind = 0 AND state < 4", [partition]) ?? 0)
+        Int(
+            try db.integer(
+                "SELECT count(*) FROM transfer WHERE partition = ? AND kind = 0 AND state < 4", [partition]) ?? 0)
     }
 
     private func setWaitingAside(

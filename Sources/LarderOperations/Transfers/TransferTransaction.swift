@@ -22,7 +22,8 @@ struct TransferTransaction {
         guard let entry else { throw OperationsError.noTransfer(id) }
         guard states.contains(entry.state) else {
             throw OperationsError(
-                .wrongState, "transfer \(id.uuidString.lowercased()) is \(entry.state), and would have to be "
+                .wrongState,
+                "transfer \(id.uuidString.lowercased()) is \(entry.state), and would have to be "
                     + states.map { "\($0)" }.sorted().joined(separator: " or ") + "; look again")
         }
         return entry
@@ -53,7 +54,8 @@ struct TransferTransaction {
                 INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces,
                     content_type, metadata, attempts, created, expires, size, device, inode, modified, sha256, place)
                 VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
-                """) { row in
+                """
+            ) { row in
                 row.bind(draft.id)
                 row.bind(partition)
                 row.bind(draft.kind.rawValue)

@@ -30,8 +30,10 @@ package struct WatcherTable: Sendable {
                     (partition, name, document, operation_name, variables, epoch, number, created, updated)
                 VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?)
                 """,
-                [owner, name, document, operationName, variables, new.created.milliseconds,
-                    new.updated.milliseconds])
+                [
+                    owner, name, document, operationName, variables, new.created.milliseconds,
+                    new.updated.milliseconds,
+                ])
             return new
         }
     }
@@ -67,8 +69,10 @@ package struct WatcherTable: Sendable {
                 UPDATE watcher SET epoch = ?, number = ?, updated = ?
                 WHERE partition = (SELECT id FROM partition WHERE name = ?) AND name = ?
                 """,
-                [Int64(bitPattern: position.epoch), Int64(bitPattern: position.number), now.milliseconds, partition,
-                    name])
+                [
+                    Int64(bitPattern: position.epoch), Int64(bitPattern: position.number), now.milliseconds, partition,
+                    name,
+                ])
             return position
         }
     }

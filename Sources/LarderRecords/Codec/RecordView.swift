@@ -22,7 +22,9 @@ struct RecordView {
         self.bytes = bytes
         flags = RecordFlags(rawValue: bytes[1])
         count = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
-        entries = flags.contains(.entity) ? RecordFormat.entityHeader
+        entries =
+            flags.contains(.entity)
+            ? RecordFormat.entityHeader
             : flags.contains(.wideOwner) ? RecordFormat.widePartHeader : RecordFormat.partHeader
         guard RecordFlags.known.isSuperset(of: flags) else { throw DamagedRecord("it has unknown flags") }
         guard bytes.count < RecordFormat.maximumSize, entries + count * RecordFormat.entrySize <= bytes.count else {

@@ -27,9 +27,11 @@ struct GenerationCopy {
         try used.collect(old, source)
         try draft.fill { target, new in try folder.store(state, &target, new) }
         // What is no number at all is damage, which stays to be found.
-        try copy(tables.names, from: source, into: draft, where: { [used] value in
-            value.withUnsafeBytes(StoredNumber.number).map(used.contains) ?? true
-        }, { $0.names })
+        try copy(
+            tables.names, from: source, into: draft,
+            where: { [used] value in
+                value.withUnsafeBytes(StoredNumber.number).map(used.contains) ?? true
+            }, { $0.names })
         try copy(tables.keys, from: source, into: draft) { $0.keys }
         try copyApplied(from: source, into: draft)
         try copyNames(from: source, into: draft)
@@ -152,11 +154,12 @@ struct GenerationCopy {
             try record.payload.requireSeparateLists(in: record.value(index))
             entries.append(.init(field: record.field(index), source: .stored(record.value(index), record.payload)))
         }
-        let identity: RecordEncoder.Identity = if let owner = record.owner {
-            .part(owner: owner.record, field: owner.field)
-        } else {
-            .entity(key: try record.key)
-        }
+        let identity: RecordEncoder.Identity =
+            if let owner = record.owner {
+                .part(owner: owner.record, field: owner.field)
+            } else {
+                .entity(key: try record.key)
+            }
         encoder.removeAll()
         _ = try encoder.encode(id, record.flags, type: record.type, identity: identity, entries: entries, nil)
     }

@@ -25,23 +25,25 @@ extension RecordError {
 extension RecordError {
     init(_ error: ResponseTooLarge) {
         self.init(
-            .tooLarge, "the answer takes more than the \(error.limit) bytes of memory that one may; ask for less at a "
+            .tooLarge,
+            "the answer takes more than the \(error.limit) bytes of memory that one may; ask for less at a "
                 + "time, or open the store with a greater maximumAnswerSize")
     }
 }
 
 extension RecordError.Code {
     fileprivate init(_ code: LMDBError.Code) {
-        self = switch code {
-        case .mapFull, .diskFull, .transactionFull: .full
-        case .damaged, .truncated, .foreign, .tableMismatch: .damaged
-        case .futureVersion: .futureFormat
-        case .readOnly, .permissionDenied: .notWritable
-        case .lockTimedOut: .busy
-        case .closed: .closed
-        case .alreadyOpen: .alreadyOpen
-        case .missing, .tableMissing: .missing
-        default: .storage
-        }
+        self =
+            switch code {
+            case .mapFull, .diskFull, .transactionFull: .full
+            case .damaged, .truncated, .foreign, .tableMismatch: .damaged
+            case .futureVersion: .futureFormat
+            case .readOnly, .permissionDenied: .notWritable
+            case .lockTimedOut: .busy
+            case .closed: .closed
+            case .alreadyOpen: .alreadyOpen
+            case .missing, .tableMissing: .missing
+            default: .storage
+            }
     }
 }

@@ -95,7 +95,8 @@ extension CacheFolder {
             switch found.state {
             case .newer(let format):
                 throw RecordError(
-                    .futureFormat, "the cache at \(path) has format \(format), and this program knows those to "
+                    .futureFormat,
+                    "the cache at \(path) has format \(format), and this program knows those to "
                         + "\(CacheFormat.current); use a newer program")
             case .current, .older:
                 if try supersede(found, deadline, reached, make) { return }

@@ -42,11 +42,12 @@ package struct CacheFolder: Sendable {
                 do {
                     let mark = try folder.mark(number)
                     if mark.isSuperseded { continue }
-                    format.state = switch mark.format {
-                    case CacheFormat.current: .current
-                    case ..<CacheFormat.current: .older(mark.format)
-                    default: .newer(mark.format)
-                    }
+                    format.state =
+                        switch mark.format {
+                        case CacheFormat.current: .current
+                        case ..<CacheFormat.current: .older(mark.format)
+                        default: .newer(mark.format)
+                        }
                 } catch {
                     guard let reason = Self.damage(error) else { throw error }
                     format.state = .damaged(reason)

@@ -50,12 +50,14 @@ struct GenerationState: Equatable {
         let format = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
         guard format >= Self.format else {
             throw RecordError(
-                .olderFormat, "the cache has format \(format), and this program works with format \(Self.format); "
+                .olderFormat,
+                "the cache has format \(format), and this program works with format \(Self.format); "
                     + "larder-migrate up makes it one of that, or remove the cache and fetch again")
         }
         guard format == Self.format else {
             throw RecordError(
-                .futureFormat, "the cache has format \(format), and this program knows format \(Self.format); use a "
+                .futureFormat,
+                "the cache has format \(format), and this program knows format \(Self.format); use a "
                     + "newer program, or remove the cache and fetch again")
         }
         guard bytes.count == Self.size,

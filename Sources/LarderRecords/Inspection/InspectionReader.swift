@@ -47,7 +47,8 @@ struct InspectionReader {
         while let entry = try cursor.next() {
             let record = try RecordView(unsafe entry.value.withUnsafeBytes { $0 })
             if record.isSplit { types[entry.integerKey] = record.type }
-            var count = try counts[record.type]
+            var count =
+                try counts[record.type]
                 ?? CacheStatistics.TypeCount(type: try name(of: record.type, transaction))
             count.bytes += record.bytes.count
             if record.isTombstone {
@@ -136,9 +137,10 @@ struct InspectionReader {
         case .list:
             try payload.requireSeparateLists(in: word)
             let elements = try payload.list(word)
-            return .list(try (0..<elements.count).map { index in
-                try value(elements[index], payload, "\(path)[\(index)]", transaction)
-            })
+            return .list(
+                try (0..<elements.count).map { index in
+                    try value(elements[index], payload, "\(path)[\(index)]", transaction)
+                })
         }
     }
 

@@ -88,7 +88,10 @@ struct DecimalDigits: Equatable {
         var afterPoint = false
         while let byte = bytes.first, byte | 0x20 != UInt8(ascii: "e") {
             bytes = bytes.dropFirst()
-            if byte == UInt8(ascii: ".") { afterPoint = true; continue }
+            if byte == UInt8(ascii: ".") {
+                afterPoint = true
+                continue
+            }
             if afterPoint { exponent -= 1 }
             if !(significand.isEmpty && byte == UInt8(ascii: "0")) { significand.append(byte) }
         }

@@ -134,8 +134,9 @@ final class LayerStack: Sendable {
             wanted.widen(by: demand, of: set.layers, index)
             if wanted.count == kept.overlay.laid.count {
                 if kept.set !== set || kept.snapshot != id {
-                    keep(Kept(
-                        set: set, overlay: kept.overlay, snapshot: id, state: state, repetitions: kept.repetitions))
+                    keep(
+                        Kept(
+                            set: set, overlay: kept.overlay, snapshot: id, state: state, repetitions: kept.repetitions))
                 }
                 return LayeredSnapshot(
                     transaction, under: kept.overlay, set.demand(beyond: kept.overlay.laid, index))
@@ -145,7 +146,7 @@ final class LayerStack: Sendable {
                 earlier = kept.overlay
             } else {
                 repetitions += 1
-                if repetitions > Self.patience { wanted = LaidLayers(all: set.layers.count) }
+                if repetitions > Self.maximumRepetitions { wanted = LaidLayers(all: set.layers.count) }
             }
         } else {
             wanted.widen(by: demand, of: set.layers, index)
@@ -159,7 +160,7 @@ final class LayerStack: Sendable {
     }
 
     /// Laying what was laid once more may be done so often, with more each time.
-    private static let patience = 8
+    private static let maximumRepetitions = 8
 
     private func index(of set: LayerSet) -> LayerIndex {
         let known = state.withLock { $0.index }
@@ -289,8 +290,9 @@ extension RecordCache {
     ) throws -> Trial<Result> {
         try takingSnapshot { generation, transaction in
             let snapshot: LayeredSnapshot
-            do { snapshot = try layers.layered(transaction, under: set, generation, laying: demand) } catch
-                is OutdatedLayers { return .unmet(.everything) }
+            do {
+                snapshot = try layers.layered(transaction, under: set, generation, laying: demand)
+            } catch is OutdatedLayers { return .unmet(.everything) }
             do {
                 let result = try body(generation, snapshot)
                 return snapshot.demand?.unmetDemand.map { .unmet($0) } ?? .done(result)

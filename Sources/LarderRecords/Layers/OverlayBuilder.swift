@@ -22,7 +22,8 @@ struct OverlayBuilder {
         guard state.nextRecord < OverlayNumbers.firstRecord, state.nextField < OverlayNumbers.firstField else {
             throw RecordError(.full, "the cache has no numbers left for optimistic layers; clear it")
         }
-        let overlay = earlier.map { Overlay(goingOnFrom: $0, state) }
+        let overlay =
+            earlier.map { Overlay(goingOnFrom: $0, state) }
             ?? Overlay(generation, Overlay.Basis(state: state))
         var snapshot = LayeredSnapshot(base, under: overlay, nil)
         var (wanted, failed) = (wanted, [Int: LayerFailure]())
@@ -34,7 +35,7 @@ struct OverlayBuilder {
             if let unmet = snapshot.demand?.unmetDemand {
                 // They lie under what was laid, which may have failed for want of them.
                 widenings += 1
-                wanted.widen(by: unmet, widenings > Self.patience, of: set.layers, index)
+                wanted.widen(by: unmet, widenings > Self.maximumWidenings, of: set.layers, index)
                 failed = [:]
             } else if let (layer, error) = failure {
                 // What a layer did before it failed cannot be taken back: all is laid once more, without it.
@@ -53,7 +54,7 @@ struct OverlayBuilder {
     }
 
     /// After so many rounds in which more turned out to be needed, everything is laid.
-    private static let patience = 4
+    private static let maximumWidenings = 4
 
     /// Nil if all of them could be worked out, or the index of the first that could not.
     private func lay(

@@ -100,4 +100,3 @@ extension SchemaIndex {
         serialized().withUnsafeBytes { wideChecksum($0) }
     }
 }
-

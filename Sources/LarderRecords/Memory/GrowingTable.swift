@@ -53,7 +53,9 @@ struct GrowingTable<Element: BitwiseCopyable>: ~Copyable {
         return UnsafeBufferPointer(start: start, count: count)
     }
 
-    static func release(_ taken: UnsafeBufferPointer<Element>) { free(UnsafeMutablePointer(mutating: taken.baseAddress)) }
+    static func release(_ taken: UnsafeBufferPointer<Element>) {
+        free(UnsafeMutablePointer(mutating: taken.baseAddress))
+    }
 
     private mutating func reserve(_ wanted: Int) {
         guard wanted > 0 else { return }

@@ -12,7 +12,8 @@ extension ParsedResponse {
     package var rootFields: Set<String> {
         let plan = layout.plan
         let cases = Set(plan.selections[plan.root].types.map(\.caseIndex))
-        return Set(cases.flatMap { plan.fields[plan.cases[$0].fields] }
-            .filter { $0.content != .typename }.map(\.responseKey))
+        return Set(
+            cases.flatMap { plan.fields[plan.cases[$0].fields] }
+                .filter { $0.content != .typename }.map(\.responseKey))
     }
 }

@@ -21,9 +21,11 @@ extension ResponseParser {
                     guard cell.kind == .object else { break walk }
                     let object = objects[cell.offset]
                     let range = Int(object.fieldStart)..<Int(object.fieldStart + object.fieldCount)
-                    guard let field = range.first(where: {
-                        layout.plan.fields[Int(fields[$0].field)].responseKey == name
-                    }) else { break walk }
+                    guard
+                        let field = range.first(where: {
+                            layout.plan.fields[Int(fields[$0].field)].responseKey == name
+                        })
+                    else { break walk }
                     holder = field
                     cell = fields[field].cell
                 case .index(let index):

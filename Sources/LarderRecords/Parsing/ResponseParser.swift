@@ -156,9 +156,10 @@ struct ResponseParser: ~Copyable {
         let type = try concreteType(layout.selections[selection])
         let planned = layout.cases[Int(type.caseIndex)]
         let index = Int32(objects.count)
-        objects.append(ParsedObject(
-            type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0,
-            first: index))
+        objects.append(
+            ParsedObject(
+                type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0,
+                first: index))
         let firstOpen = openFields.count
         var visible: Int32 = 0
         var guess: Int32 = 0
@@ -314,7 +315,8 @@ struct ResponseParser: ~Copyable {
     /// An alias of `__typename`, or a type that can only be one, must tell the same as was found.
     private func checkTypename(_ cell: ParsedCell, _ type: (number: Int32, caseIndex: Int32)) throws {
         let name = typeName(type.number)
-        let isSame = cell.kind == .string && Int(cell.count) == name.utf8.count
+        let isSame =
+            cell.kind == .string && Int(cell.count) == name.utf8.count
             && name.utf8.elementsEqual(UnsafeBufferPointer(start: text + cell.offset, count: Int(cell.count)))
         guard isSame else { throw ParseFailure.schemaMismatch("the object is not of the type \(name)") }
     }
@@ -361,11 +363,12 @@ struct ResponseParser: ~Copyable {
             let part = UnsafeBufferPointer(start: UnsafePointer(text) + cell.offset, count: Int(cell.count))
             if quoted { appendJSONString(part, to: &keys) } else { keys.append(contentsOf: part) }
         case .int, .float, .no, .yes:
-            let part = switch cell.kind {
-            case .int: String(Int64(bitPattern: cell.payload))
-            case .float: Double(bitPattern: cell.payload).description
-            default: cell.kind == .yes ? "true" : "false"
-            }
+            let part =
+                switch cell.kind {
+                case .int: String(Int64(bitPattern: cell.payload))
+                case .float: Double(bitPattern: cell.payload).description
+                default: cell.kind == .yes ? "true" : "false"
+                }
             if quoted { appendJSONString(part, to: &keys) } else { keys.append(contentsOf: part.utf8) }
         case .absent, .null, .json, .list, .object: return false
         }

@@ -42,7 +42,8 @@ package final class CompiledOperation: Sendable {
         guard let operation = candidates.first else {
             let known = document.operations.compactMap(\.name).joined(separator: ", ")
             throw PlanError(
-                .notFound, name.map { "The document has no operation \($0); it has: \(known)" }
+                .notFound,
+                name.map { "The document has no operation \($0); it has: \(known)" }
                     ?? "The document has no operation")
         }
         guard candidates.count == 1 else {
@@ -145,13 +146,14 @@ package final class CompiledOperation: Sendable {
         if let known = layouts.withLock({ $0.value(for: key) }) { return known }
         // What is written, and what is read to be changed and written back, has names that a person would write.
         let added = exposesAdded ? nil : added
-        let plan = switch subject {
-        case .operation(let operation):
-            try Plan.compile(
-                operation, of: document, schema, conditions: conditions, added: added, exposesAdded: exposesAdded)
-        case .fragment(let fragment):
-            try Plan.compile(fragment, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
-        }
+        let plan =
+            switch subject {
+            case .operation(let operation):
+                try Plan.compile(
+                    operation, of: document, schema, conditions: conditions, added: added, exposesAdded: exposesAdded)
+            case .fragment(let fragment):
+                try Plan.compile(fragment, of: document, schema, conditions: conditions, exposesAdded: exposesAdded)
+            }
         let layout = PlanLayout(plan)
         layouts.withLock { _ = $0.keep(layout, for: key, size: layout.size) }
         return layout

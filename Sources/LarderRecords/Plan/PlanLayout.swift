@@ -56,12 +56,13 @@ package final class PlanLayout: @unchecked Sendable {
     }
 
     func path(_ entries: [PathEntry]) -> ResponsePath {
-        ResponsePath(entries.map { entry in
-            switch entry {
-            case .field(let index): .field(plan.fields[Int(index)].responseKey)
-            case .index(let index): .index(Int(index))
-            }
-        })
+        ResponsePath(
+            entries.map { entry in
+                switch entry {
+                case .field(let index): .field(plan.fields[Int(index)].responseKey)
+                case .index(let index): .index(Int(index))
+                }
+            })
     }
 }
 
@@ -147,16 +148,17 @@ struct FieldOp {
 extension FieldOp.Content {
     /// What the parser stores for each: what is stored otherwise was stored under another schema.
     fileprivate var leafTags: UInt16 {
-        let tags: [ValueTag] = switch self {
-        case .object: []
-        case .typename, .string, .enumeration: [.string, .farString]
-        case .boolean: [.no, .yes]
-        case .int: [.smallInt, .int, .number]
-        case .float: [.smallInt, .int, .float, .number]
-        case .id: [.smallInt, .int, .number, .string, .farString]
-        case .custom:
-            [.no, .yes, .smallInt, .int, .float, .number, .string, .json, .farString, .farJSON]
-        }
+        let tags: [ValueTag] =
+            switch self {
+            case .object: []
+            case .typename, .string, .enumeration: [.string, .farString]
+            case .boolean: [.no, .yes]
+            case .int: [.smallInt, .int, .number]
+            case .float: [.smallInt, .int, .float, .number]
+            case .id: [.smallInt, .int, .number, .string, .farString]
+            case .custom:
+                [.no, .yes, .smallInt, .int, .float, .number, .string, .json, .farString, .farJSON]
+            }
         return tags.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
     }
 }
@@ -182,39 +184,43 @@ private struct LayoutDraft {
             }
             types.append(TypeOp(name: span(type.name), number: number, caseIndex: Int32(type.caseIndex)))
         }
-        selections.append(SelectionOp(
-            typeStart: start, typeCount: Int32(selection.types.count),
-            unknownTypeCase: Int32(selection.unknownTypeCase ?? -1),
-            onlyType: selection.isConcrete ? start : -1))
+        selections.append(
+            SelectionOp(
+                typeStart: start, typeCount: Int32(selection.types.count),
+                unknownTypeCase: Int32(selection.unknownTypeCase ?? -1),
+                onlyType: selection.isConcrete ? start : -1))
     }
 
     mutating func append(_ planned: CasePlan, _ ownFields: ArraySlice<FieldPlan>) {
         let keys = planned.keyFields ?? []
-        cases.append(CaseOp(
-            fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
-            visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count),
-            hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } },
-            parts: planned.parts))
+        cases.append(
+            CaseOp(
+                fieldStart: Int32(planned.fields.lowerBound), fieldCount: Int32(planned.fields.count),
+                visibleCount: Int32(planned.names.count), keyStart: Int32(keyFields.count), keyCount: Int32(keys.count),
+                hasOnlyLeaves: !ownFields.contains { if case .object = $0.content { true } else { false } },
+                parts: planned.parts))
         keyFields.append(contentsOf: keys.map(Int32.init))
     }
 
     mutating func append(_ field: FieldPlan) {
-        let (content, selection): (FieldOp.Content, Int) = switch field.content {
-        case .typename: (.typename, -1)
-        case .leaf(.int): (.int, -1)
-        case .leaf(.float): (.float, -1)
-        case .leaf(.string): (.string, -1)
-        case .leaf(.boolean): (.boolean, -1)
-        case .leaf(.id): (.id, -1)
-        case .leaf(.enumeration): (.enumeration, -1)
-        case .leaf(.custom): (.custom, -1)
-        case .object(let selection): (.object, selection)
-        }
-        fields.append(FieldOp(
-            responseKey: span(field.responseKey), content: content, leafTags: content.leafTags,
-            listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1),
-            key: Int32(field.key ?? -1),
-            selection: Int32(selection), policy: Int32(field.policy ?? -1), parts: field.parts))
+        let (content, selection): (FieldOp.Content, Int) =
+            switch field.content {
+            case .typename: (.typename, -1)
+            case .leaf(.int): (.int, -1)
+            case .leaf(.float): (.float, -1)
+            case .leaf(.string): (.string, -1)
+            case .leaf(.boolean): (.boolean, -1)
+            case .leaf(.id): (.id, -1)
+            case .leaf(.enumeration): (.enumeration, -1)
+            case .leaf(.custom): (.custom, -1)
+            case .object(let selection): (.object, selection)
+            }
+        fields.append(
+            FieldOp(
+                responseKey: span(field.responseKey), content: content, leafTags: content.leafTags,
+                listDepth: UInt8(field.type.listDepth), nonNull: field.type.nonNull, slot: Int32(field.slot ?? -1),
+                key: Int32(field.key ?? -1),
+                selection: Int32(selection), policy: Int32(field.policy ?? -1), parts: field.parts))
     }
 
     mutating func orderFields() {
@@ -222,9 +228,10 @@ private struct LayoutDraft {
             let planned = cases[number]
             cases[number].orderStart = Int32(orderedFields.count)
             let range = planned.fieldStart..<(planned.fieldStart + planned.fieldCount)
-            orderedFields.append(contentsOf: range.sorted {
-                responseKey(of: $0).lexicographicallyPrecedes(responseKey(of: $1))
-            })
+            orderedFields.append(
+                contentsOf: range.sorted {
+                    responseKey(of: $0).lexicographicallyPrecedes(responseKey(of: $1))
+                })
         }
     }
 

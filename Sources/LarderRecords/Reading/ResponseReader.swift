@@ -148,11 +148,12 @@ struct ResponseReader: ~Copyable {
                 while position < record.count, record.field(position) < read.id { position += 1 }
                 if position < record.count, record.field(position) == read.id {
                     let word = record.value(position)
-                    outcome = if field.isLeaf {
-                        try leaf(word, record.payload, field, into: place, transaction)
-                    } else {
-                        try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
-                    }
+                    outcome =
+                        if field.isLeaf {
+                            try leaf(word, record.payload, field, into: place, transaction)
+                        } else {
+                            try value(word, record.payload, field, level: 0, into: place, &cursor, transaction)
+                        }
                 } else {
                     try lack(id, &lacksFields)
                     outcome = try absentField(field, into: place, &cursor, transaction)
@@ -266,7 +267,8 @@ struct ResponseReader: ~Copyable {
     ) throws -> ResponseCell {
         if typename.type == type { return typename.cell }
         let (names, tables) = (plan.generation.names, plan.generation.tables)
-        let found = isCommitted
+        let found =
+            isCommitted
             ? try names.name(of: type, transaction, tables) : try names.lookUpName(of: type, transaction, tables)
         guard let name = found else {
             throw DamagedRecord("its type has no name")

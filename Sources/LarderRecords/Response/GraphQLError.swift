@@ -78,13 +78,14 @@ extension ResponsePath {
         switch value {
         case .null: return nil
         case .list(let steps):
-            self.init(steps.map { step in
-                switch step {
-                case .string(let name): .field(name)
-                case .int(let index): .index(Int(clamping: index))
-                default: .field("\(step)")
-                }
-            })
+            self.init(
+                steps.map { step in
+                    switch step {
+                    case .string(let name): .field(name)
+                    case .int(let index): .index(Int(clamping: index))
+                    default: .field("\(step)")
+                    }
+                })
         case .string(let name): self.init([.field(name)])
         default: self.init([.field("\(value)")])
         }

@@ -25,8 +25,11 @@ final class ObjectShape: Sendable {
             return text.count
         }
         self.text = text
-        index = names.count <= 8 ? [:] : Dictionary(
-            names.enumerated().map { (Array($1.utf8), $0) }, uniquingKeysWith: { first, _ in first })
+        index =
+            names.count <= 8
+            ? [:]
+            : Dictionary(
+                names.enumerated().map { (Array($1.utf8), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Where the field stands. It is looked for from `guess` on.

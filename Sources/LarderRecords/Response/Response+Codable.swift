@@ -64,9 +64,10 @@ extension Response: Codable {
         _ key: CodingKeys, _ container: KeyedDecodingContainer<CodingKeys>, _ body: () throws -> Result
     ) throws -> Result {
         do { return try body() } catch {
-            throw DecodingError.dataCorrupted(.init(
-                codingPath: container.codingPath + [key], debugDescription: "This is no JSON: \(error)",
-                underlyingError: error))
+            throw DecodingError.dataCorrupted(
+                .init(
+                    codingPath: container.codingPath + [key], debugDescription: "This is no JSON: \(error)",
+                    underlyingError: error))
         }
     }
 }
@@ -76,17 +77,19 @@ extension GraphQLError {
     fileprivate var value: Value {
         var members: [String: Value] = ["message": .string(message)]
         if let path {
-            members["path"] = .list(path.components.map { component in
-                switch component {
-                case .field(let name): .string(name)
-                case .index(let index): .int(Int64(index))
-                }
-            })
+            members["path"] = .list(
+                path.components.map { component in
+                    switch component {
+                    case .field(let name): .string(name)
+                    case .index(let index): .int(Int64(index))
+                    }
+                })
         }
         if !locations.isEmpty {
-            members["locations"] = .list(locations.map { location in
-                .object(["line": .int(Int64(location.line)), "column": .int(Int64(location.column))])
-            })
+            members["locations"] = .list(
+                locations.map { location in
+                    .object(["line": .int(Int64(location.line)), "column": .int(Int64(location.column))])
+                })
         }
         if !extensions.isEmpty { members["extensions"] = .object(extensions) }
         if let errorType { members["errorType"] = .string(errorType) }

@@ -36,8 +36,10 @@ extension ResponseValue: Encodable {
             try container.encode(string)
         } else if let number {
             guard let decimal = Decimal(exactly: number) else {
-                throw EncodingError.invalidValue(number, .init(
-                    codingPath: container.codingPath, debugDescription: "No type of number keeps \(number)."))
+                throw EncodingError.invalidValue(
+                    number,
+                    .init(
+                        codingPath: container.codingPath, debugDescription: "No type of number keeps \(number)."))
             }
             try container.encode(decimal)
         } else {
@@ -52,9 +54,11 @@ extension ResponseValue: Encodable {
             if let value = ResponseValue(buffer: buffer, cell: buffer.cell(at: 0)) { return value }
             return self
         } catch {
-            throw EncodingError.invalidValue(self, .init(
-                codingPath: path, debugDescription: "The JSON of a custom scalar cannot be read.",
-                underlyingError: error))
+            throw EncodingError.invalidValue(
+                self,
+                .init(
+                    codingPath: path, debugDescription: "The JSON of a custom scalar cannot be read.",
+                    underlyingError: error))
         }
     }
 }

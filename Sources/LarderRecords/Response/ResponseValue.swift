@@ -104,10 +104,11 @@ public struct ResponseValue: Sendable {
     public subscript(path: ResponsePath) -> ResponseValue? {
         var value = self
         for component in path.components {
-            let next = switch component {
-            case .field(let name): value[name]
-            case .index(let index): value[index]
-            }
+            let next =
+                switch component {
+                case .field(let name): value[name]
+                case .index(let index): value[index]
+                }
             guard let next else { return nil }
             value = next
         }

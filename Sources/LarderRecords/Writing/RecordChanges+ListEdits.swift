@@ -42,11 +42,12 @@ extension RecordChanges {
 
     /// Encodes a stored record with other fields.
     mutating func rewrite(_ record: RecordView, _ id: RecordID, _ entries: [RecordEncoder.Entry]) throws {
-        let identity: RecordEncoder.Identity = if let owner = record.owner {
-            .part(owner: owner.record, field: owner.field)
-        } else {
-            .entity(key: try record.key)
-        }
+        let identity: RecordEncoder.Identity =
+            if let owner = record.owner {
+                .part(owner: owner.record, field: owner.field)
+            } else {
+                .entity(key: try record.key)
+            }
         let range = try encoder.encode(
             id, record.flags, type: record.type, identity: identity, entries: entries, nil)
         records.append((id, range))

@@ -11,7 +11,10 @@ extension ResponseWriter {
         of object: Int, in record: Int, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws {
         guard staged[record].object == object else {
-            if replaces(object, in: record) { return staged[record].source = object }
+            if replaces(object, in: record) {
+                staged[record].source = object
+                return
+            }
             return try joinFields(of: object, in: record, transaction)
         }
         for index in parsed.objects[object].fields where isStored(index) {

@@ -77,9 +77,10 @@ extension ResponseWriter {
     ) throws -> Int {
         var record = StagedRecord(id: id, object: object, owner: owner)
         // Nothing is written before all is worked out, so the bytes stay where they are.
-        let stored = if let laid = transaction.overlay?.record(id) { laid.bytes } else {
-            unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
-        }
+        let stored =
+            if let laid = transaction.overlay?.record(id) { laid.bytes } else {
+                unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
+            }
         if let stored {
             let view = try RecordView(stored)
             let type = try typeID(of: object, transaction)

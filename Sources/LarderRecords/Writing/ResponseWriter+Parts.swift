@@ -59,17 +59,19 @@ extension ResponseWriter {
         guard let stored, stored.word.tag == .part || stored.word.tag == .widePart else { return .new(owner: owner) }
         let id = try stored.payload.record(stored.word)
         let policy = policy(of: object, holder)
-        let isReplaced = if inList || record.isReplaced {
-            true
-        } else if let policy {
-            policy == .replace
-        } else {
-            // What was compared with the part that holds it need not be once more.
-            try !record.isCompared && contradicts(object, stored: id, transaction)
-        }
-        return .existing(StoredPart(
-            id: id, owner: owner, holder: holder.record, isReplaced: isReplaced,
-            isCompared: policy == nil && !inList))
+        let isReplaced =
+            if inList || record.isReplaced {
+                true
+            } else if let policy {
+                policy == .replace
+            } else {
+                // What was compared with the part that holds it need not be once more.
+                try !record.isCompared && contradicts(object, stored: id, transaction)
+            }
+        return .existing(
+            StoredPart(
+                id: id, owner: owner, holder: holder.record, isReplaced: isReplaced,
+                isCompared: policy == nil && !inList))
     }
 
     private func policy(of object: Int, _ holder: Holder) -> PartPolicy? {

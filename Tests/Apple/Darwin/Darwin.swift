@@ -2,7 +2,10 @@
 // see in the headers. It is type-checked and never run.
 @_exported import CDarwin
 
-public var errno: Int32 { get { __error().pointee } set { __error().pointee = newValue } }
+public var errno: Int32 {
+    get { __error().pointee }
+    set { __error().pointee = newValue }
+}
 
 public func open(_ path: UnsafePointer<CChar>, _ flags: Int32) -> Int32 { -1 }
 public func open(_ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t) -> Int32 { -1 }

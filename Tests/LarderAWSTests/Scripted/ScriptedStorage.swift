@@ -56,7 +56,9 @@ final class ScriptedStorage: Sendable {
         let outcome: Swift.Result<Result, any Error>
         do {
             var client = S3Transport.clientConfiguration
-            if let certificate, certificate.isTrusted { client.tlsConfiguration = try certificate.clientConfiguration() }
+            if let certificate, certificate.isTrusted {
+                client.tlsConfiguration = try certificate.clientConfiguration()
+            }
             outcome = .success(
                 try await HTTPClient.withHTTPClient(configuration: client) { [options] client in
                     try await body(
@@ -171,5 +173,5 @@ extension Credentials.CloudCredentials {
 
 extension ObjectLocation {
     /// A place in a bucket of no importance.
-    static let somewhere = ObjectLocation(bucket: "pantry", key: "a/b")
+    static let somewhere = ObjectLocation(bucket: "fixture", key: "a/b")
 }

@@ -162,9 +162,11 @@ struct DocumentedSignatureTests {
         #expect(framing.length == Int64(expected.utf8.count))
     }
 
-    @Test("The length of a body in chunks is known beforehand, however long it is", arguments: [
-        (0, 1 << 20), (1, 1 << 20), (1 << 20, 1 << 20), (10_000, 8_192), (16_384, 8_192),
-    ] as [(Int64, Int)])
+    @Test(
+        "The length of a body in chunks is known beforehand, however long it is",
+        arguments: [
+            (0, 1 << 20), (1, 1 << 20), (1 << 20, 1 << 20), (10_000, 8_192), (16_384, 8_192),
+        ] as [(Int64, Int)])
     func length(size: Int64, chunkSize: Int) {
         for payload in [PayloadHash.unsignedTrailer, .signedTrailer, .unsigned] {
             let framing = BodyFraming(payload: payload, size: size, chunkSize: chunkSize)

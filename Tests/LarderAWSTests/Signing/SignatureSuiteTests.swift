@@ -88,11 +88,13 @@ struct SignatureSuiteTests {
         #expect(Self.signature.signature(of: request) == example.signature)
     }
 
-    @Test("A time is written in UTC, whatever the year", arguments: [
-        (0, "19700101T000000Z"), (951_782_399, "20000228T235959Z"), (951_782_400, "20000229T000000Z"),
-        (951_868_800, "20000301T000000Z"), (1_440_938_160, "20150830T123600Z"), (4_107_542_399, "21000228T235959Z"),
-        (4_107_542_400, "21000301T000000Z"), (-1e30, "19700101T000000Z"), (1e30, "99991231T235959Z"),
-    ])
+    @Test(
+        "A time is written in UTC, whatever the year",
+        arguments: [
+            (0, "19700101T000000Z"), (951_782_399, "20000228T235959Z"), (951_782_400, "20000229T000000Z"),
+            (951_868_800, "20000301T000000Z"), (1_440_938_160, "20150830T123600Z"), (4_107_542_399, "21000228T235959Z"),
+            (4_107_542_400, "21000301T000000Z"), (-1e30, "19700101T000000Z"), (1e30, "99991231T235959Z"),
+        ])
     func time(seconds: Double, stamp: String) {
         #expect(SigningTime(Date(timeIntervalSince1970: seconds)).stamp == stamp)
     }

@@ -17,7 +17,9 @@ struct BadWireLoad {
 
     /// Runs `body` with a store, a storage, and a wire between them.
     static func run(_ plan: @escaping FaultyWire.Planner, _ body: (BadWireLoad) async throws -> Void) async throws {
-        try await withStorage { Self.configure(&$0, $0.endpoint) } _: { (server, storage) in
+        try await withStorage {
+            Self.configure(&$0, $0.endpoint)
+        } _: { (server, storage) in
             try await withTemporaryFolder { folder in
                 let store = try Store.open(
                     at: folder.appending(path: "store"), schema: try Schema(parsing: "type Query { nothing: Int }"))
@@ -25,9 +27,11 @@ struct BadWireLoad {
                 _ = try await storage.put(ObjectBody(bytes), to: object, ObjectAttributes(), idle: .ample)
                 try await FaultyWire.run(to: server.url.port ?? 0, plan: plan) { wire in
                     try await withTransport(to: server, { Self.configure(&$0, URL(string: wire.url)) }) { wired in
-                        try await body(BadWireLoad(
-                            folder: folder, app: try store.partition(), server: server, storage: storage, wired: wired,
-                            object: object))
+                        try await body(
+                            BadWireLoad(
+                                folder: folder, app: try store.partition(), server: server, storage: storage,
+                                wired: wired,
+                                object: object))
                     }
                 }
                 try store.close()

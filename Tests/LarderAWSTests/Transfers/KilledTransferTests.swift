@@ -104,7 +104,8 @@ private enum Faults {
             let refusals = WireRefusal.all.filter { !isListing || $0.code != WireRefusal.accessDenied.code }
             return numbers.withLock { random in
                 guard Int.random(in: 0..<5, using: &random) == 0 else { return nil }
-                let faults: [FaultyWire.Fault] = [.cut, .cut, .delay(.milliseconds(100)), .throttle(200)]
+                let faults: [FaultyWire.Fault] =
+                    [.cut, .cut, .delay(.milliseconds(100)), .throttle(200)]
                     + (isListing ? [] : [.corrupt]) + refusals.map { .answer($0) }
                 return FaultyWire.Plan(
                     fault: faults.randomElement(using: &random) ?? .cut,

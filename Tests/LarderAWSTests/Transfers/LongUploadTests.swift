@@ -108,9 +108,12 @@ struct LongUploadTests {
         }
     }
 
-    @Test("Finishing fails within an answer that says success, and the completion says so", arguments: [
-        ("AccessDenied", ObjectError.Code.accessDenied), ("InternalError", .serverFault), ("InvalidPart", .incomplete),
-    ])
+    @Test(
+        "Finishing fails within an answer that says success, and the completion says so",
+        arguments: [
+            ("AccessDenied", ObjectError.Code.accessDenied), ("InternalError", .serverFault),
+            ("InvalidPart", .incomplete),
+        ])
     func failedEnd(serverCode: String, code: ObjectError.Code) async throws {
         let ending = Reply.xml(.ok, " \n<Error><Code>\(serverCode)</Code><Message>No.</Message></Error>")
         try await upload(endingWith: ending) { bench, upload, server in

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Transfers with a storage that does other than it should", .timeLimit(.minutes(10)))
 struct LyingStorageTests {
-    enum Lie: String, Sendable, CaseIterable {
+    enum FalseLength: String, Sendable, CaseIterable {
         /// Of the object: fewer bytes than it has, more, none at all, no number.
         case shorter, longer, empty, unsaid
         /// Of a range: other bytes, all of the object, fewer than said, more than asked for.
@@ -27,7 +27,7 @@ struct LyingStorageTests {
     }
 
     /// A storage of one object, that lies.
-    private static func answer(_ request: Received, _ lie: Lie?) -> Reply {
+    private static func answer(_ request: Received, _ lie: FalseLength?) -> Reply {
         let bytes = TransferBench.bytes
         guard request.method == .GET else {
             var said = bytes.count
@@ -60,9 +60,10 @@ struct LyingStorageTests {
         return reply
     }
 
-    @Test("A download from it fails with its reason, leaves nothing, and is whole once it tells the truth",
-        arguments: Lie.allCases)
-    func download(lie: Lie) async throws {
+    @Test(
+        "A download from it fails with its reason, leaves nothing, and is whole once it tells the truth",
+        arguments: FalseLength.allCases)
+    func download(lie: FalseLength) async throws {
         let isHonest = Mutex(false)
         try await TransferBench.run { bench in
             try await ScriptedStorage.run({ Self.answer($0, isHonest.withLock { $0 } ? nil : lie) }) { _, storage in
@@ -102,10 +103,12 @@ struct LyingStorageTests {
         }
     }
 
-    @Test("An object that has no bytes arrives as an empty file, however its first byte is refused", arguments: [
-        Reply.error(.rangeNotSatisfiable, "InvalidRange"), Reply(headers: ["ETag": "\"e\""]),
-        Reply(headers: ["ETag": "\"e\"", "Transfer-Encoding": "chunked"]),
-    ])
+    @Test(
+        "An object that has no bytes arrives as an empty file, however its first byte is refused",
+        arguments: [
+            Reply.error(.rangeNotSatisfiable, "InvalidRange"), Reply(headers: ["ETag": "\"e\""]),
+            Reply(headers: ["ETag": "\"e\"", "Transfer-Encoding": "chunked"]),
+        ])
     func nothing(first: Reply) async throws {
         try await TransferBench.run { bench in
             try await ScriptedStorage.run { request in
@@ -197,7 +200,7 @@ struct LyingStorageTests {
                     : Self.answer(request, nil)
             }
             try await ScriptedStorage.run(script) { _, storage in
-                let place = ObjectLocation(bucket: "pantry", key: "a", region: "us-west-2")
+                let place = ObjectLocation(bucket: "fixture", key: "a", region: "us-west-2")
                 let upload = try await bench.app.transfers.upload(bench.source, to: place)
                 let download = try await bench.app.transfers.download(place, to: bench.copy)
                 try await bench.runner(storage).drain()

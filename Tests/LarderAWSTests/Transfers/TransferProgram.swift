@@ -9,7 +9,8 @@ enum TransferProgram {
 
     private static let file: URL = {
         #if os(macOS)
-        let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        let folder =
+            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
             .deletingLastPathComponent() ?? Bundle.main.bundleURL
         #else
         let folder = Bundle.main.bundleURL
@@ -23,10 +24,11 @@ enum TransferProgram {
     ) throws -> Process {
         let child = Process()
         child.executableURL = file
-        child.arguments = [
-            folder.appending(path: "store").path, endpoint ?? server.url.absoluteString, server.accessKeyID,
-            server.secretAccessKey, folder.appending(path: "ledger").path,
-        ] + (step.map { [$0.name, String($0.number)] } ?? [])
+        child.arguments =
+            [
+                folder.appending(path: "store").path, endpoint ?? server.url.absoluteString, server.accessKeyID,
+                server.secretAccessKey, folder.appending(path: "ledger").path,
+            ] + (step.map { [$0.name, String($0.number)] } ?? [])
         // It ends with this process: nothing is written there.
         child.standardInput = Pipe()
         child.standardOutput = FileHandle.nullDevice

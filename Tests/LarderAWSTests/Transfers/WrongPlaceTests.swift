@@ -24,9 +24,11 @@ struct WrongPlaceTests {
         }
     }
 
-    @Test("Credentials that are not taken lose nothing: transfers wait, say why, and go on with others", arguments: [
-        ("AKIANOBODY", nil), (nil, "wrong"),
-    ] as [(String?, String?)])
+    @Test(
+        "Credentials that are not taken lose nothing: transfers wait, say why, and go on with others",
+        arguments: [
+            ("AKIANOBODY", nil), (nil, "wrong"),
+        ] as [(String?, String?)])
     func credentials(key: String?, secret: String?) async throws {
         try await withStorage { server, good in
             try await TransferBench.run { bench in
@@ -54,7 +56,8 @@ struct WrongPlaceTests {
                         }
                     }
                     while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(1)) }
-                    #expect(try [upload, download].allSatisfy { try [.pending, .running].contains($0.status().state) })
+                    #expect(
+                        try [upload, download].allSatisfy { try [.pending, .running].contains($0.status().state) })
                     areGood.withLock { $0 = true }
                     runner.resume()
                     try await upload.finished(within: .seconds(60))
@@ -87,7 +90,9 @@ struct WrongPlaceTests {
 
     @Test("Keys of every character go and come back, in one piece and in parts", arguments: keys)
     func roundTrip(key: String) async throws {
-        try await withStorage { $0.limits.smallestPart = 1024 } _: { server, storage in
+        try await withStorage {
+            $0.limits.smallestPart = 1024
+        } _: { server, storage in
             try await TransferBench.run { bench in
                 var options = bench.options
                 // The server of these tests lists uploads in XML that cannot hold them all, whatever it is asked.

@@ -12,7 +12,8 @@ struct Fault: Sendable, CustomStringConvertible {
         /// When the connection has been accepted.
         case connected
         /// In the TLS handshake: when the client has said something, or after so many bytes of the server's answer.
-        case hello, handshake(Int)
+        case hello
+        case handshake(Int)
         /// After so many bytes of the request.
         case receiving(Int)
         /// When the whole request is there, and nothing is done.
@@ -21,10 +22,10 @@ struct Fault: Sendable, CustomStringConvertible {
         case answering(Int)
     }
 
-    enum Harm: Sendable, CaseIterable { case close, reset, garbage, stall }
+    enum Damage: Sendable, CaseIterable { case close, reset, garbage, stall }
 
     var point: Point
-    var harm: Harm
+    var harm: Damage
 
     var description: String { "\(harm) at \(point)" }
 
@@ -95,7 +96,7 @@ final class FaultyServer: Sendable {
     func arm(_ fault: Fault?) { state.withLock { $0.fault = fault } }
 
     /// The fault, once, if this is its place.
-    func take(_ isHere: (Fault.Point) -> Bool) -> Fault.Harm? {
+    func take(_ isHere: (Fault.Point) -> Bool) -> Fault.Damage? {
         state.withLock { state in
             guard let fault = state.fault, isHere(fault.point) else { return nil }
             state.fault = nil
@@ -122,7 +123,8 @@ final class FaultyServer: Sendable {
     static let presence = answer(body: #"{"data":{"__typename":"Query"}}"#)
 
     private static func answer(body: String) -> [UInt8] {
-        Array("""
+        Array(
+            """
             HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\
             Connection: close\r\n\r\n\(body)
             """.utf8)
@@ -173,7 +175,7 @@ final class FaultyLine: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    func suffer(_ harm: Fault.Harm) {
+    func suffer(_ harm: Fault.Damage) {
         guard let context else { return }
         isBroken = true
         switch harm {
@@ -254,7 +256,8 @@ final class FaultyAnswerer: ChannelInboundHandler {
             guard let length = header("content-length").flatMap({ Int($0) }), body.count >= length,
                 let request = JSONValue(body)
             else { return nil }
-            self = request["variables", "recipe"]?.string.map { .mutation($0, key: header("idempotency-key")) } ?? .query
+            self =
+                request["variables", "recipe"]?.string.map { .mutation($0, key: header("idempotency-key")) } ?? .query
         }
     }
 }

@@ -1,5 +1,5 @@
-import NIOHTTP1
 import Foundation
+import NIOHTTP1
 
 /// A request as it reached the server.
 struct Received: Sendable {

@@ -149,12 +149,15 @@ struct CredentialTableTests {
             let table = database.credentials
             let secret = Array(repeating: UInt8(0xA7), count: 3000)
             _ = try await table.replace(
-                in: app, with: [], key: StoredPartitionKey(
+                in: app, with: [],
+                key: StoredPartitionKey(
                     partition: app, sealedWith: "k1", sealed: secret, created: noon),
                 making: .init(now: noon), session: signedIn)
             func isThere() throws -> Bool {
                 let files = [database.file.path, database.file.path + "-wal"]
-                return try files.contains { try Data(contentsOf: URL(filePath: $0)).range(of: Data(secret.prefix(500))) != nil }
+                return try files.contains {
+                    try Data(contentsOf: URL(filePath: $0)).range(of: Data(secret.prefix(500))) != nil
+                }
             }
             #expect(try isThere())
             var configuration = Configuration()

@@ -64,7 +64,9 @@ struct LogSpaceTests {
         }
     }
 
-    @Test("Where little is free the log is as long as its commits make it", .enabled(if: canMount, "may not mount a tmpfs"))
+    @Test(
+        "Where little is free the log is as long as its commits make it",
+        .enabled(if: canMount, "may not mount a tmpfs"))
     func scarce() async throws {
         try await withSmallVolume(4 << 20) { folder in
             let database = try OperationsDatabase(folder: folder.appending(path: "store"))

@@ -7,9 +7,11 @@ import Testing
 
 @Suite("Commits that are shared", .timeLimit(.minutes(10)))
 struct SharedCommitTests {
-    @Test("Writers on threads of their own and others share commits, and each is told of its own write", arguments: [
-        1, 2, 3,
-    ])
+    @Test(
+        "Writers on threads of their own and others share commits, and each is told of its own write",
+        arguments: [
+            1, 2, 3,
+        ])
     func mixed(seed: UInt64) async throws {
         var random = SeededNumbers(seed: seed)
         let kinds = (0..<300).map { _ in Int.random(in: 0..<4, using: &random) }

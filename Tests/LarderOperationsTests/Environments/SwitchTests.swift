@@ -45,10 +45,12 @@ struct SwitchTests {
                 let (fresh, begun, failed) = (upload("fresh"), upload("begun"), upload("failed"))
                 try await database.transfers.enqueue([fresh, begun, failed])
                 let attempt = try #require(
-                    try await database.transfers.begin(begun.id, owner: "me", now: noon)).attempt
+                    try await database.transfers.begin(begun.id, owner: "me", now: noon)
+                ).attempt
                 try await database.transfers.note(attempt, [.upload("u")])
                 let failing = try #require(
-                    try await database.transfers.begin(failed.id, owner: "me", now: noon)).attempt
+                    try await database.transfers.begin(failed.id, owner: "me", now: noon)
+                ).attempt
                 try await database.transfers.fail(
                     failing, .init(code: "object.rejected", message: "no", time: noon), now: noon)
                 var ids: [UUID] = []
@@ -104,7 +106,9 @@ struct SwitchTests {
     func late() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
-            let (first, second) = (try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft(in: "pa")))
+            let (first, second) = (
+                try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft(in: "pa"))
+            )
             let attempt = try await database.begin(first).attempt
             try await database.enter(environment("b"), as: "pb")
             let next = try await database.mutations.answer(
@@ -154,7 +158,8 @@ struct SwitchTests {
             try await database.enter(environment("a"), as: "pa")
             let first = try await database.enqueue(draft("lane", in: "pa"))
             let others = [
-                try await database.enqueue(draft("lane", in: "pa")), try await database.enqueue(draft("lane", in: "pa")),
+                try await database.enqueue(draft("lane", in: "pa")),
+                try await database.enqueue(draft("lane", in: "pa")),
             ]
             let beside = try await database.enqueue(draft("beside", in: "pa"))
             let attempt = try await database.begin(first).attempt
@@ -170,7 +175,9 @@ struct SwitchTests {
         }
     }
 
-    @Test("One that was replayed although it may have taken effect is sent where it was, and not carried to another backend")
+    @Test(
+        "One that was replayed although it may have taken effect is sent where it was, and not carried to another backend"
+    )
     func carriedReplay() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -249,7 +256,9 @@ struct SwitchTests {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
             let flying = try await database.enqueue(draft("flying", in: "pa"))
-            let (pending, dead) = (try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft("d", in: "pa")))
+            let (pending, dead) = (
+                try await database.enqueue(draft(in: "pa")), try await database.enqueue(draft("d", in: "pa"))
+            )
             _ = try await database.begin(flying)
             try await database.setAside(dead)
             let report = try await database.enter(environment("b"), as: "pb", leaving: .discard)
@@ -386,7 +395,8 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("A user who is signed in stays so under an environment that signs users in as the one before it, and no other")
+    @Test(
+        "A user who is signed in stays so under an environment that signs users in as the one before it, and no other")
     func adoptedSessions() async throws {
         try await withOperations { database in
             try await database.enter(environment("old"), .user("u"), as: "pu")

@@ -29,9 +29,11 @@ struct AscendingIDTests {
         #expect(UUID.ascending(0, at: noon) == [])
     }
 
-    @Test("A time before 1970, or past all times, makes an id all the same", arguments: [
-        -1, -1e300, 1e300, .infinity, -.infinity, .nan,
-    ])
+    @Test(
+        "A time before 1970, or past all times, makes an id all the same",
+        arguments: [
+            -1, -1e300, 1e300, .infinity, -.infinity, .nan,
+        ])
     func oddTimes(seconds: Double) {
         let time = Date(timeIntervalSince1970: seconds)
         #expect(UUID.ascending(at: time) != UUID.ascending(at: time))

@@ -16,14 +16,19 @@ struct DoubtTests {
     }
 
     private func stored(_ id: UUID, _ database: OperationsDatabase) throws -> Mutation {
-        guard case .present(let mutation) = try database.mutations.find(id) else { throw OperationsError(.notFound, "") }
+        guard case .present(let mutation) = try database.mutations.find(id) else {
+            throw OperationsError(.notFound, "")
+        }
         return mutation
     }
 
-    @Test("After an attempt in doubt nothing is sent that the server would not know for its repeat", arguments: [
-        ("Idempotency-Key", "idempotency-key", true), ("Idempotency-Key", "X-Other", false), ("", "Idempotency-Key", false),
-        ("Idempotency-Key", "", false), ("", "", false),
-    ])
+    @Test(
+        "After an attempt in doubt nothing is sent that the server would not know for its repeat",
+        arguments: [
+            ("Idempotency-Key", "idempotency-key", true), ("Idempotency-Key", "X-Other", false),
+            ("", "Idempotency-Key", false),
+            ("Idempotency-Key", "", false), ("", "", false),
+        ])
     func repeats(first: String, second: String, isSent: Bool) async throws {
         try await withOperations { database in
             func telling(_ name: String) -> KeyTelling { name.isEmpty ? .none : .header(name) }
@@ -44,7 +49,8 @@ struct DoubtTests {
             try await queue.retryLater(begin(id, Self.header, database).attempt, at: nil, lost, now: noon)
             try await queue.retryLater(begin(id, Self.header, database).attempt, at: nil, offline, now: noon)
             #expect(try stored(id, database).doubt == Self.header)
-            try await queue.retryLater(begin(id, .none, database).attempt, at: nil, lost, leaving: RemainingDoubt.none, now: noon)
+            try await queue.retryLater(
+                begin(id, .none, database).attempt, at: nil, lost, leaving: RemainingDoubt.none, now: noon)
             #expect(try stored(id, database).doubt == nil)
             try await queue.retryLater(begin(id, .none, database).attempt, at: nil, lost, now: noon)
             #expect(try stored(id, database).doubt == KeyTelling.none)

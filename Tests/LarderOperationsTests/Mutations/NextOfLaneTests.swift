@@ -83,8 +83,9 @@ struct NextOfLaneTests {
                 for owner in ["me", "you"] {
                     group.addTask {
                         do {
-                            return .success(try await database.mutations.blocking.answer(
-                                attempt, json(owner), temporaryIDs: [:], beginningNextAs: owner, now: noon)?.id)
+                            return .success(
+                                try await database.mutations.blocking.answer(
+                                    attempt, json(owner), temporaryIDs: [:], beginningNextAs: owner, now: noon)?.id)
                         } catch { return .failure(error) }
                     }
                 }

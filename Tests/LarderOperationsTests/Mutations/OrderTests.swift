@@ -157,14 +157,16 @@ struct OrderTests {
             _ = try await database.enqueue(draft("a", dependencies: [second]))
             let one = try await database.begin(first).attempt
             let before = database.commitCount
-            let next = try #require(try await database.mutations.answer(
-                one, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon))
+            let next = try #require(
+                try await database.mutations.answer(
+                    one, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon))
             #expect(next.id == second)
             #expect(next.state == .inFlight)
             #expect(database.commitCount == before + 1)
             // The third waits until the second is settled.
-            #expect(try await database.mutations.answer(
-                next.attempt, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon) == nil)
+            #expect(
+                try await database.mutations.answer(
+                    next.attempt, json("{}"), temporaryIDs: [:], beginningNextAs: "me", now: noon) == nil)
         }
     }
 }

@@ -15,7 +15,8 @@ struct PlanTests {
         return try Row.fetchAll(statement).map { $0["detail"] as String }.filter {
             // Constant rows are what values are that come with the statement, and `given` the table of them; of
             // sequences there are two.
-            $0.hasPrefix("SCAN") && !$0.contains("CONSTANT ROW") && !["SCAN given", "SCAN sqlite_sequence"].contains($0)
+            $0.hasPrefix("SCAN") && !$0.contains("CONSTANT ROW")
+                && !["SCAN given", "SCAN sqlite_sequence"].contains($0)
                 || $0.contains("TEMP B-TREE")
         }
     }
@@ -89,9 +90,11 @@ struct PlanTests {
         }
     }
 
-    @Test("Those of a partition that are not pending are listed by an index", arguments: [
-        MutationState.inFlight, .acknowledged, .deadLetter,
-    ])
+    @Test(
+        "Those of a partition that are not pending are listed by an index",
+        arguments: [
+            MutationState.inFlight, .acknowledged, .deadLetter,
+        ])
     func lists(_ state: MutationState) async throws {
         try await withOperations { database in
             _ = try await database.enqueue(draft())

@@ -121,7 +121,8 @@ struct TransitionTests {
         }
     }
 
-    @Test("A mutation is set aside from every state, with the reason, and keeps what the server answered",
+    @Test(
+        "A mutation is set aside from every state, with the reason, and keeps what the server answered",
         arguments: [MutationState.pending, .inFlight, .acknowledged])
     func setAside(_ state: MutationState) async throws {
         try await withOperations { database in

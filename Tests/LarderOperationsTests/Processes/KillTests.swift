@@ -7,7 +7,8 @@ import Testing
 /// The program that works on a store as another process, and is killed.
 private let crashProgram = {
     #if os(macOS)
-    let folder = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+    let folder =
+        Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
         .deletingLastPathComponent() ?? Bundle.main.bundleURL
     #else
     let folder = Bundle.main.bundleURL
@@ -48,8 +49,9 @@ private final class Child {
 
 private func said(_ file: URL) throws -> Set<UUID> {
     // The last line may be cut short.
-    try Set(String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
-        .dropLast().compactMap { UUID(uuidString: String($0)) })
+    try Set(
+        String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+            .dropLast().compactMap { UUID(uuidString: String($0)) })
 }
 
 @Suite(

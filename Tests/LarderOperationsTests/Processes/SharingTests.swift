@@ -64,7 +64,8 @@ struct SharingTests {
         }
     }
 
-    @Test("A full disk is an error, what was accepted stays, and room makes it well again",
+    @Test(
+        "A full disk is an error, what was accepted stays, and room makes it well again",
         .enabled(if: canMount, "may not mount a tmpfs"))
     func fullDisk() async throws {
         try await withTemporaryFolder { folder in
@@ -90,7 +91,8 @@ struct SharingTests {
         }
     }
 
-    @Test("A disk that is full at opening is an error", .enabled(if: canMount, "may not mount a tmpfs"),
+    @Test(
+        "A disk that is full at opening is an error", .enabled(if: canMount, "may not mount a tmpfs"),
         arguments: [0, 4, 12, 40])
     func fullAtOpening(_ kibibytes: Int) async throws {
         try await withTemporaryFolder { folder in
@@ -101,7 +103,8 @@ struct SharingTests {
         }
     }
 
-    @Test("A read-only volume is read without making a file, and refused for writing",
+    @Test(
+        "A read-only volume is read without making a file, and refused for writing",
         .enabled(if: canMount, "may not mount"))
     func readOnlyVolume() async throws {
         try await withTemporaryFolder { folder in

@@ -24,9 +24,12 @@ struct DamagedRowTests {
         try await database.transfers.enqueue(drafts)
         for draft in drafts {
             let begun = try #require(try await database.transfers.begin(draft.id, owner: "me", now: noon))
-            try await database.transfers.note(begun.attempt, [
-                .partSize(4096), .upload("u"), .parts([.init(number: 1, size: 4096), .init(number: 3, size: 1808)]),
-            ])
+            try await database.transfers.note(
+                begun.attempt,
+                [
+                    .partSize(4096), .upload("u"),
+                    .parts([.init(number: 1, size: 4096), .init(number: 3, size: 1808)]),
+                ])
             try await database.transfers.release(begun.attempt)
         }
         return drafts.map(\.id)
@@ -36,7 +39,8 @@ struct DamagedRowTests {
     func readings() async throws {
         try await withOperations { database in
             let tables = try await database.pool.read {
-                try $0.texts("""
+                try $0.texts(
+                    """
                     SELECT name FROM sqlite_schema
                     WHERE type = 'table' AND (name = 'sqlite_sequence' OR name NOT LIKE 'sqlite%')
                     """)
@@ -45,7 +49,8 @@ struct DamagedRowTests {
         }
     }
 
-    @Test("Sizes and numbers of parts that are no plan's are named by a check, and set aside; other transfers go on",
+    @Test(
+        "Sizes and numbers of parts that are no plan's are named by a check, and set aside; other transfers go on",
         arguments: [
             "UPDATE transfer SET part_size = 0 WHERE sequence = 1",
             "UPDATE transfer SET part_size = -1 WHERE sequence = 1",
@@ -78,7 +83,8 @@ struct DamagedRowTests {
         }
     }
 
-    @Test("A mutation whose row cannot be read is set aside and never sent again, and others of its lane go on",
+    @Test(
+        "A mutation whose row cannot be read is set aside and never sent again, and others of its lane go on",
         arguments: [
             "UPDATE mutation SET attempts = 9223372036854775807 WHERE sequence = 1",
             "UPDATE mutation SET id = x'00' WHERE sequence = 1",
@@ -103,12 +109,14 @@ struct DamagedRowTests {
         }
     }
 
-    @Test("Rows of other tables that cannot be read are named by a check", arguments: [
-        "UPDATE outcome SET sequence = 0", "UPDATE outcome SET id = x'00'", "UPDATE outcome SET result = x'7b'",
-        "UPDATE watcher SET variables = x''", "UPDATE partition SET transfer_changes = 9223372036854775807",
-        "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'mutation'",
-        "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'mutation'",
-    ])
+    @Test(
+        "Rows of other tables that cannot be read are named by a check",
+        arguments: [
+            "UPDATE outcome SET sequence = 0", "UPDATE outcome SET id = x'00'", "UPDATE outcome SET result = x'7b'",
+            "UPDATE watcher SET variables = x''", "UPDATE partition SET transfer_changes = 9223372036854775807",
+            "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'mutation'",
+            "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'mutation'",
+        ])
     func others(damage: String) async throws {
         try await withTemporaryFolder { folder in
             let database = try OperationsDatabase(folder: folder)
@@ -130,11 +138,12 @@ struct DamagedRowTests {
             let database = try OperationsDatabase(folder: folder)
             _ = try await database.enqueue(draft())
             try await database.pool.writeWithoutTransaction { db in
-                try db.execute(sql: """
-                    PRAGMA foreign_keys = OFF;
-                    INSERT INTO session (partition, state, changed) VALUES (99, 'guest', 0);
-                    PRAGMA foreign_keys = ON;
-                    """)
+                try db.execute(
+                    sql: """
+                        PRAGMA foreign_keys = OFF;
+                        INSERT INTO session (partition, state, changed) VALUES (99, 'guest', 0);
+                        PRAGMA foreign_keys = ON;
+                        """)
             }
             #expect(try database.check().problems.map(\.kind) == [.reference])
             try database.close()
@@ -147,7 +156,9 @@ struct DamagedRowTests {
         for (size, partSize) in [(-1, 1), (1, 0), (1, -1), (.max, 1), (.min, .min)] as [(Int64, Int64)] {
             #expect(PartPlan(size: size, partSize: partSize) == nil)
         }
-        for (size, partSize) in [(0, 1), (.max, .max), (.max, 1 << 44), (10_000, 4096), (8192, 4096)] as [(Int64, Int64)] {
+        for (size, partSize) in [(0, 1), (.max, .max), (.max, 1 << 44), (10_000, 4096), (8192, 4096)]
+            as [(Int64, Int64)]
+        {
             let plan = try #require(PartPlan(size: size, partSize: partSize))
             let sizes = plan.count == 0 ? [] : plan.numbers.map(plan.size(of:))
             #expect(sizes.reduce(0, +) == size)

@@ -6,10 +6,11 @@ func environment(
     _ name: String, identity: String = "i", data: String? = nil, storage: String = "s",
     succeeds predecessor: EnvironmentDraft.Predecessor? = nil, isProtected: Bool = false
 ) -> Destination.Environment {
-    .draft(EnvironmentDraft(
-        name: name, definition: json(#"{"name":"\#(name)"}"#),
-        fingerprints: Fingerprints(identity: identity, data: data ?? "data of \(name)", storage: storage),
-        predecessor: predecessor, isProtected: isProtected))
+    .draft(
+        EnvironmentDraft(
+            name: name, definition: json(#"{"name":"\#(name)"}"#),
+            fingerprints: Fingerprints(identity: identity, data: data ?? "data of \(name)", storage: storage),
+            predecessor: predecessor, isProtected: isProtected))
 }
 
 extension OperationsDatabase {

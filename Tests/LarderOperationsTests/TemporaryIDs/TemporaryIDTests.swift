@@ -16,8 +16,9 @@ struct TemporaryIDTests {
             let optimistic = #"{"dish":{"id":"\#(id.text)"}}"#
             let maker = try await database.enqueue(
                 draft("Dish:\(id.text)", variables: variables, optimistic: optimistic, temporaryIDs: [id]))
-            let user = try await database.enqueue(draft(
-                "Dish:\(id.text)", variables: variables, optimistic: optimistic, edits: #"["Dish:\#(id.text)"]"#))
+            let user = try await database.enqueue(
+                draft(
+                    "Dish:\(id.text)", variables: variables, optimistic: optimistic, edits: #"["Dish:\#(id.text)"]"#))
             #expect(try database.mutation(user)?.dependencies == [maker])
             #expect(try database.mutation(maker)?.temporaryIDs == [id])
             try await database.mutations.answer(
@@ -107,7 +108,8 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("What was settled is a duplicate when it is queued again, though nobody knows the temporary id in it any more")
+    @Test(
+        "What was settled is a duplicate when it is queued again, though nobody knows the temporary id in it any more")
     func settledAgain() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))

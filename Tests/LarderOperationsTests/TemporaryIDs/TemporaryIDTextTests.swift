@@ -13,24 +13,28 @@ struct TemporaryIDTextTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("A string that is the token, and keys that have it for an id, are replaced", arguments: [
-        (#"{"id":"TOKEN"}"#, #"{"id":"42"}"#),
-        (#"{ "a" : [ "TOKEN" , 1.50 ] }"#, #"{ "a" : [ "42" , 1.50 ] }"#),
-        (#"{"key":"Dish:TOKEN"}"#, #"{"key":"Dish:42"}"#),
-        (#"{"Dish:TOKEN":{"id":"TOKEN"}}"#, #"{"Dish:42":{"id":"42"}}"#),
-        (#"{"key":"Vote:{\"by\":\"TOKEN\",\"on\":\"7\"}"}"#, #"{"key":"Vote:{\"by\":\"42\",\"on\":\"7\"}"}"#),
-        (#"{"field":"dishes({\"list\":\"TOKEN\"})"}"#, #"{"field":"dishes({\"list\":\"42\"})"}"#),
-        (#"{"a":"\"","id":"TOKEN"}"#, #"{"a":"\"","id":"42"}"#),
-        (#"{"a":"\\","id":"TOKEN"}"#, #"{"a":"\\","id":"42"}"#),
-    ])
+    @Test(
+        "A string that is the token, and keys that have it for an id, are replaced",
+        arguments: [
+            (#"{"id":"TOKEN"}"#, #"{"id":"42"}"#),
+            (#"{ "a" : [ "TOKEN" , 1.50 ] }"#, #"{ "a" : [ "42" , 1.50 ] }"#),
+            (#"{"key":"Dish:TOKEN"}"#, #"{"key":"Dish:42"}"#),
+            (#"{"Dish:TOKEN":{"id":"TOKEN"}}"#, #"{"Dish:42":{"id":"42"}}"#),
+            (#"{"key":"Vote:{\"by\":\"TOKEN\",\"on\":\"7\"}"}"#, #"{"key":"Vote:{\"by\":\"42\",\"on\":\"7\"}"}"#),
+            (#"{"field":"dishes({\"list\":\"TOKEN\"})"}"#, #"{"field":"dishes({\"list\":\"42\"})"}"#),
+            (#"{"a":"\"","id":"TOKEN"}"#, #"{"a":"\"","id":"42"}"#),
+            (#"{"a":"\\","id":"TOKEN"}"#, #"{"a":"\\","id":"42"}"#),
+        ])
     func found(_ text: String, _ expected: String) throws {
         #expect(replaced(text) == expected)
     }
 
-    @Test("A token within other text is text", arguments: [
-        #"{"note":"see TOKEN"}"#, #"{"note":"TOKEN."}"#, #"{"note":"Dish:TOKEN:x"}"#, #"{"note":"a b:TOKEN"}"#,
-        #"{"note":":TOKEN"}"#, #"{"note":"\"TOKEN\""}"#, #"{"id":"TOKEn"}"#, "{}", "", "\"", #"{"a":"TOKEN"#,
-    ])
+    @Test(
+        "A token within other text is text",
+        arguments: [
+            #"{"note":"see TOKEN"}"#, #"{"note":"TOKEN."}"#, #"{"note":"Dish:TOKEN:x"}"#, #"{"note":"a b:TOKEN"}"#,
+            #"{"note":":TOKEN"}"#, #"{"note":"\"TOKEN\""}"#, #"{"id":"TOKEn"}"#, "{}", "", "\"", #"{"a":"TOKEN"#,
+        ])
     func left(_ text: String) throws {
         #expect(replaced(text) == text.replacing("TOKEN", with: id.text))
     }
@@ -46,7 +50,8 @@ struct TemporaryIDTextTests {
         let real = "a\"b\\c\u{1}🍲/"
         for text in [#"["TOKEN"]"#, #"["Dish:TOKEN"]"#, #"["Vote:{\"by\":\"TOKEN\"}"]"#] {
             let result = try JSONDecoder().decode([String].self, from: Data(replaced(text, with: real).utf8))[0]
-            let inner = result.hasPrefix("Vote:")
+            let inner =
+                result.hasPrefix("Vote:")
                 ? try JSONDecoder().decode([String: String].self, from: Data(result.dropFirst(5).utf8))["by"]
                 : result.replacing("Dish:", with: "")
             #expect(inner == real)

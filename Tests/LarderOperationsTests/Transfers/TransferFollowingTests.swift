@@ -144,10 +144,11 @@ struct TransferFollowingTests {
             }
             #expect(try database.transfers.list(in: "first").count == 2)
             let left = try await database.environments.forget(partitions: ["first"], losingUnsent: true)
-            #expect(left.uploads == [
-                LeftUpload(bucket: "media", key: "v/1", region: nil, upload: "u"),
-                LeftUpload(bucket: "media", key: "v/2", region: nil, upload: nil),
-            ])
+            #expect(
+                left.uploads == [
+                    LeftUpload(bucket: "media", key: "v/1", region: nil, upload: "u"),
+                    LeftUpload(bucket: "media", key: "v/2", region: nil, upload: nil),
+                ])
             #expect(try database.transfers.list(in: "first").isEmpty)
         }
     }

@@ -25,7 +25,8 @@ struct TransferPlaceTests {
     @Test("The later waits for the earlier, whatever its priority, until that is over")
     func order() async throws {
         try await withOperations { database in
-            let first = upload("a"), urgent = upload("a", priority: 9)
+            let first = upload("a")
+            let urgent = upload("a", priority: 9)
             let download = TransferDraft(
                 partition: app, kind: .download, bucket: "media", key: "a", path: "/copy", created: noon)
             let others = [upload("b"), upload("a", bucket: "other"), download]
@@ -82,7 +83,9 @@ struct TransferPlaceTests {
     func doubt() async throws {
         try await withOperations { database in
             let table = database.transfers
-            let first = upload("a"), second = upload("a"), other = upload("b")
+            let first = upload("a")
+            let second = upload("a")
+            let other = upload("b")
             try await table.enqueue([first, second, other])
             _ = try await begin(first.id, database)
             try await table.cancel(first.id, now: noon)
@@ -97,13 +100,16 @@ struct TransferPlaceTests {
         }
     }
 
-    @Test("A doubt holds up later uploads for a day at most, whatever is stored of it", arguments: [
-        "9223372036854775807", "4503599627370496", "1e300", "'never'", "x'ff'",
-    ])
+    @Test(
+        "A doubt holds up later uploads for a day at most, whatever is stored of it",
+        arguments: [
+            "9223372036854775807", "4503599627370496", "1e300", "'never'", "x'ff'",
+        ])
     func hostileDoubt(value: String) async throws {
         try await withOperations { database in
             let table = database.transfers
-            let first = upload("a"), second = upload("a")
+            let first = upload("a")
+            let second = upload("a")
             try await table.enqueue([first, second])
             _ = try await begin(first.id, database)
             try await table.cancel(first.id, now: noon)
@@ -149,9 +155,11 @@ struct TransferPlaceTests {
         }
     }
 
-    @Test("A place is made as it always was: other versions of the library have stored it", arguments: [
-        ("media", "photos/1.jpg", 0xCFCA_1D48), ("", "", 0x7A0B_824E), ("m", "ä\0\u{1F600}", 0x6A9F_FF17),
-    ])
+    @Test(
+        "A place is made as it always was: other versions of the library have stored it",
+        arguments: [
+            ("media", "photos/1.jpg", 0xCFCA_1D48), ("", "", 0x7A0B_824E), ("m", "ä\0\u{1F600}", 0x6A9F_FF17),
+        ])
     func place(bucket: String, key: String, place: Int64) {
         #expect(upload(key, bucket: bucket).place == place)
     }

@@ -107,10 +107,12 @@ struct TransferTableTests {
         try await withOperations { database in
             let id = try await database.queue(upload())
             let first = try await database.take(id).attempt
-            try await database.transfers.note(first, [
-                .partSize(4096), .uploadAsked(before: ["x", "y"]),
-                .parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 7), .init(number: 3, size: 1808)]),
-            ])
+            try await database.transfers.note(
+                first,
+                [
+                    .partSize(4096), .uploadAsked(before: ["x", "y"]),
+                    .parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 7), .init(number: 3, size: 1808)]),
+                ])
             var found = try #require(try database.transfers.find(id))
             #expect(found.partSize == 4096 && found.uploadsBefore == ["x", "y"] && found.arrived == 5904)
             #expect(found.file == source && found.contentType == "text/plain" && found.metadata == json(#"{"a":"b"}"#))
@@ -186,8 +188,9 @@ struct TransferTableTests {
                 if isCancelled {
                     #expect(try await database.transfers.cancel(transfer, now: noon) == [mutation])
                 } else {
-                    #expect(try await database.transfers.fail(database.take(transfer).attempt, refused, now: noon)
-                        == [mutation])
+                    #expect(
+                        try await database.transfers.fail(database.take(transfer).attempt, refused, now: noon)
+                            == [mutation])
                 }
                 let found = try #require(try database.mutation(mutation))
                 #expect(found.state == .deadLetter && found.failure?.class == .transferFailed)
@@ -254,9 +257,11 @@ struct TransferTableTests {
             for (file, count) in [(source, 1), (changed, 0)] {
                 let id = try await database.queue(upload(UUID().uuidString))
                 let attempt = try await database.take(id).attempt
-                try await database.transfers.note(attempt, [
-                    .partSize(4096), .upload("u"), .parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 7)]),
-                ])
+                try await database.transfers.note(
+                    attempt,
+                    [
+                        .partSize(4096), .upload("u"), .parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 7)]),
+                    ])
                 try await database.transfers.fail(attempt, refused, now: noon)
                 try await database.transfers.retry(id, source: file)
                 #expect(try database.transfers.parts(of: id).count == count)
@@ -269,10 +274,12 @@ struct TransferTableTests {
         try await withOperations { database in
             let id = try await database.queue(download())
             let attempt = try await database.take(id).attempt
-            try await database.transfers.note(attempt, [
-                .object(etag: "\"e\"", size: 5000, crc32c: .max), .partSize(1000),
-                .file(.init(device: 8, inode: 9, size: 5000, modified: 1)), .parts([.init(number: 2, size: 1000)]),
-            ])
+            try await database.transfers.note(
+                attempt,
+                [
+                    .object(etag: "\"e\"", size: 5000, crc32c: .max), .partSize(1000),
+                    .file(.init(device: 8, inode: 9, size: 5000, modified: 1)), .parts([.init(number: 2, size: 1000)]),
+                ])
             var found = try #require(try database.transfers.find(id))
             #expect(found.etag == "\"e\"" && found.crc32c == .max && found.file?.inode == 9 && found.arrived == 1000)
             #expect(found.replaces && found.path == "/copy" && found.sha256?.count == 32)

@@ -163,11 +163,12 @@ struct LayerModelTests {
         let places: [ListEdit.Place] = [
             .start, .end, .ascending(field: "year"), .descending(field: "year"),
         ]
-        let action: ListEdit.Action? = switch Int.random(in: 0..<4, using: &random) {
-        case 0: .remove(key: key)
-        case 1: nil
-        default: .insert(key: key, at: places[Int.random(in: 0..<4, using: &random)])
-        }
+        let action: ListEdit.Action? =
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: .remove(key: key)
+            case 1: nil
+            default: .insert(key: key, at: places[Int.random(in: 0..<4, using: &random)])
+            }
         return LayerModel.Effect(
             id: String(id), fields: fields, removes: isAnswer ? nil : removes.map(String.init),
             edit: action.map { ListEdit(field: "movies", $0) })
@@ -215,9 +216,10 @@ struct LayerModelTests {
             let fields = ["year", "score"].map { movie?.fields[$0].map(String.init) ?? "missing" }
             return "\(id) \(fields.joined(separator: " "))"
         }
-        lines.append(model.list.map { ids in
-            ids.filter { model.movies[$0]?.isDeleted == false }.joined(separator: " ")
-        } ?? "missing")
+        lines.append(
+            model.list.map { ids in
+                ids.filter { model.movies[$0]?.isDeleted == false }.joined(separator: " ")
+            } ?? "missing")
         return lines
     }
 

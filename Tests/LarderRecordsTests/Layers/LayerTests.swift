@@ -34,27 +34,32 @@ struct LayerTests {
         try await withSampleCache(movieSchema) { sample in
             let query = #"{ movie(id: 7) { id title place { x } director { name } } }"#
             let layer = try sample.layer(
-                "k", query, data: #"""
+                "k", query,
+                data: #"""
                     {"movie":{"__typename":"Movie","id":"7","title":"T","place":{"x":3},
                     "director":{"__typename":"User","id":"tmp-1","name":"N"}}}
                     """#)
             #expect(try sample.cache.setLayers([layer]).isEmpty)
-            #expect(try sample.json(query) == #"""
-                {"movie":{"id":"7","title":"T","place":{"x":3},"director":{"name":"N"}}}
-                """#)
+            #expect(
+                try sample.json(query) == #"""
+                    {"movie":{"id":"7","title":"T","place":{"x":3},"director":{"name":"N"}}}
+                    """#)
             #expect(try sample.cache.presence(of: "User:tmp-1").presence == .present)
             // What layers alone know has not become known to reads without them.
             try sample.cache.setLayers([])
             #expect(try sample.missing(query) == ["movie"])
             #expect(try CacheDump(sample.cache).records.isEmpty)
             // And the store gives its own numbers to the same names.
-            try await sample.write(query, data: #"""
-                {"movie":{"__typename":"Movie","id":"7","title":"S","place":{"x":4},
-                "director":{"__typename":"User","id":"1","name":"M"}}}
-                """#)
-            #expect(try sample.json(query) == #"""
-                {"movie":{"id":"7","title":"S","place":{"x":4},"director":{"name":"M"}}}
-                """#)
+            try await sample.write(
+                query,
+                data: #"""
+                    {"movie":{"__typename":"Movie","id":"7","title":"S","place":{"x":4},
+                    "director":{"__typename":"User","id":"1","name":"M"}}}
+                    """#)
+            #expect(
+                try sample.json(query) == #"""
+                    {"movie":{"id":"7","title":"S","place":{"x":4},"director":{"name":"M"}}}
+                    """#)
             #expect(try sample.cache.check().problems == [])
         }
     }
@@ -119,9 +124,11 @@ struct LayerTests {
     func removal() async throws {
         try await withSampleCache(movieSchema) { sample in
             let list = "{ movies { id title } }"
-            try await sample.write(list, data: #"""
-                {"movies":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
-                """#)
+            try await sample.write(
+                list,
+                data: #"""
+                    {"movies":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                    """#)
             let gone = OptimisticLayer(
                 key: try #require(AppliedKey("k")), removals: ["Movie:1", "Movie:unknown", "QUERY_ROOT"])
             try sample.cache.setLayers([gone])
@@ -138,10 +145,12 @@ struct LayerTests {
     func parts() async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = "{ box { x y } movie(id: 1) { id place { x y } points { x } } }"
-            try await sample.write(query, data: #"""
-                {"box":{"x":1,"y":2},"movie":{"__typename":"Movie","id":"1","place":{"x":1,"y":1},
-                "points":[{"x":1},{"x":2}]}}
-                """#)
+            try await sample.write(
+                query,
+                data: #"""
+                    {"box":{"x":1,"y":2},"movie":{"__typename":"Movie","id":"1","place":{"x":1,"y":1},
+                    "points":[{"x":1},{"x":2}]}}
+                    """#)
             try sample.cache.setLayers([
                 sample.layer("a", "{ box { x } }", data: #"{"box":{"x":5}}"#),
                 sample.layer(
@@ -150,9 +159,10 @@ struct LayerTests {
                         {"movie":{"__typename":"Movie","id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
                         """#),
             ])
-            #expect(try sample.json(query) == #"""
-                {"box":{"x":5},"movie":{"id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
-                """#)
+            #expect(
+                try sample.json(query) == #"""
+                    {"box":{"x":5},"movie":{"id":"1","place":{"y":7},"points":[{"x":3},{"x":4},{"x":5}]}}
+                    """#)
             #expect(try Set(sample.missing(query)) == ["box.y", "movie.place.x"])
             try sample.cache.setLayers([
                 sample.layer("a", "{ box { x } }", data: #"{"box":null}"#),
@@ -231,7 +241,8 @@ struct LayerTests {
                 return try cache.withLayers(set) { _, snapshot in snapshot.layers }
             }
             try await sample.write(
-                "{ movies { id title year } }", data: #"""
+                "{ movies { id title year } }",
+                data: #"""
                     {"movies":[{"__typename":"Movie","id":"1","title":"A","year":1},
                     {"__typename":"Movie","id":"2","title":"B","year":2}]}
                     """#)

@@ -31,13 +31,15 @@ struct LayerWatchingTests {
     private func wakes(_ commits: [Commit], _ dependencies: Dependencies) -> Bool {
         commits.contains { commit in
             if commit.changes.isEverything { return true }
-            let isField = commit.generation == dependencies.generation && commit.changes.fields.contains { change in
-                dependencies.fields.contains { field in
-                    field.record == change.record
-                        && (field.field == change.field || change.field == RecordField.any
-                            || field.field == RecordField.any)
+            let isField =
+                commit.generation == dependencies.generation
+                && commit.changes.fields.contains { change in
+                    dependencies.fields.contains { field in
+                        field.record == change.record
+                            && (field.field == change.field || change.field == RecordField.any
+                                || field.field == RecordField.any)
+                    }
                 }
-            }
             return isField || commit.changes.createdKeys.contains { dependencies.absentKeys.contains($0) }
         }
     }
@@ -136,7 +138,8 @@ struct LayerWatchingTests {
             #expect(object.presence == .present)
             try sample.cache.setLayers([
                 sample.layer(
-                    "a", text, data: #"""
+                    "a", text,
+                    data: #"""
                         {"movie":{"__typename":"Movie","id":"1","title":"T",
                         "director":{"__typename":"User","id":"tmp","name":"M"}}}
                         """#)
@@ -172,7 +175,8 @@ struct LayerWatchingTests {
     func throughLayers() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write(
-                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }", data: #"""
+                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }",
+                data: #"""
                     {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
                     "node":{"__typename":"Movie","id":"9","year":15}}
                     """#)

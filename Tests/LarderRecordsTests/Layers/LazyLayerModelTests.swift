@@ -163,17 +163,21 @@ struct LazyLayerModelTests {
         case 1:
             let user = user(&random).dropFirst(5)
             (fields, members) = (
-                "title director { id name }", #"""
-                    "title":"T\#(number(&random))",
-                    "director":{"__typename":"User","id":"\#(user)","name":"N\#(number(&random))"}
-                    """#)
+                "title director { id name }",
+                #"""
+                "title":"T\#(number(&random))",
+                "director":{"__typename":"User","id":"\#(user)","name":"N\#(number(&random))"}
+                """#
+            )
         case 2:
             let other = movieID(&random)
             (fields, members) = (
-                "place { x next { y movie { id year } } }", #"""
-                    "place":{"__typename":"Point","x":\#(number(&random)),"next":{"__typename":"Point","y":1,
-                    "movie":{"__typename":"Movie","id":"\#(other)","year":\#(number(&random))}}}
-                    """#)
+                "place { x next { y movie { id year } } }",
+                #"""
+                "place":{"__typename":"Point","x":\#(number(&random)),"next":{"__typename":"Point","y":1,
+                "movie":{"__typename":"Movie","id":"\#(other)","year":\#(number(&random))}}}
+                """#
+            )
         case 3:
             let points = (0..<Int.random(in: 0...3, using: &random)).map { _ in
                 #"{"__typename":"Point","x":\#(number(&random)),"movie":null}"#
@@ -182,10 +186,12 @@ struct LazyLayerModelTests {
         default:
             let user = user(&random).dropFirst(5)
             (fields, members) = (
-                "director { id best { id name login } }", #"""
-                    "director":{"__typename":"User","id":"\#(user)",
-                    "best":{"__typename":"User","id":"\#(number(&random) % 5 + 1)","name":"B","login":"l"}}
-                    """#)
+                "director { id best { id name login } }",
+                #"""
+                "director":{"__typename":"User","id":"\#(user)",
+                "best":{"__typename":"User","id":"\#(number(&random) % 5 + 1)","name":"B","login":"l"}}
+                """#
+            )
         }
         let movie = #"{"__typename":"Movie","id":"\#(id)",\#(members)}"#
         switch Int.random(in: 0..<5, using: &random) {
@@ -226,7 +232,8 @@ struct LazyLayerModelTests {
     private func edit(_ random: inout SeededNumbers) -> ListEdit {
         let key = movie(&random)
         let places: [ListEdit.Place] = [.start, .end, .ascending(field: "year"), .descending(field: "year")]
-        let action: ListEdit.Action = Int.random(in: 0..<4, using: &random) == 0
+        let action: ListEdit.Action =
+            Int.random(in: 0..<4, using: &random) == 0
             ? .remove(key: key) : .insert(key: key, at: places[Int.random(in: 0..<4, using: &random)])
         return Bool.random(using: &random)
             ? ListEdit(field: "movies", action)

@@ -116,7 +116,9 @@ struct LazyLayerTests {
         }
     }
 
-    @Test("A layer that looks into a list for its place sees what layers before it do to the list's objects, and no others")
+    @Test(
+        "A layer that looks into a list for its place sees what layers before it do to the list's objects, and no others"
+    )
     func orderedPlace() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.fill(1...3)
@@ -129,7 +131,8 @@ struct LazyLayerTests {
             // What comes after is laid first.
             #expect(try sample.year("3") == 800)
             #expect(try sample.laidCount() == 1)
-            #expect(try sample.json("{ movies { id } }") == #"{"movies":[{"id":"new"},{"id":"1"},{"id":"2"},{"id":"3"}]}"#)
+            #expect(
+                try sample.json("{ movies { id } }") == #"{"movies":[{"id":"new"},{"id":"1"},{"id":"2"},{"id":"3"}]}"#)
             #expect(try sample.laidCount() == 3)
         }
     }
@@ -139,12 +142,13 @@ struct LazyLayerTests {
         try await withSampleCache(movieSchema) { sample in
             try await sample.fill(1...3)
             let numbers = ["Movie:1", "Movie:2", "Movie:3"].map { TouchedKeys.number(of: $0) }
-            sample.cache.replaceLayers(try (1...3).map { number in
-                let layer = try sample.rating("k\(number)", movie: "\(number)", year: 100 + number)
-                return OptimisticLayer(
-                    key: layer.key, touching: TouchedKeys(numbers: numbers, isWhole: true),
-                    response: try layer.content.response)
-            })
+            sample.cache.replaceLayers(
+                try (1...3).map { number in
+                    let layer = try sample.rating("k\(number)", movie: "\(number)", year: 100 + number)
+                    return OptimisticLayer(
+                        key: layer.key, touching: TouchedKeys(numbers: numbers, isWhole: true),
+                        response: try layer.content.response)
+                })
             #expect(try sample.year("2") == 102)
             #expect(try sample.laidCount() == 3)
             #expect(try sample.year("3") == 103)
@@ -173,8 +177,9 @@ struct LazyLayerTests {
             #expect(try sample.year("4") == 104)
             #expect(try sample.year("4") == 104)
             #expect(drawer.opened == [4])
-            #expect(try sample.json("{ movies { year } }")
-                == #"{"movies":[{"year":101},{"year":102},{"year":103},{"year":104},{"year":105}]}"#)
+            #expect(
+                try sample.json("{ movies { year } }")
+                    == #"{"movies":[{"year":101},{"year":102},{"year":103},{"year":104},{"year":105}]}"#)
             #expect(drawer.opened.sorted() == [1, 2, 3, 4, 5])
         }
     }
@@ -230,8 +235,9 @@ struct LazyLayerTests {
                 try (1...3).map { try sample.rating("k\($0)", movie: "\($0)", year: 100 + $0) })
             try await sample.cache.noticeOtherProcesses()
             let last = try #require(told.withLock { $0.last })
-            #expect(try Set(last.changes.fields.map(\.record))
-                .isSuperset(of: ["4", "5"].map { try sample.number(of: "Movie:\($0)") }))
+            #expect(
+                try Set(last.changes.fields.map(\.record))
+                    .isSuperset(of: ["4", "5"].map { try sample.number(of: "Movie:\($0)") }))
             #expect(try sample.year("5") == 5)
         }
     }
@@ -268,10 +274,12 @@ struct LazyLayerTests {
     @Test("A layer that finds a place by what others change is laid before them, whatever is read first")
     func placeBeneath() async throws {
         try await withSampleCache(movieSchema) { sample in
-            try await sample.write("{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }", data: #"""
-                {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
-                "node":{"__typename":"Movie","id":"9","year":15}}
-                """#)
+            try await sample.write(
+                "{ movies { id year } node(id: \"9\") { ... on Movie { id year } } }",
+                data: #"""
+                    {"movies":[{"__typename":"Movie","id":"1","year":10},{"__typename":"Movie","id":"2","year":20}],
+                    "node":{"__typename":"Movie","id":"9","year":15}}
+                    """#)
             let edit = ListEdit(field: "movies", .insert(key: "Movie:9", at: .ascending(field: "year")))
             let placing = try OptimisticLayer(key: try #require(AppliedKey("p")), edits: [edit]).tellingItsKeys()
             let layers = [placing, try sample.rating("k", movie: "2", year: 5)]
@@ -318,7 +326,8 @@ extension SampleCache {
     }
 
     func year(_ id: String) throws -> Int? {
-        let response = try cache.read(fragment("fragment F on Movie { year }"), from: .object(key: "Movie:\(id)")).response
+        let response = try cache.read(fragment("fragment F on Movie { year }"), from: .object(key: "Movie:\(id)"))
+            .response
         guard case .object(let members) = try Value(json: response.json), case .int(let year)? = members["year"] else {
             return nil
         }

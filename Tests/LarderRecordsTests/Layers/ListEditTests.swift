@@ -12,7 +12,8 @@ struct ListEditTests {
     private func withMovies(_ body: (SampleCache) async throws -> Void) async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write(
-                "{ movies { id year title } node(id: \"9\") { ... on Movie { id year title } } }", data: #"""
+                "{ movies { id year title } node(id: \"9\") { ... on Movie { id year title } } }",
+                data: #"""
                     {"movies":[{"__typename":"Movie","id":"1","year":10,"title":"a"},
                     {"__typename":"Movie","id":"2","year":20,"title":"c"},
                     {"__typename":"Movie","id":"3","year":30,"title":null}],

@@ -1,8 +1,9 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import LarderTestSupport
 import Testing
+
+@testable import LarderRecords
 
 @Suite("The log of changes", .timeLimit(.minutes(10)))
 struct ChangeLogTests {
@@ -31,7 +32,9 @@ struct ChangeLogTests {
     @Test("What was lost by clearing or compacting is told of as everything, by whoever looks next")
     func lost() async throws {
         try await withSampleCache(movieSchema) { sample in
-            func count(_ number: Int) async throws { try await sample.write("{ count }", data: "{\"count\":\(number)}") }
+            func count(_ number: Int) async throws {
+                try await sample.write("{ count }", data: "{\"count\":\(number)}")
+            }
             func look(_ position: ChangePosition?) throws -> [String] {
                 try sample.cache.inspect.changes(after: position).changes.map { change in
                     "\(change.number) \(change.isEverything ? "everything" : change.keys.joined(separator: " "))"

@@ -1,9 +1,10 @@
 import Foundation
 import LarderGraphQL
 import LarderLMDB
-@testable import LarderRecords
 import LarderTestSupport
 import Testing
+
+@testable import LarderRecords
 
 @Suite("Check", .timeLimit(.minutes(10)))
 struct CheckTests {
@@ -216,7 +217,8 @@ struct CheckTests {
                     let field = FieldID.random(in: 0...90, using: &random)
                     let root = try #require(try tables.record(of: "QUERY_ROOT", transaction))
                     let key = SplitFieldKey(record: root, field: field)
-                    var bytes = try transaction.get(key.bytes.rawSpan, in: tables.fields)?
+                    var bytes =
+                        try transaction.get(key.bytes.rawSpan, in: tables.fields)?
                         .withUnsafeBytes { Array($0) } ?? []
                     mangle(&bytes, &random)
                     seal(&bytes, at: 0) { key.checksum(of: $0) }
@@ -228,7 +230,8 @@ struct CheckTests {
                     mangle(&bytes, &random)
                     try transaction.put(number, bytes.rawSpan, in: tables.texts)
                 default:
-                    let key = Array(["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
+                    let key = Array(
+                        ["Book:3", "Author:1", "QUERY_ROOT"].randomElement(using: &random)?.utf8 ?? "".utf8)
                     var bytes = key.withUnsafeBytes {
                         StoredNumber.with(.random(in: 0...80, using: &random), under: $0) { Array($0) }
                     }

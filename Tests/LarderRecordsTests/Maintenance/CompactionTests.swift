@@ -1,9 +1,10 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import LarderTestSupport
 import Synchronization
 import Testing
+
+@testable import LarderRecords
 
 @Suite("Compaction", .timeLimit(.minutes(10)))
 struct CompactionTests {
@@ -233,7 +234,8 @@ struct CompactionTests {
         }
     }
 
-    @Test("A recorded response takes no more bytes once compacted than as JSON",
+    @Test(
+        "A recorded response takes no more bytes once compacted than as JSON",
         .enabled(if: SharedData.isPresent, "needs ../shared/data"))
     func size() async throws {
         try await withTemporaryFolder { folder in

@@ -1,8 +1,9 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import LarderTestSupport
 import Testing
+
+@testable import LarderRecords
 
 /// Swift finds two texts equal that differ in how they compose a character; servers need not.
 @Suite("Texts that differ in their bytes alone", .timeLimit(.minutes(10)))
@@ -28,7 +29,8 @@ struct ExactTextTests {
     func literals() async throws {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)
-            let operation = try library.operation("""
+            let operation = try library.operation(
+                """
                 { a: books(search: "\(Self.composed)") { __typename id }
                   b: books(search: "\(Self.decomposed)") { __typename id } }
                 """)

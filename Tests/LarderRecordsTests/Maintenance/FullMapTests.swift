@@ -43,7 +43,8 @@ struct FullMapTests {
     }
 
     /// As many pages more or fewer are taken at first, so that room ends at different steps of a change.
-    @Test("Whatever needs room on it is refused whole, and made when there is room again",
+    @Test(
+        "Whatever needs room on it is refused whole, and made when there is room again",
         arguments: Change.allCases, 0..<4)
     func refuses(_ change: Change, pages: Int) async throws {
         let schema = try SchemaIndex(parsing: "type Query { boxes: [Box!] } type Box { id: ID! text: String }")
@@ -83,9 +84,10 @@ struct FullMapTests {
 
     @Test("Where there is no room for an answer, none that came after it is stored, however small")
     func answersInOrder() async throws {
-        let schema = try SchemaIndex(parsing: """
-            type Query { box: Box } type Mutation { fill(text: String): Box } type Box { id: ID! text: String }
-            """)
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { box: Box } type Mutation { fill(text: String): Box } type Box { id: ID! text: String }
+                """)
         try await withTemporaryFolder { folder in
             var options = RecordCache.Options()
             options.maximumSize = 1 << 20

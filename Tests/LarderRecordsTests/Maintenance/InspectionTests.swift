@@ -1,8 +1,9 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import LarderTestSupport
 import Testing
+
+@testable import LarderRecords
 
 @Suite("Inspection and changes", .timeLimit(.minutes(10)))
 struct InspectionTests {

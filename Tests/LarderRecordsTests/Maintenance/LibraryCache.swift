@@ -1,8 +1,9 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import LarderTestSupport
 import Testing
+
+@testable import LarderRecords
 
 /// A small cache of books that the tests of maintenance work on.
 struct LibraryCache {

@@ -142,9 +142,11 @@ struct OverlapTests {
     @Test("A sound cache with nested lists and lists of parts overlaps nowhere")
     func sound() async throws {
         try await withSampleCache(Self.schema) { sample in
-            try await sample.write("{ box { id deep items { n } } }", data: """
-                {"box":{"id":"1","deep":[[[[[1,2],[]],[[3]]]],[],[[[[4]]]]],"items":[{"n":1},null,{"n":2}]}}
-                """)
+            try await sample.write(
+                "{ box { id deep items { n } } }",
+                data: """
+                    {"box":{"id":"1","deep":[[[[[1,2],[]],[[3]]]],[],[[[[4]]]]],"items":[{"n":1},null,{"n":2}]}}
+                    """)
             try expectSound(sample.cache)
             try await sample.cache.compact()
             try expectSound(sample.cache)

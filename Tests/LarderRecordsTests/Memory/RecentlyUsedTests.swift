@@ -55,9 +55,11 @@ struct RecentlyUsedTests {
             operation: nil, in: Document(parsing: "query(\(variables)) { viewer { \(fields) } }"),
             SchemaIndex(parsing: movieSchema))
         for number in 0..<300 {
-            _ = try operation.bound(Dictionary(uniqueKeysWithValues: names.enumerated().map { index, name in
-                (name, .boolean(number >> index & 1 == 1))
-            }))
+            _ = try operation.bound(
+                Dictionary(
+                    uniqueKeysWithValues: names.enumerated().map { index, name in
+                        (name, .boolean(number >> index & 1 == 1))
+                    }))
         }
         #expect(operation.size < 16 << 20)
     }

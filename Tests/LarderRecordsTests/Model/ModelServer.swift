@@ -43,7 +43,8 @@ struct ModelServer {
 
     mutating func response(to selections: [ModelSelection]) -> String {
         let data = object("Query", identity: "QUERY_ROOT", selections, path: "").json
-        let errors = errorPaths.isEmpty
+        let errors =
+            errorPaths.isEmpty
             ? ""
             : ",\"errors\":[" + errorPaths.map { "{\"message\":\"no\",\"path\":[\($0)]}" }.joined(separator: ",") + "]"
         return "{\"data\":\(data)\(errors)}"
@@ -121,11 +122,12 @@ struct ModelServer {
                 type, identity: ModelSchema.isEntity(type) ? entity : identity, selection.selections, path: path)
         }
         let number = Int64.random(in: 0...2, using: &random)
-        let scalar: Value = switch field.type {
-        case "Int": .int(number == 2 ? 3_000_000_000 : number)
-        case "Float": .float(Double(number) + 0.5)
-        default: .string(["", "some text", "\u{E9}\n\"quoted\""][Int(number)])
-        }
+        let scalar: Value =
+            switch field.type {
+            case "Int": .int(number == 2 ? 3_000_000_000 : number)
+            case "Float": .float(Double(number) + 0.5)
+            default: .string(["", "some text", "\u{E9}\n\"quoted\""][Int(number)])
+            }
         return (String(decoding: scalar.json, as: UTF8.self), .scalar(scalar))
     }
 }

@@ -38,27 +38,29 @@ private func value(_ text: String) -> Value? {
 
 @Suite("JSON, token by token")
 struct JSONScannerTests {
-    @Test("Numbers keep their kind, or their text where neither Int64 nor Double keeps them", arguments: [
-        ("0", Value.int(0)), ("-1", .int(-1)), ("9223372036854775807", .int(.max)),
-        ("-9223372036854775808", .int(.min)), ("9223372036854775808", .number("9223372036854775808")),
-        ("-9223372036854775809", .number("-9223372036854775809")),
-        ("18446744073709551616", .number("18446744073709551616")), ("1.0", .float(1)), ("-0.0", .float(-0.0)),
-        ("1e400", .number("1e400")), ("-1e400", .number("-1e400")), ("1e-400", .number("1e-400")),
-        ("123456789012345", .int(123_456_789_012_345)), ("0.123456789012345", .float(0.123456789012345)),
-        ("0.12345678901234567", .number("0.12345678901234567")),
-        ("0.12345678901234567890", .number("0.12345678901234567890")),
-        ("0.1000000000000000055511151231257827", .number("0.1000000000000000055511151231257827")),
-        ("1.7976931348623157e308", .float(.greatestFiniteMagnitude)),
-        ("1.7976931348623159e308", .number("1.7976931348623159e308")),
-        ("5e-324", .float(.leastNonzeroMagnitude)), ("4e-324", .number("4e-324")), ("1E+2", .float(100)),
-        ("1e2", .float(100)),
-        ("150e-2", .float(1.5)), ("1e99999999999999999999", .number("1e99999999999999999999")),
-        ("0e99999999999999999999", .float(0)), ("1e-99999999999999999999", .number("1e-99999999999999999999")),
-        ("100000000000000000000", .float(1e20)),
-        ("10.0e-9223372036854775808", .number("10.0e-9223372036854775808")),
-        ("0.01e-9223372036854775808", .number("0.01e-9223372036854775808")),
-        ("100e9223372036854775807", .number("100e9223372036854775807")),
-    ])
+    @Test(
+        "Numbers keep their kind, or their text where neither Int64 nor Double keeps them",
+        arguments: [
+            ("0", Value.int(0)), ("-1", .int(-1)), ("9223372036854775807", .int(.max)),
+            ("-9223372036854775808", .int(.min)), ("9223372036854775808", .number("9223372036854775808")),
+            ("-9223372036854775809", .number("-9223372036854775809")),
+            ("18446744073709551616", .number("18446744073709551616")), ("1.0", .float(1)), ("-0.0", .float(-0.0)),
+            ("1e400", .number("1e400")), ("-1e400", .number("-1e400")), ("1e-400", .number("1e-400")),
+            ("123456789012345", .int(123_456_789_012_345)), ("0.123456789012345", .float(0.123456789012345)),
+            ("0.12345678901234567", .number("0.12345678901234567")),
+            ("0.12345678901234567890", .number("0.12345678901234567890")),
+            ("0.1000000000000000055511151231257827", .number("0.1000000000000000055511151231257827")),
+            ("1.7976931348623157e308", .float(.greatestFiniteMagnitude)),
+            ("1.7976931348623159e308", .number("1.7976931348623159e308")),
+            ("5e-324", .float(.leastNonzeroMagnitude)), ("4e-324", .number("4e-324")), ("1E+2", .float(100)),
+            ("1e2", .float(100)),
+            ("150e-2", .float(1.5)), ("1e99999999999999999999", .number("1e99999999999999999999")),
+            ("0e99999999999999999999", .float(0)), ("1e-99999999999999999999", .number("1e-99999999999999999999")),
+            ("100000000000000000000", .float(1e20)),
+            ("10.0e-9223372036854775808", .number("10.0e-9223372036854775808")),
+            ("0.01e-9223372036854775808", .number("0.01e-9223372036854775808")),
+            ("100e9223372036854775807", .number("100e9223372036854775807")),
+        ])
     func numbers(text: String, expected: Value) {
         #expect(value(text) == expected)
     }
@@ -74,20 +76,26 @@ struct JSONScannerTests {
         }
     }
 
-    @Test("What only looks like a number is refused", arguments: [
-        "-", "01", "-01", "1.", ".5", "1.e1", "1e", "1e+", "+1", "1e1.5", "0x1", "1_0", "NaN", "Infinity", "--1", "00",
-    ])
+    @Test(
+        "What only looks like a number is refused",
+        arguments: [
+            "-", "01", "-01", "1.", ".5", "1.e1", "1e", "1e+", "+1", "1e1.5", "0x1", "1_0", "NaN", "Infinity", "--1",
+            "00",
+        ])
     func notNumbers(text: String) {
         #expect(fault(Array(text.utf8)) != nil)
         #expect(skipped(Array(text.utf8)) != nil)
     }
 
-    @Test("Escapes stand for what RFC 8259 says", arguments: [
-        (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"), (#""\u0041\u00e9\u20AC""#, "Aé€"),
-        (#""\ud83d\ude00""#, "😀"), (#""\uDBFF\uDFFF""#, "\u{10FFFF}"), (#""\u0000""#, "\0"), (#""\uFFFF""#, "\u{FFFF}"),
-        (#""plain text of more than eight bytes \n and more""#, "plain text of more than eight bytes \n and more"),
-        (#""😀\\""#, "😀\\"), ("\"\u{7F}\"", "\u{7F}"), ("\"\"", ""),
-    ])
+    @Test(
+        "Escapes stand for what RFC 8259 says",
+        arguments: [
+            (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"), (#""\u0041\u00e9\u20AC""#, "Aé€"),
+            (#""\ud83d\ude00""#, "😀"), (#""\uDBFF\uDFFF""#, "\u{10FFFF}"), (#""\u0000""#, "\0"),
+            (#""\uFFFF""#, "\u{FFFF}"),
+            (#""plain text of more than eight bytes \n and more""#, "plain text of more than eight bytes \n and more"),
+            (#""😀\\""#, "😀\\"), ("\"\u{7F}\"", "\u{7F}"), ("\"\"", ""),
+        ])
     func escapes(text: String, expected: String) {
         guard case .string(let found)? = value(text) else {
             Issue.record("no string: \(text)")
@@ -96,10 +104,13 @@ struct JSONScannerTests {
         #expect(Array(found.utf8) == Array(expected.utf8))
     }
 
-    @Test("Escapes that RFC 8259 does not know are refused, and so is half a surrogate pair", arguments: [
-        #""\a""#, #""\u12G4""#, #""\u""#, #""\ud83d""#, #""\ud83d\n""#, #""\ud83dx""#, #""\ud83d\u0041""#, #""\ude00""#,
-        #""\ud83d\ud83d""#, #""\U0041""#, #""\'""#, "\"\\\"", "\"\\",
-    ])
+    @Test(
+        "Escapes that RFC 8259 does not know are refused, and so is half a surrogate pair",
+        arguments: [
+            #""\a""#, #""\u12G4""#, #""\u""#, #""\ud83d""#, #""\ud83d\n""#, #""\ud83dx""#, #""\ud83d\u0041""#,
+            #""\ude00""#,
+            #""\ud83d\ud83d""#, #""\U0041""#, #""\'""#, "\"\\\"", "\"\\",
+        ])
     func notEscapes(text: String) {
         #expect(fault(Array(text.utf8)) != nil)
         #expect(skipped(Array(text.utf8)) != nil)
@@ -116,14 +127,16 @@ struct JSONScannerTests {
         }
     }
 
-    @Test("Invalid UTF-8 of every class is refused", arguments: [
-        [0x80], [0xBF], [0xC0, 0x80], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xE0, 0x9F, 0xBF],
-        [0xE1, 0x80],
-        [0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF], [0xEF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF0, 0x8F, 0xBF, 0xBF],
-        [0xF1, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
-        [0xFE], [0xFF],
-        [0xE2, 0x28, 0xA1], [0xF0, 0x28, 0x8C, 0xBC], [0xF0, 0x90, 0x28, 0xBC], [0xF0, 0x90, 0x8C, 0x28],
-    ] as [[UInt8]])
+    @Test(
+        "Invalid UTF-8 of every class is refused",
+        arguments: [
+            [0x80], [0xBF], [0xC0, 0x80], [0xC1, 0xBF], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xE0, 0x9F, 0xBF],
+            [0xE1, 0x80],
+            [0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF], [0xEF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF0, 0x8F, 0xBF, 0xBF],
+            [0xF1, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
+            [0xFE], [0xFF],
+            [0xE2, 0x28, 0xA1], [0xF0, 0x28, 0x8C, 0xBC], [0xF0, 0x90, 0x28, 0xBC], [0xF0, 0x90, 0x8C, 0x28],
+        ] as [[UInt8]])
     func invalidUTF8(bytes: [UInt8]) {
         for before in [0, 1, 6, 7, 8, 9] {
             let text = [0x22] + Array(repeating: UInt8(ascii: "a"), count: before) + bytes + [0x22]
@@ -137,8 +150,8 @@ struct JSONScannerTests {
     func validUTF8() {
         for scalar in [
             0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF, 0x10000, 0x3FFFF, 0x40000,
-            0xFFFFF, 0x100000, 0x10FFFF]
-        {
+            0xFFFFF, 0x100000, 0x10FFFF,
+        ] {
             let text = Unicode.Scalar(UInt32(scalar)).map { String(Character($0)) } ?? ""
             #expect(value("\"\(text)\"") == .string(text))
         }
@@ -193,11 +206,13 @@ struct JSONScannerTests {
         #expect(fault(Array(#"{"a":1,"\u0061":2}"#.utf8)) == .duplicateKey)
     }
 
-    @Test("What follows a value is refused, and so is what JSON does not know", arguments: [
-        "1 2", "{} {}", "", " ", "[1,]", "{\"a\":1,}", "[,1]", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "tru", "nul",
-        "True",
-        "'a'", "[1]]", "//", "\u{FEFF}1", "{\"a\":}", "[", "}",
-    ])
+    @Test(
+        "What follows a value is refused, and so is what JSON does not know",
+        arguments: [
+            "1 2", "{} {}", "", " ", "[1,]", "{\"a\":1,}", "[,1]", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "tru", "nul",
+            "True",
+            "'a'", "[1]]", "//", "\u{FEFF}1", "{\"a\":}", "[", "}",
+        ])
     func notJSON(text: String) {
         #expect(fault(Array(text.utf8)) != nil)
         #expect(skipped(Array(text.utf8)) != nil)

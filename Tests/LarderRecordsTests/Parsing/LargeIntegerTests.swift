@@ -16,9 +16,10 @@ struct LargeIntegerTests {
                 try sample.json(query) == #"{"movie":{"id":"10000000000000000000","year":100000000000000000000}}"#)
             #expect(try CacheDump(sample.cache).records.values.compactMap(\.key).contains("Movie:10000000000000000000"))
             let operation = try sample.operation(query)
-            #expect(parseFault(
-                #"{"data":{"movie":{"__typename":"Movie","id":1,"year":0.1000000000000000055511151231257827}}}"#,
-                along: operation) == "responseMismatch movie.year")
+            #expect(
+                parseFault(
+                    #"{"data":{"movie":{"__typename":"Movie","id":1,"year":0.1000000000000000055511151231257827}}}"#,
+                    along: operation) == "responseMismatch movie.year")
         }
     }
 }

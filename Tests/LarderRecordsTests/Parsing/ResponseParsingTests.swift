@@ -38,53 +38,59 @@ struct ResponseParsingTests {
         #expect(try parsed.assembled()["movie"]?["matrix"]?[0]?[0]?["x"]?.int == 2)
     }
 
-    @Test("A response that does not fit the operation is refused with the path", arguments: [
-        (#""title":"A""#, #""title":1"#, "responseMismatch movie.title"),
-        (#""title":"A""#, #""title":["A"]"#, "responseMismatch movie.title"),
-        (#""title":"A","#, "", "responseMismatch movie"),
-        (#""title":"A""#, #""title":"A","title":"B""#, "responseMismatch movie.title"),
-        (#""title":"A""#, #""title":"A","\u0074itle":"B""#, "responseMismatch movie.title"),
-        (#""year":1"#, #""year":1.5"#, "responseMismatch movie.year"),
-        (#""year":1"#, #""year":1e0"#, "responseMismatch movie.year"),
-        (#""year":1"#, #""year":"1""#, "responseMismatch movie.year"),
-        (#""score":1.5"#, #""score":"1.5""#, "responseMismatch movie.score"),
-        (#""done":true"#, #""done":"true""#, "responseMismatch movie.done"),
-        (#""done":true"#, #""done":1"#, "responseMismatch movie.done"),
-        (#""id":"1""#, #""id":null"#, "responseMismatch movie.id"),
-        (#""id":"1""#, #""id":true"#, "responseMismatch movie.id"),
-        (#""id":"1""#, #""id":1.5"#, "responseMismatch movie.id"),
-        (#"{"__typename":"User","id":"3","name":null}"#, "null", "responseMismatch movie.required"),
-        (#"{"__typename":"User","id":"3","name":null}"#, "[]", "responseMismatch movie.required"),
-        (#"{"__typename":"User","id":"3","name":null}"#, "7", "responseMismatch movie.required"),
-        (#"[{"__typename":"User","id":"4","name":"C"}]"#, "[null]", "responseMismatch movie.cast[0]"),
-        (#"[{"__typename":"User","id":"4","name":"C"}]"#, "{}", "responseMismatch movie.cast"),
-        (#"{"__typename":"Point","x":2}"#, "1", "responseMismatch movie.matrix[0][0]"),
-        (#""matrix":[["#, #""matrix":[1,["#, "responseMismatch movie.matrix[0]"),
-        (#""strict":[]"#, #""strict":null"#, "responseMismatch strict"),
-        (#","strict":[]"#, "", "responseMismatch "),
-        (#"{"data":{"#, #"{"data":[{"#, "responseMismatch "),
-        (#""__typename":"Movie","id":"1""#, #""__typename":"User","id":"1""#, "schemaMismatch movie.__typename"),
-        (#""__typename":"Movie","id":"1""#, #""__typename":5,"id":"1""#, "responseMismatch movie.__typename"),
-        (#"{"__typename":"User","id":"6"}"#, #"{"id":"6"}"#, "schemaMismatch node"),
-        (#"{"__typename":"User","id":"6"}"#, #"{"__typename":null,"id":"6"}"#, "responseMismatch node"),
-        (#"{"__typename":"User","id":"6"}"#, #"{"__typename":"","id":"6"}"#, "responseMismatch node"),
-        (#"{"__typename":"User","id":"6"}"#, #"{}"#, "schemaMismatch node"),
-        (#"{"__typename":"User","id":"6"}"#, #"{"__typename":"User","__typename":"User","id":"6"}"#,
-            "responseMismatch node.__typename"),
-        (#""x":3"#, #""x":"3""#, "responseMismatch search[1].x"),
-        (#""a":[1]"#, #""a":[1,]"#, "responseMalformed movie.raw"),
-    ])
+    @Test(
+        "A response that does not fit the operation is refused with the path",
+        arguments: [
+            (#""title":"A""#, #""title":1"#, "responseMismatch movie.title"),
+            (#""title":"A""#, #""title":["A"]"#, "responseMismatch movie.title"),
+            (#""title":"A","#, "", "responseMismatch movie"),
+            (#""title":"A""#, #""title":"A","title":"B""#, "responseMismatch movie.title"),
+            (#""title":"A""#, #""title":"A","\u0074itle":"B""#, "responseMismatch movie.title"),
+            (#""year":1"#, #""year":1.5"#, "responseMismatch movie.year"),
+            (#""year":1"#, #""year":1e0"#, "responseMismatch movie.year"),
+            (#""year":1"#, #""year":"1""#, "responseMismatch movie.year"),
+            (#""score":1.5"#, #""score":"1.5""#, "responseMismatch movie.score"),
+            (#""done":true"#, #""done":"true""#, "responseMismatch movie.done"),
+            (#""done":true"#, #""done":1"#, "responseMismatch movie.done"),
+            (#""id":"1""#, #""id":null"#, "responseMismatch movie.id"),
+            (#""id":"1""#, #""id":true"#, "responseMismatch movie.id"),
+            (#""id":"1""#, #""id":1.5"#, "responseMismatch movie.id"),
+            (#"{"__typename":"User","id":"3","name":null}"#, "null", "responseMismatch movie.required"),
+            (#"{"__typename":"User","id":"3","name":null}"#, "[]", "responseMismatch movie.required"),
+            (#"{"__typename":"User","id":"3","name":null}"#, "7", "responseMismatch movie.required"),
+            (#"[{"__typename":"User","id":"4","name":"C"}]"#, "[null]", "responseMismatch movie.cast[0]"),
+            (#"[{"__typename":"User","id":"4","name":"C"}]"#, "{}", "responseMismatch movie.cast"),
+            (#"{"__typename":"Point","x":2}"#, "1", "responseMismatch movie.matrix[0][0]"),
+            (#""matrix":[["#, #""matrix":[1,["#, "responseMismatch movie.matrix[0]"),
+            (#""strict":[]"#, #""strict":null"#, "responseMismatch strict"),
+            (#","strict":[]"#, "", "responseMismatch "),
+            (#"{"data":{"#, #"{"data":[{"#, "responseMismatch "),
+            (#""__typename":"Movie","id":"1""#, #""__typename":"User","id":"1""#, "schemaMismatch movie.__typename"),
+            (#""__typename":"Movie","id":"1""#, #""__typename":5,"id":"1""#, "responseMismatch movie.__typename"),
+            (#"{"__typename":"User","id":"6"}"#, #"{"id":"6"}"#, "schemaMismatch node"),
+            (#"{"__typename":"User","id":"6"}"#, #"{"__typename":null,"id":"6"}"#, "responseMismatch node"),
+            (#"{"__typename":"User","id":"6"}"#, #"{"__typename":"","id":"6"}"#, "responseMismatch node"),
+            (#"{"__typename":"User","id":"6"}"#, #"{}"#, "schemaMismatch node"),
+            (
+                #"{"__typename":"User","id":"6"}"#, #"{"__typename":"User","__typename":"User","id":"6"}"#,
+                "responseMismatch node.__typename"
+            ),
+            (#""x":3"#, #""x":"3""#, "responseMismatch search[1].x"),
+            (#""a":[1]"#, #""a":[1,]"#, "responseMalformed movie.raw"),
+        ])
     func mismatches(piece: String, other: String, expected: String) throws {
         let changed = Self.response(piece, other)
         #expect(changed != Self.response())
         #expect(parseFault(changed, along: try operation(Self.query)) == expected)
     }
 
-    @Test("A text that is no GraphQL response is refused", arguments: [
-        "", "null", "[]", "1", "\"x\"", "{}", #"{"errors":[]}"#, #"{"data":1}"#, #"{"data":{}"#, #"{"data":{}} x"#,
-        #"{"data":null,"data":null}"#, #"{"data":{"count":1},}"#, #"{"extensions":{}}"#,
-        #"{"errors":[{"message":"a","message":"b"}]}"#,
-    ])
+    @Test(
+        "A text that is no GraphQL response is refused",
+        arguments: [
+            "", "null", "[]", "1", "\"x\"", "{}", #"{"errors":[]}"#, #"{"data":1}"#, #"{"data":{}"#, #"{"data":{}} x"#,
+            #"{"data":null,"data":null}"#, #"{"data":{"count":1},}"#, #"{"extensions":{}}"#,
+            #"{"errors":[{"message":"a","message":"b"}]}"#,
+        ])
     func notResponses(text: String) throws {
         let operation = try operation("{ count }")
         #expect(parseFault(text, along: operation) != nil)
@@ -126,11 +132,13 @@ struct ResponseParsingTests {
         #expect(refused > bytes.count)
     }
 
-    @Test("Nesting 10,000 deep is refused wherever it stands", arguments: [
-        #"{"data":{"count":@}}"#, #"{"data":{"count":1,"other":@}}"#, #"{"data":{"raw":@,"count":1}}"#,
-        #"{"extensions":{"a":@}}"#,
-        #"{"errors":[@]}"#, #"{"other":@,"data":{"count":1}}"#,
-    ])
+    @Test(
+        "Nesting 10,000 deep is refused wherever it stands",
+        arguments: [
+            #"{"data":{"count":@}}"#, #"{"data":{"count":1,"other":@}}"#, #"{"data":{"raw":@,"count":1}}"#,
+            #"{"extensions":{"a":@}}"#,
+            #"{"errors":[@]}"#, #"{"other":@,"data":{"count":1}}"#,
+        ])
     func deepNesting(text: String) throws {
         let deep = String(repeating: "[", count: 10_000) + String(repeating: "]", count: 10_000)
         let fault = parseFault(text.replacing("@", with: deep), along: try operation("{ count raw }"))
@@ -140,7 +148,8 @@ struct ResponseParsingTests {
     @Test("Keys may be escaped, and fields that were not asked for are passed over")
     func escapedAndUnknownKeys() throws {
         let operation = try operation("{ movie(id: 1) { title } count }")
-        let text = #"{"data":{"extra":{"a":[1,{"b":"}"}]},"co\u0075nt":4,"#
+        let text =
+            #"{"data":{"extra":{"a":[1,{"b":"}"}]},"co\u0075nt":4,"#
             + #""movie":{"id":"1","x":[],"titl\u0065":"T","__typename":"Movie"}}}"#
         let parsed = try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
         #expect(try parsed.assembled().data?.json == Array(#"{"movie":{"title":"T"},"count":4}"#.utf8))
@@ -169,14 +178,17 @@ struct ResponseParsingTests {
             #expect(try sample.json(query) == data)
             #expect(try CacheDump(sample.cache).records.values.contains { $0.key == "Robot:9" })
             let undecidable = try sample.operation("{ search { ... on Node { id } } }")
-            #expect(parseFault(#"{"data":{"search":[{"__typename":"Ghost","id":"1"}]}}"#, along: undecidable)
-                == "schemaMismatch search[0]")
+            #expect(
+                parseFault(#"{"data":{"search":[{"__typename":"Ghost","id":"1"}]}}"#, along: undecidable)
+                    == "schemaMismatch search[0]")
         }
     }
 
-    @Test("A __typename that is no name of a type is refused, and cannot stand for another type's key", arguments: [
-        "T:1", "", "1T", "T-", "Té", "T ",
-    ])
+    @Test(
+        "A __typename that is no name of a type is refused, and cannot stand for another type's key",
+        arguments: [
+            "T:1", "", "1T", "T-", "Té", "T ",
+        ])
     func typeNames(_ name: String) throws {
         let operation = try operation("{ node(id: 1) { id } }")
         let body = Value.object(["data": ["node": ["__typename": .string(name), "id": "2"]]]).json
@@ -210,12 +222,14 @@ struct ResponseParsingTests {
         let depth = 100
         let schema = try SchemaIndex(
             parsing: "type Query { n: N } interface N { n: N t: [String] } type A implements N { n: N t: [String] }")
-        let document = "{ n " + String(repeating: "{ t n ", count: depth) + "{ t } "
+        let document =
+            "{ n " + String(repeating: "{ t n ", count: depth) + "{ t } "
             + String(repeating: "}", count: depth + 1)
         let deep = try CompiledOperation(operation: nil, in: Document(parsing: document), schema).bound()
         let text = #"["# + Array(repeating: #""0123456789""#, count: 200_000).joined(separator: ",") + "]"
         let inner = #"{"t":\#(text),"__typename":"A"}"#
-        let data = String(repeating: #"{"n":"#, count: depth) + inner
+        let data =
+            String(repeating: #"{"n":"#, count: depth) + inner
             + String(repeating: #","t":[],"__typename":"A"}"#, count: depth)
         #expect(parseFault(#"{"data":{"n":\#(data)}}"#, along: deep) == nil)
         // What was noted ahead is what each object says.
@@ -243,8 +257,9 @@ struct ResponseParsingTests {
             let yes = #"{"movie":{"title":"A","year":1,"__typename":"Movie","id":"1"}}"#
             let no = #"{"movie":{"id":"1","director":null,"__typename":"Movie"}}"#
             try await sample.write(query, ["w": .boolean(wanted)], data: wanted ? yes : no)
-            #expect(try sample.json(query, ["w": .boolean(wanted)])
-                == (wanted ? #"{"movie":{"title":"A","year":1}}"# : #"{"movie":{"id":"1","director":null}}"#))
+            #expect(
+                try sample.json(query, ["w": .boolean(wanted)])
+                    == (wanted ? #"{"movie":{"title":"A","year":1}}"# : #"{"movie":{"id":"1","director":null}}"#))
             #expect(try CacheDump(sample.cache).records.values.contains { $0.key == "Movie:1" })
             let operation = try sample.operation(query, ["w": .boolean(wanted)])
             #expect(parseFault("{\"data\":\(wanted ? no : yes)}", along: operation) == "responseMismatch movie")
@@ -260,10 +275,12 @@ struct ResponseParsingTests {
         }
     }
 
-    @Test("Values of custom scalars come back as the server wrote them", arguments: [
-        #"{"b":[1, 2.50,"x\u00e9"],"a":{}}"#, "[]", #""text""#, "12", "1.5", "true", "null", "1e400",
-        "12345678901234567890",
-    ])
+    @Test(
+        "Values of custom scalars come back as the server wrote them",
+        arguments: [
+            #"{"b":[1, 2.50,"x\u00e9"],"a":{}}"#, "[]", #""text""#, "12", "1.5", "true", "null", "1e400",
+            "12345678901234567890",
+        ])
     func customScalars(text: String) async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write("{ raw }", data: "{\"raw\":\(text)}")

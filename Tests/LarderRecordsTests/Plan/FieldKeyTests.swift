@@ -42,70 +42,93 @@ struct FieldKeyTests {
         return Set(operation.binding.fieldKeys)
     }
 
-    @Test("All ways of writing the same arguments are one key", arguments: [
-        ("{ movies(first: 3, filter: {genre: DRAMA, text: \"a\"}) { id } }",
-            "{ movies(filter: {text: \"a\", genre: DRAMA}, first: 3) { id } }", [:]),
-        ("{ movies(filter: {genre: DRAMA}) { id } }", "query($g: Genre) { movies(filter: {genre: $g}) { id } }",
-            ["g": .string("DRAMA")]),
-        ("{ movies(filter: {genre: DRAMA}) { id } }", "query($f: Filter) { movies(filter: $f) { id } }",
-            ["f": .object(["genre": .string("DRAMA")])]),
-        ("{ movies(genres: [DRAMA]) { id } }", "{ movies(genres: DRAMA) { id } }", [:]),
-        (
-            "{ movies(genres: [DRAMA]) { id } }", "query($g: [Genre]) { movies(genres: $g) { id } }",
-            ["g": .string("DRAMA")]
-        ),
-        ("{ movies(filter: {years: [1]}) { id } }", "{ movies(filter: {years: 1}) { id } }", [:]),
-        ("{ movie(id: 1) { id } }", "{ movie(id: \"1\") { id } }", [:]),
-        ("{ movie(id: 1) { id } }", "query($i: ID) { movie(id: $i) { id } }", ["i": .int(1)]),
-        ("{ movie(id: 1) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", [:]),
-        ("{ movie { id } }", "query($i: ID) { movie(id: $i) { id } }", [:]),
-        ("{ movie(id: null) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", ["i": .null]),
-        (
-            "{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }",
-            ["i": .string("7")]
-        ),
-        ("{ search(ratio: 1) { __typename } }", "{ search(ratio: 1.0) { __typename } }", [:]),
-        (
-            "{ search(ratio: 1) { __typename } }", "query($r: Float) { search(ratio: $r) { __typename } }",
-            ["r": .int(1)]
-        ),
-        ("{ search(ratio: 100000000000000000000) { __typename } }",
-            "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .float(1e20)]),
-        ("{ search(ratio: 0.1000000000000000055511151231257827) { __typename } }",
-            "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .number("0.10000000000000000555")]),
-        ("{ search(tags: [[\"a\"]]) { __typename } }", "{ search(tags: \"a\") { __typename } }", [:]),
-        (
-            "{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }",
-            "{ search(tags: [[\"a\"], \"b\"]) { __typename } }", [:]
-        ),
-        ("{ search(raw: {a: 1, b: [true]}) { __typename } }", "query($r: JSON) { search(raw: $r) { __typename } }",
-            ["r": .object(["b": .list([.boolean(true)]), "a": .int(1)])]),
-        ("{ note(text: \"a\\nb\") }", "{ note(text: \"\"\"\na\nb\n\"\"\") }", [:]),
-    ] as [(String, String, [String: Value])])
+    @Test(
+        "All ways of writing the same arguments are one key",
+        arguments: [
+            (
+                "{ movies(first: 3, filter: {genre: DRAMA, text: \"a\"}) { id } }",
+                "{ movies(filter: {text: \"a\", genre: DRAMA}, first: 3) { id } }", [:]
+            ),
+            (
+                "{ movies(filter: {genre: DRAMA}) { id } }", "query($g: Genre) { movies(filter: {genre: $g}) { id } }",
+                ["g": .string("DRAMA")]
+            ),
+            (
+                "{ movies(filter: {genre: DRAMA}) { id } }", "query($f: Filter) { movies(filter: $f) { id } }",
+                ["f": .object(["genre": .string("DRAMA")])]
+            ),
+            ("{ movies(genres: [DRAMA]) { id } }", "{ movies(genres: DRAMA) { id } }", [:]),
+            (
+                "{ movies(genres: [DRAMA]) { id } }", "query($g: [Genre]) { movies(genres: $g) { id } }",
+                ["g": .string("DRAMA")]
+            ),
+            ("{ movies(filter: {years: [1]}) { id } }", "{ movies(filter: {years: 1}) { id } }", [:]),
+            ("{ movie(id: 1) { id } }", "{ movie(id: \"1\") { id } }", [:]),
+            ("{ movie(id: 1) { id } }", "query($i: ID) { movie(id: $i) { id } }", ["i": .int(1)]),
+            ("{ movie(id: 1) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", [:]),
+            ("{ movie { id } }", "query($i: ID) { movie(id: $i) { id } }", [:]),
+            ("{ movie(id: null) { id } }", "query($i: ID = 1) { movie(id: $i) { id } }", ["i": .null]),
+            (
+                "{ movies(filter: {id: 7}) { id } }", "query($i: ID) { movies(filter: {id: $i}) { id } }",
+                ["i": .string("7")]
+            ),
+            ("{ search(ratio: 1) { __typename } }", "{ search(ratio: 1.0) { __typename } }", [:]),
+            (
+                "{ search(ratio: 1) { __typename } }", "query($r: Float) { search(ratio: $r) { __typename } }",
+                ["r": .int(1)]
+            ),
+            (
+                "{ search(ratio: 100000000000000000000) { __typename } }",
+                "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .float(1e20)]
+            ),
+            (
+                "{ search(ratio: 0.1000000000000000055511151231257827) { __typename } }",
+                "query($r: Float) { search(ratio: $r) { __typename } }", ["r": .number("0.10000000000000000555")]
+            ),
+            ("{ search(tags: [[\"a\"]]) { __typename } }", "{ search(tags: \"a\") { __typename } }", [:]),
+            (
+                "{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }",
+                "{ search(tags: [[\"a\"], \"b\"]) { __typename } }", [:]
+            ),
+            (
+                "{ search(raw: {a: 1, b: [true]}) { __typename } }",
+                "query($r: JSON) { search(raw: $r) { __typename } }",
+                ["r": .object(["b": .list([.boolean(true)]), "a": .int(1)])]
+            ),
+            ("{ note(text: \"a\\nb\") }", "{ note(text: \"\"\"\na\nb\n\"\"\") }", [:]),
+        ] as [(String, String, [String: Value])])
     func sameKeys(one: String, other: String, variables: [String: Value]) throws {
         #expect(try keys(one).subtracting(["id"]) == keys(other, variables).subtracting(["id"]))
     }
 
-    @Test("Different arguments are different keys", arguments: [
-        ("{ movie { id } }", "{ movie(id: null) { id } }"), ("{ movie(id: 1) { id } }", "{ movie(id: 10) { id } }"),
-        ("{ search(text: \"1\") { __typename } }", "{ search(ratio: 1) { __typename } }"),
-        ("{ search(tags: []) { __typename } }", "{ search(tags: [[]]) { __typename } }"),
-        ("{ search(tags: [[\"a\", \"b\"]]) { __typename } }", "{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }"),
-        ("{ search(tags: [[\"a,b\"]]) { __typename } }", "{ search(tags: [[\"a\", \"b\"]]) { __typename } }"),
-        ("{ search(raw: 1) { __typename } }", "{ search(raw: \"1\") { __typename } }"),
-        ("{ search(raw: null) { __typename } }", "{ search { __typename } }"),
-        ("{ movies(filter: {}) { id } }", "{ movies { id } }"),
-        ("{ movies(filter: {text: null}) { id } }", "{ movies(filter: {}) { id } }"),
-        ("{ note(text: \"a\\\"})\") }", "{ note(text: \"a\") }"),
-    ])
+    @Test(
+        "Different arguments are different keys",
+        arguments: [
+            ("{ movie { id } }", "{ movie(id: null) { id } }"), ("{ movie(id: 1) { id } }", "{ movie(id: 10) { id } }"),
+            ("{ search(text: \"1\") { __typename } }", "{ search(ratio: 1) { __typename } }"),
+            ("{ search(tags: []) { __typename } }", "{ search(tags: [[]]) { __typename } }"),
+            (
+                "{ search(tags: [[\"a\", \"b\"]]) { __typename } }",
+                "{ search(tags: [[\"a\"], [\"b\"]]) { __typename } }"
+            ),
+            ("{ search(tags: [[\"a,b\"]]) { __typename } }", "{ search(tags: [[\"a\", \"b\"]]) { __typename } }"),
+            ("{ search(raw: 1) { __typename } }", "{ search(raw: \"1\") { __typename } }"),
+            ("{ search(raw: null) { __typename } }", "{ search { __typename } }"),
+            ("{ movies(filter: {}) { id } }", "{ movies { id } }"),
+            ("{ movies(filter: {text: null}) { id } }", "{ movies(filter: {}) { id } }"),
+            ("{ note(text: \"a\\\"})\") }", "{ note(text: \"a\") }"),
+        ])
     func differentKeys(one: String, other: String) throws {
         #expect(try keys(one).subtracting(["id"]) != keys(other).subtracting(["id"]))
     }
 
-    @Test("A key with an unbalanced parenthesis, a dot or a percent sign loses nothing and nobody", arguments: [
-        "(", ")", "a.b", "100%", "%28", "a:b", "\"", "\\", "'", "{}", "😀", "\u{0}", "\n", " ", "é", ",",
-        String(repeating: "x(", count: 5000), String(repeating: "é", count: 5000), String(repeating: "a", count: 505),
-    ])
+    @Test(
+        "A key with an unbalanced parenthesis, a dot or a percent sign loses nothing and nobody",
+        arguments: [
+            "(", ")", "a.b", "100%", "%28", "a:b", "\"", "\\", "'", "{}", "😀", "\u{0}", "\n", " ", "é", ",",
+            String(repeating: "x(", count: 5000), String(repeating: "é", count: 5000),
+            String(repeating: "a", count: 505),
+        ])
     func hostileKeys(text: String) async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = "query($i: ID, $n: String) { movie(id: $i) { id title } note(text: $n) }"

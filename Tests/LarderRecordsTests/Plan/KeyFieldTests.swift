@@ -49,10 +49,11 @@ struct KeyFieldTests {
                     "{ shelf { label } }",
                     data: #"{"shelf":{"__typename":"Shelf","label":"L","row":\#(row),"column":\#(column)}}"#)
             }
-            #expect(try keys(sample) == [
-                #"Shelf:{"row":"","column":"2"}"#, #"Shelf:{"row":"a","column":"1"}"#,
-                #"Shelf:{"row":"a\",\"b","column":"1"}"#,
-            ])
+            #expect(
+                try keys(sample) == [
+                    #"Shelf:{"row":"","column":"2"}"#, #"Shelf:{"row":"a","column":"1"}"#,
+                    #"Shelf:{"row":"a\",\"b","column":"1"}"#,
+                ])
         }
     }
 
@@ -79,7 +80,8 @@ struct KeyFieldTests {
             #expect(compiled.sentText.contains("larder_id: id"))
             #expect(validate(try Document(parsing: compiled.sentText), against: sample.schema).isEmpty)
             try await sample.write(
-                text, data: #"""
+                text,
+                data: #"""
                     {"movie":{"id":"T","__typename":"Movie","larder_id":"1"},
                     "top":[{"id":"T","__typename":"Movie","larder_id":"1"}]}
                     """#)
@@ -141,14 +143,17 @@ struct KeyFieldTests {
         try await withSampleCache(Self.mixedIDs) { sample in
             let text = "{ found { ... on A { name sub { x } } ... on B { title sub { x } } } }"
             let operation = try compiled(text, sample).bound()
-            try await sample.write(operation, response: #"""
-                {"data":{"found":[
-                {"__typename":"A","larder_id_ID_1":"1","name":"N","sub":{"__typename":"SubA","larder_id_ID_1":"2","x":1}},
-                {"__typename":"B","larder_id_Int_1":1,"title":"T","sub":{"__typename":"SubB","larder_id_Int_0":2,"x":2}}]}}
-                """#)
+            try await sample.write(
+                operation,
+                response: #"""
+                    {"data":{"found":[
+                    {"__typename":"A","larder_id_ID_1":"1","name":"N","sub":{"__typename":"SubA","larder_id_ID_1":"2","x":1}},
+                    {"__typename":"B","larder_id_Int_1":1,"title":"T","sub":{"__typename":"SubB","larder_id_Int_0":2,"x":2}}]}}
+                    """#)
             #expect(try keys(sample) == ["A:1", "B:1", "SubA:2", "SubB:2"])
-            #expect(try sample.json(operation)
-                == #"{"found":[{"name":"N","sub":{"x":1}},{"title":"T","sub":{"x":2}}]}"#)
+            #expect(
+                try sample.json(operation)
+                    == #"{"found":[{"name":"N","sub":{"x":1}},{"title":"T","sub":{"x":2}}]}"#)
             // What a program writes and changes has the names that the schema has.
             let exposed = try compiled(text, sample).bound(exposesAdded: true)
             let written = #"{"found":[{"name":"N","sub":{"x":1,"id":"2"},"__typename":"A","id":"1"}]}"#
@@ -162,10 +167,12 @@ struct KeyFieldTests {
     func narrowedKeyField() async throws {
         try await withSampleCache(Self.mixedIDs) { sample in
             let operation = try compiled("{ named { id ... on A { name } } }", sample).bound()
-            try await sample.write(operation, response: #"""
-                {"data":{"named":[{"__typename":"A","id":"1","larder_id_ID_1":"1","larder_id_ID_0":"1","name":"N"},
-                {"__typename":"C","id":"1","larder_id_ID_0":"1"},{"__typename":"New","id":"7","larder_id_ID_0":"7"}]}}
-                """#)
+            try await sample.write(
+                operation,
+                response: #"""
+                    {"data":{"named":[{"__typename":"A","id":"1","larder_id_ID_1":"1","larder_id_ID_0":"1","name":"N"},
+                    {"__typename":"C","id":"1","larder_id_ID_0":"1"},{"__typename":"New","id":"7","larder_id_ID_0":"7"}]}}
+                    """#)
             #expect(try keys(sample) == ["A:1", "C:1", "New:7"])
             #expect(try sample.json(operation) == #"{"named":[{"id":"1","name":"N"},{"id":"1"},{"id":"7"}]}"#)
         }
@@ -175,8 +182,9 @@ struct KeyFieldTests {
     func plainNames() async throws {
         try await withSampleCache(Self.mixedIDs) { sample in
             let sent = try compiled("{ a { name } b { title } t { larder_id } }", sample).sentText
-            #expect(sent.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-                == "{ a { name __typename id } b { title __typename id } t { larder_id __typename id } }")
+            #expect(
+                sent.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                    == "{ a { name __typename id } b { title __typename id } t { larder_id __typename id } }")
         }
     }
 
@@ -184,9 +192,11 @@ struct KeyFieldTests {
     func takenAlias() async throws {
         try await withSampleCache(Self.mixedIDs) { sample in
             let operation = try compiled("{ t { id: name larder_id } }", sample).bound()
-            try await sample.write(operation, response: #"""
-                {"data":{"t":{"__typename":"T","id":"N","larder_id":"L","larder_larder_id":"9"}}}
-                """#)
+            try await sample.write(
+                operation,
+                response: #"""
+                    {"data":{"t":{"__typename":"T","id":"N","larder_id":"L","larder_larder_id":"9"}}}
+                    """#)
             #expect(try keys(sample) == ["T:9"])
             #expect(try sample.json(operation) == #"{"t":{"id":"N","larder_id":"L"}}"#)
         }
@@ -194,27 +204,30 @@ struct KeyFieldTests {
 
     @Test("A field with an argument that must be given is no key field")
     func requiredArgument() throws {
-        let schema = try SchemaIndex(parsing: """
-            type Query { a: A b: B } type A { id(form: Int!): ID! x: Int } type B { id(form: Int! = 1): ID! x: Int }
-            """)
+        let schema = try SchemaIndex(
+            parsing: """
+                type Query { a: A b: B } type A { id(form: Int!): ID! x: Int } type B { id(form: Int! = 1): ID! x: Int }
+                """)
         let text = try CompiledOperation(operation: nil, in: Document(parsing: "{ a { x } b { x } }"), schema).sentText
         #expect(validate(try Document(parsing: text), against: schema) == [])
         #expect(schema.type(named: "A").flatMap { schema.types[$0].keyFields } == nil)
         #expect(schema.type(named: "B").flatMap { schema.types[$0].keyFields } == ["id"])
         let error = #expect(throws: SchemaError.self) {
-            try SchemaIndex(parsing: """
-                type Query { a: A } type A @typePolicy(keyFields: "code") { code(form: Int!): ID! }
-                """)
+            try SchemaIndex(
+                parsing: """
+                    type Query { a: A } type A @typePolicy(keyFields: "code") { code(form: Int!): ID! }
+                    """)
         }
         #expect(error?.code == .policy)
     }
 
     @Test("Key fields from code and from an interface identify")
     func keyFieldsFromCode() async throws {
-        var schema = try SchemaIndex(parsing: """
-            type Query { things: [Thing] } interface Thing @typePolicy(keyFields: "code") { code: Int! name: String }
-            type Tool implements Thing { code: Int! name: String } type Toy implements Thing { code: Int! name: String }
-            """)
+        var schema = try SchemaIndex(
+            parsing: """
+                type Query { things: [Thing] } interface Thing @typePolicy(keyFields: "code") { code: Int! name: String }
+                type Tool implements Thing { code: Int! name: String } type Toy implements Thing { code: Int! name: String }
+                """)
         try schema.setKeyFields(["name"], for: "Toy")
         try await withTemporaryFolder { folder in
             let sample = try SampleCache(schema, path: folder.appending(path: "records").path)
@@ -229,19 +242,26 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("getMovie(id:) is answered although the movie is in the cache from a list only", arguments: [
-        ("{ movie(id: \"1\") { title } }", [:]), ("query($i: ID = 1) { movie(id: $i) { title } }", [:]),
-        ("query($i: ID) { movie(id: $i) { title } }", ["i": .int(1)]),
-        ("query($i: ID) { movie(id: $i) { title } }", [:]),
-        ("{ movie: nested(by: {deep: {id: 1}}) { title } }", [:]), ("query($b: By) { movie: nested(by: $b) { title } }",
-            ["b": .object(["deep": .object(["id": .string("1")])])]),
-        ("{ movie: any(id: 1) { ... on Movie { title } } }", [:]),
-    ] as [(String, [String: Value])])
+    @Test(
+        "getMovie(id:) is answered although the movie is in the cache from a list only",
+        arguments: [
+            ("{ movie(id: \"1\") { title } }", [:]), ("query($i: ID = 1) { movie(id: $i) { title } }", [:]),
+            ("query($i: ID) { movie(id: $i) { title } }", ["i": .int(1)]),
+            ("query($i: ID) { movie(id: $i) { title } }", [:]),
+            ("{ movie: nested(by: {deep: {id: 1}}) { title } }", [:]),
+            (
+                "query($b: By) { movie: nested(by: $b) { title } }",
+                ["b": .object(["deep": .object(["id": .string("1")])])]
+            ),
+            ("{ movie: any(id: 1) { ... on Movie { title } } }", [:]),
+        ] as [(String, [String: Value])])
     func fieldPolicies(text: String, variables: [String: Value]) async throws {
         try await withSampleCache(Self.policySchema) { sample in
-            try await sample.write("{ all { id title } }", data: #"""
-                {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
-                """#)
+            try await sample.write(
+                "{ all { id title } }",
+                data: #"""
+                    {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                    """#)
             #expect(try sample.json(text, variables) == #"{"movie":{"title":"A"}}"#)
         }
     }
@@ -249,9 +269,11 @@ struct KeyFieldTests {
     @Test("A list of arguments is a list of objects, wholly or not at all")
     func listPolicies() async throws {
         try await withSampleCache(Self.policySchema) { sample in
-            try await sample.write("{ all { id title } }", data: #"""
-                {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
-                """#)
+            try await sample.write(
+                "{ all { id title } }",
+                data: #"""
+                    {"all":[{"__typename":"Movie","id":"1","title":"A"},{"__typename":"Movie","id":"2","title":"B"}]}
+                    """#)
             let query = "query($ids: [ID!]) { many(ids: $ids) { title } }"
             #expect(
                 try sample.json(query, ["ids": .list([.int(2), .string("1")])])
@@ -279,7 +301,8 @@ struct KeyFieldTests {
         let schema = try SchemaIndex(parsing: movieSchema)
         var text = "{ viewer { ...F0 } }"
         for level in 0..<24 {
-            text += " fragment F\(level) on User { a\(level): best { ...F\(level + 1) }"
+            text +=
+                " fragment F\(level) on User { a\(level): best { ...F\(level + 1) }"
                 + " b\(level): best { ...F\(level + 1) } }"
         }
         text += " fragment F24 on User { name }"
@@ -290,15 +313,17 @@ struct KeyFieldTests {
         } catch { #expect(error.code == .tooComplex || error.code == .invalid) }
     }
 
-    @Test("What cannot be one field is refused when it is compiled", arguments: [
-        "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }",
-        "{ movie(id: 1) { title { x } } }",
-        "{ movie(id: 1) }", "{ movie(id: 1) { nothing } }", "{ movie(id: 1) { ... on Point { x } } }",
-        "{ movie(id: 1) { ...F } }",
-        "{ search { __typename: __typename ... on Movie { x: title } ... on User { x: id } } movie(id: {}) { id } }",
-        "query($a: Int!) { movie(id: 1) { title @include(if: $a) } }", "{ count: note } { count }",
-        "{ movie(id: 1) { __typename: title } }",
-    ])
+    @Test(
+        "What cannot be one field is refused when it is compiled",
+        arguments: [
+            "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }",
+            "{ movie(id: 1) { title { x } } }",
+            "{ movie(id: 1) }", "{ movie(id: 1) { nothing } }", "{ movie(id: 1) { ... on Point { x } } }",
+            "{ movie(id: 1) { ...F } }",
+            "{ search { __typename: __typename ... on Movie { x: title } ... on User { x: id } } movie(id: {}) { id } }",
+            "query($a: Int!) { movie(id: 1) { title @include(if: $a) } }", "{ count: note } { count }",
+            "{ movie(id: 1) { __typename: title } }",
+        ])
     func conflicts(text: String) throws {
         let schema = try SchemaIndex(parsing: movieSchema)
         #expect(throws: PlanError.self) {

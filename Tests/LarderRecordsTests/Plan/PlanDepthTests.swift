@@ -84,7 +84,8 @@ struct PlanDepthTests {
         return "{ viewer { ...F0_0 } } \(bodies) \(last)"
     }
 
-    @Test("What fragments make too large is refused in time, and what they make large is planned",
+    @Test(
+        "What fragments make too large is refused in time, and what they make large is planned",
         .timeLimit(.minutes(5)))
     func branching() throws {
         let schema = try SchemaIndex(parsing: movieSchema)
@@ -102,9 +103,11 @@ struct PlanDepthTests {
     @Test("An answer is read along fragments that lead to each other")
     func reading() async throws {
         try await withSampleCache(movieSchema) { sample in
-            try await sample.write("{ viewer { id name best { id } } }", data: #"""
-                {"viewer":{"__typename":"User","id":"1","name":"Ada","best":{"__typename":"User","id":"1"}}}
-                """#)
+            try await sample.write(
+                "{ viewer { id name best { id } } }",
+                data: #"""
+                    {"viewer":{"__typename":"User","id":"1","name":"Ada","best":{"__typename":"User","id":"1"}}}
+                    """#)
             let response = try sample.cache.read(sample.operation(Self.document(fragments: 12))).response
             var path = ResponsePath([.field("v0")])
             for number in 0..<12 { for _ in 0..<Self.chain { path.components.append(.field("f\(number)")) } }

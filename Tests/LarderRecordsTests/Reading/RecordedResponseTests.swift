@@ -57,9 +57,12 @@ struct RecordedResponseTests {
             var variables: [String: Value] = [:]
             for variable in operation.variables {
                 let name = "\(variable.type)"
-                variables[variable.name] = name.hasPrefix("Boolean") ? .boolean(true)
-                    : name.contains("Float") ? .list([.list([.float(1.5)])])
-                    : name.hasPrefix("Episode") ? .string("EMPIRE") : .string("1")
+                variables[variable.name] =
+                    name.hasPrefix("Boolean")
+                    ? .boolean(true)
+                    : name.contains("Float")
+                        ? .list([.list([.float(1.5)])])
+                        : name.hasPrefix("Episode") ? .string("EMPIRE") : .string("1")
             }
             let bound = try compiled.bound(variables)
             try await withTemporaryFolder { folder in

@@ -52,11 +52,13 @@ struct StackTests {
             let count = min(chunk, rest)
             rest -= count
             let inner = rest > 0 ? "...F\(fragments.count + 1)" : "x"
-            fragments.append("fragment F\(fragments.count) on N { x "
-                + nested("\(field) { x ", count) + inner + nested(" }", count) + " }")
+            fragments.append(
+                "fragment F\(fragments.count) on N { x "
+                    + nested("\(field) { x ", count) + inner + nested(" }", count) + " }")
         }
         let object = #""__typename":"A","x":1,"# + "\"\(field)\":" + open + "{"
-        let data = "{\"n\":{" + nested(object, levels) + #""__typename":"A","x":1"#
+        let data =
+            "{\"n\":{" + nested(object, levels) + #""__typename":"A","x":1"#
             + nested("}" + close, levels) + "}}"
         return ("{ n { ...F0 } } " + fragments.joined(separator: " "), data)
     }
@@ -65,9 +67,11 @@ struct StackTests {
         type Query { n: N } interface N { x: Int n: N l: [[N]] } type A implements N { x: Int n: N l: [[N]] }
         """
 
-    @Test("The deepest answers are parsed, assembled, stored and read on the smallest stack", arguments: [
-        ("n", "", "", 1), ("l", "[[", "]]", 3),
-    ])
+    @Test(
+        "The deepest answers are parsed, assembled, stored and read on the smallest stack",
+        arguments: [
+            ("n", "", "", 1), ("l", "[[", "]]", 3),
+        ])
     func answers(_ field: String, _ open: String, _ close: String, _ level: Int) async throws {
         let (document, data) = Self.deep(field, open, close, level: level)
         try await withSampleCache(Self.schema) { sample in

@@ -2,9 +2,9 @@ import Foundation
 import LarderRecords
 import Testing
 
-fileprivate func response(_ json: String) throws -> Response { try Response(json: Array(json.utf8)) }
+private func response(_ json: String) throws -> Response { try Response(json: Array(json.utf8)) }
 
-fileprivate func decode<T: Decodable>(
+private func decode<T: Decodable>(
     _ json: String, as type: T.Type = T.self, options: Response.DecodingOptions = .init()
 ) throws -> T {
     try response(json).decode(options: options)
@@ -26,10 +26,13 @@ struct DecodingTests {
              "int32": 7, "int64": -9223372036854775808, "int128": -9223372036854775809, "uint": 1, "uint8": 255,
              "uint16": 65535, "uint32": 3, "uint64": 18446744073709551615, "uint128": 18446744073709551616}
             """, as: Scalars.self)
-        #expect(decoded == Scalars(
-            bool: true, string: "text", double: 2.5, float: 0.1, int: -1, int8: -128, int16: -32768, int32: 7,
-            int64: .min, int128: Int128(Int64.min) - 1, uint: 1, uint8: 255, uint16: 65535, uint32: 3, uint64: .max,
-            uint128: UInt128(UInt64.max) + 1))
+        #expect(
+            decoded
+                == Scalars(
+                    bool: true, string: "text", double: 2.5, float: 0.1, int: -1, int8: -128, int16: -32768, int32: 7,
+                    int64: .min, int128: Int128(Int64.min) - 1, uint: 1, uint8: 255, uint16: 65535, uint32: 3,
+                    uint64: .max,
+                    uint128: UInt128(UInt64.max) + 1))
     }
 
     @Test("Every kind of scalar is read from a list")
@@ -106,11 +109,15 @@ struct DecodingTests {
 
     @Test("Dictionaries by text and by number are read")
     func dictionaries() throws {
-        #expect(try decode(#"{"a":{"name":"x"},"b":{"name":"y"}}"#) == ["a": Author(name: "x"), "b": Author(name: "y")])
+        #expect(
+            try decode(#"{"a":{"name":"x"},"b":{"name":"y"}}"#) == ["a": Author(name: "x"), "b": Author(name: "y")])
         #expect(try decode(#"{"1":"x","2":"y"}"#) == [1: "x", 2: "y"])
     }
 
-    private enum Status: String, Decodable { case open = "OPEN", closed = "CLOSED" }
+    private enum Status: String, Decodable {
+        case open = "OPEN"
+        case closed = "CLOSED"
+    }
 
     private enum Choice: Decodable, Equatable {
         case named(String)
@@ -144,7 +151,8 @@ struct DecodingTests {
         required init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: Keys.self)
             barks = try container.decode(Bool.self, forKey: .barks)
-            let base = container.contains(.base)
+            let base =
+                container.contains(.base)
                 ? try container.superDecoder(forKey: .base) : try container.superDecoder()
             try super.init(from: base)
         }
@@ -235,9 +243,10 @@ struct FoundationDecodingTests {
         #expect(try decode("1600000000", options: .init(dates: .secondsSince1970)) == instant)
         let reference = instant.timeIntervalSinceReferenceDate
         #expect(try decode("\(reference)", options: .init(dates: .deferredToDate)) == instant)
-        let custom = Response.DecodingOptions(dates: .custom { decoder in
-            Date(timeIntervalSince1970: Double(try String(from: decoder)) ?? 0)
-        })
+        let custom = Response.DecodingOptions(
+            dates: .custom { decoder in
+                Date(timeIntervalSince1970: Double(try String(from: decoder)) ?? 0)
+            })
         #expect(try decode("[\"1600000000\"]", options: custom) == [instant])
     }
 
@@ -274,9 +283,11 @@ struct FoundationDecodingTests {
 
 @Suite("Why a response cannot be decoded")
 struct DecodingErrorTests {
-    @Test("Numbers that do not fit are corrupted data", arguments: [
-        "256", "-1", "1.5", "18446744073709551616", "1e400",
-    ])
+    @Test(
+        "Numbers that do not fit are corrupted data",
+        arguments: [
+            "256", "-1", "1.5", "18446744073709551616", "1e400",
+        ])
     func numbers(_ text: String) throws {
         let error = #expect(throws: DecodingError.self) {
             try decode("{\"a\":[0,\(text)]}", as: [String: [UInt8]].self)
@@ -288,10 +299,12 @@ struct DecodingErrorTests {
         #expect(context.codingPath.map(\.stringValue) == ["a", "Index 1"])
     }
 
-    @Test("A float with more digits than a double keeps is the nearest double", arguments: [
-        "0.10000000000000001", "3.141592653589793238462643383279", "-0.30000000000000004441", "1e-400",
-        "18446744073709551615.5",
-    ])
+    @Test(
+        "A float with more digits than a double keeps is the nearest double",
+        arguments: [
+            "0.10000000000000001", "3.141592653589793238462643383279", "-0.30000000000000004441", "1e-400",
+            "18446744073709551615.5",
+        ])
     func manyDigits(_ text: String) throws {
         let nearest = try #require(Double(text))
         #expect(try decode("{\"a\":\(text)}", as: [String: Double].self) == ["a": nearest])
@@ -368,7 +381,9 @@ struct DecodingErrorTests {
             init(from decoder: any Decoder) throws {
                 var container = try decoder.unkeyedContainer()
                 while !container.isAtEnd {
-                    if let number = try? container.decode(Int.self) { numbers.append(number) } else {
+                    if let number = try? container.decode(Int.self) {
+                        numbers.append(number)
+                    } else {
                         _ = try container.decode(String.self)
                     }
                 }

@@ -5,12 +5,14 @@ import Testing
 
 @Suite("A response from JSON text")
 struct JSONResponseTests {
-    @Test("What is not JSON is refused with its place", arguments: [
-        ("", JSONError.Reason.unexpectedEnd, 0), ("{", .unexpectedEnd, 1), ("[1,]", .unexpectedByte, 3),
-        ("{\"a\":1,}", .unexpectedByte, 7), ("01", .invalidNumber, 0), ("\"\u{1}\"", .controlCharacter, 1),
-        ("{} x", .trailingBytes, 3), ("{\"a\":1,\"b\":2,\"a\":3}", .duplicateKey, 13),
-        ("{\"a\":1,\"\\u0061\":3}", .duplicateKey, 7),
-    ])
+    @Test(
+        "What is not JSON is refused with its place",
+        arguments: [
+            ("", JSONError.Reason.unexpectedEnd, 0), ("{", .unexpectedEnd, 1), ("[1,]", .unexpectedByte, 3),
+            ("{\"a\":1,}", .unexpectedByte, 7), ("01", .invalidNumber, 0), ("\"\u{1}\"", .controlCharacter, 1),
+            ("{} x", .trailingBytes, 3), ("{\"a\":1,\"b\":2,\"a\":3}", .duplicateKey, 13),
+            ("{\"a\":1,\"\\u0061\":3}", .duplicateKey, 7),
+        ])
     func malformed(_ text: String, _ reason: JSONError.Reason, _ offset: Int) {
         let error = #expect(throws: JSONError.self) { try Response(json: Array(text.utf8)) }
         #expect(error?.reason == reason)

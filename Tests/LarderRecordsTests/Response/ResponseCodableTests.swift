@@ -1,7 +1,8 @@
 import Foundation
 import LarderGraphQL
-@testable import LarderRecords
 import Testing
+
+@testable import LarderRecords
 
 @Suite("A response as Codable")
 struct ResponseCodableTests {
@@ -66,10 +67,12 @@ struct ResponseCodableTests {
         #expect(text == #"{"data":"{\"a\":1.0}","missing":[["b",1]],"version":1}"#)
     }
 
-    @Test("Another version, and text that is no JSON, are refused", arguments: [
-        #"{"version":2,"data":"{}"}"#, #"{"data":"{}"}"#, #"{"version":1,"data":"{"}"#,
-        #"{"version":1,"errors":"{}"}"#, #"{"version":1,"errors":"["}"#, #"{"version":1,"missing":[[true]]}"#, "[]",
-    ])
+    @Test(
+        "Another version, and text that is no JSON, are refused",
+        arguments: [
+            #"{"version":2,"data":"{}"}"#, #"{"data":"{}"}"#, #"{"version":1,"data":"{"}"#,
+            #"{"version":1,"errors":"{}"}"#, #"{"version":1,"errors":"["}"#, #"{"version":1,"missing":[[true]]}"#, "[]",
+        ])
     func refused(_ text: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(Response.self, from: Data(text.utf8)) }
     }
@@ -157,9 +160,11 @@ struct OpaqueScalarTests {
         #expect(try response("[]").decode([String: [Int]].self).keys.sorted() == ["a"])
     }
 
-    @Test("A custom scalar equals the same data, however it is written", arguments: [
-        (#"{"x":1,"y":[2]}"#, #"{ "y" : [ 2 ], "x" : 1 }"#), ("[1, 2]", "[1,2]"), (#"{"x":{}}"#, #"{"x":{ }}"#),
-    ])
+    @Test(
+        "A custom scalar equals the same data, however it is written",
+        arguments: [
+            (#"{"x":1,"y":[2]}"#, #"{ "y" : [ 2 ], "x" : 1 }"#), ("[1, 2]", "[1,2]"), (#"{"x":{}}"#, #"{"x":{ }}"#),
+        ])
     func equality(_ left: String, _ right: String) throws {
         #expect(try response(left) == response(right))
         #expect(try response(left).hashValue == response(right).hashValue)
@@ -169,10 +174,12 @@ struct OpaqueScalarTests {
         #expect(try response(left) != plain("{\"x\":2}"))
     }
 
-    @Test("A custom scalar comes back from Codable, even one that JSON should not hold", arguments: [
-        #"{"x":1}"#, #"{"x":1,"x":2}"#, #"[{"deep":{"x":1,"x":2}}]"#,
-        String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
-    ])
+    @Test(
+        "A custom scalar comes back from Codable, even one that JSON should not hold",
+        arguments: [
+            #"{"x":1}"#, #"{"x":1,"x":2}"#, #"[{"deep":{"x":1,"x":2}}]"#,
+            String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
+        ])
     func codable(_ text: String) throws {
         let response = try response(text)
         let again = try JSONDecoder().decode(Response.self, from: JSONEncoder().encode(response))

@@ -14,11 +14,13 @@ struct ResponseEqualityTests {
         #expect(left["b"] == right["b"])
     }
 
-    @Test("Different values are different", arguments: [
-        ("1", "1.0"), ("1", "\"1\""), ("null", "{}"), ("[]", "{}"), ("[1,2]", "[2,1]"), ("{\"a\":null}", "{}"),
-        ("{\"a\":1}", "{\"b\":1}"), ("{\"a\":1}", "{\"a\":1,\"b\":1}"), ("true", "false"), ("\"a\"", "\"A\""),
-        ("\"\\u00e9\"", "\"e\\u0301\""), ("{\"\\u00e9\":1}", "{\"e\\u0301\":1}"), ("[[]]", "[[],[]]"),
-    ])
+    @Test(
+        "Different values are different",
+        arguments: [
+            ("1", "1.0"), ("1", "\"1\""), ("null", "{}"), ("[]", "{}"), ("[1,2]", "[2,1]"), ("{\"a\":null}", "{}"),
+            ("{\"a\":1}", "{\"b\":1}"), ("{\"a\":1}", "{\"a\":1,\"b\":1}"), ("true", "false"), ("\"a\"", "\"A\""),
+            ("\"\\u00e9\"", "\"e\\u0301\""), ("{\"\\u00e9\":1}", "{\"e\\u0301\":1}"), ("[[]]", "[[],[]]"),
+        ])
     func different(_ left: String, _ right: String) throws {
         #expect(try response(left) != response(right))
         #expect(try response(right) != response(left))

@@ -141,7 +141,8 @@ struct CacheDump {
             return "\(word.tag.map { "\($0)" } ?? "") \(Array(try payload.text(word)))"
         case .list:
             let list = try payload.list(word)
-            return "[" + (try (0..<list.count).map { try text(list[$0], payload, field, &record) })
+            return "["
+                + (try (0..<list.count).map { try text(list[$0], payload, field, &record) })
                 .joined(separator: ",") + "]"
         case .reference, .wideReference:
             record.references.append(try payload.record(word))

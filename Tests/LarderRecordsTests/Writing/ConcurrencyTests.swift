@@ -47,9 +47,10 @@ struct ConcurrencyTests {
                 if number % 7 == 3 {
                     #expect(try !sample.cache.read(operations[number]).response.isComplete)
                 } else {
-                    #expect(try sample.json(operations[number]) == #"""
-                        {"movie":{"id":"\#(number)","title":"T\#(number)","place":{"x":\#(number)}},"a":"N\#(number)"}
-                        """#)
+                    #expect(
+                        try sample.json(operations[number]) == #"""
+                            {"movie":{"id":"\#(number)","title":"T\#(number)","place":{"x":\#(number)}},"a":"N\#(number)"}
+                            """#)
                 }
             }
             let numbers = seen.all
@@ -87,10 +88,12 @@ struct ConcurrencyTests {
             let operation = try sample.operation(query)
             func response(_ number: Int) throws -> ParsedResponse {
                 let points = Array(repeating: "{\"x\":\(number)}", count: number % 5).joined(separator: ",")
-                return try ParsedResponse.parse(Array(#"""
-                    {"data":{"count":\#(number),"box":{"x":\#(number),"y":\#(number),"z":\#(number)},
-                    "movie":{"__typename":"Movie","id":"1","year":\#(number),"points":[\#(points)]}}}
-                    """#.utf8), along: operation.layout)
+                return try ParsedResponse.parse(
+                    Array(
+                        #"""
+                        {"data":{"count":\#(number),"box":{"x":\#(number),"y":\#(number),"z":\#(number)},
+                        "movie":{"__typename":"Movie","id":"1","year":\#(number),"points":[\#(points)]}}}
+                        """#.utf8), along: operation.layout)
             }
             _ = try await cache.write(response(0), of: operation)
             let torn = await withTaskGroup(of: Int.self) { group in

@@ -9,30 +9,37 @@ struct ContradictingPartTests {
     private static let whole = "{ box { x y z } }"
 
     private func write(_ sample: SampleCache, _ selection: String, _ data: String) async throws -> Commit {
-        try await sample.write("{ movie(id: 1) { \(selection) } }", data: """
-            {"movie":{"__typename":"Movie","id":"1",\(data)}}
-            """)
+        try await sample.write(
+            "{ movie(id: 1) { \(selection) } }",
+            data: """
+                {"movie":{"__typename":"Movie","id":"1",\(data)}}
+                """)
     }
 
     private static func movie(_ id: String) -> String { #"{"__typename":"Movie","id":"\#(id)","title":"T"}"# }
 
-    @Test("A field that differs tells of another object: nothing of the one before shows on it", arguments: [
-        ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":9}"#, ["y"]),
-        ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":null}"#, ["y"]),
-        ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", #"{"x":9}"#, ["y", "next.y"]),
-        ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", "null", ["y"]),
-        ("y next { next { x } }", #"{"y":1,"next":{"next":{"x":1}}}"#, "next { next { x } }", #"{"next":{"x":2}}"#,
-            ["y"]),
-        ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", movie("3"), ["y"]),
-        ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", "null", ["y"]),
-        ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { x }", #"[{"x":2}]"#, ["y"]),
-        ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { x }", "[]", ["y"]),
-        // Nothing contradicts.
-        ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":1}"#, []),
-        ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", #"{"x":1}"#, []),
-        ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", movie("2"), []),
-        ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { y }", #"[{"y":1}]"#, ["inner[0].x"]),
-    ] as [(String, String, String, String, [String])])
+    @Test(
+        "A field that differs tells of another object: nothing of the one before shows on it",
+        arguments: [
+            ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":9}"#, ["y"]),
+            ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":null}"#, ["y"]),
+            ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", #"{"x":9}"#, ["y", "next.y"]),
+            ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", "null", ["y"]),
+            (
+                "y next { next { x } }", #"{"y":1,"next":{"next":{"x":1}}}"#, "next { next { x } }",
+                #"{"next":{"x":2}}"#,
+                ["y"]
+            ),
+            ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", movie("3"), ["y"]),
+            ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", "null", ["y"]),
+            ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { x }", #"[{"x":2}]"#, ["y"]),
+            ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { x }", "[]", ["y"]),
+            // Nothing contradicts.
+            ("x y", #"{"x":1,"y":2}"#, "x", #"{"x":1}"#, []),
+            ("y next { x y }", #"{"y":1,"next":{"x":1,"y":2}}"#, "next { x }", #"{"x":1}"#, []),
+            ("y movie { title }", #"{"y":1,"movie":\#(movie("2"))}"#, "movie { title }", movie("2"), []),
+            ("y inner { x }", #"{"y":1,"inner":[{"x":1}]}"#, "inner { y }", #"[{"y":1}]"#, ["inner[0].x"]),
+        ] as [(String, String, String, String, [String])])
     func contradiction(
         selection: String, data: String, later: String, laterData: String, missing: [String]
     ) async throws {
@@ -48,14 +55,18 @@ struct ContradictingPartTests {
         }
     }
 
-    @Test("A part of another type takes the place of the one before, under every policy", arguments: [
-        "", "extend type Query @fieldPolicy(forField: \"animal\", parts: merge)",
-    ])
+    @Test(
+        "A part of another type takes the place of the one before, under every policy",
+        arguments: [
+            "", "extend type Query @fieldPolicy(forField: \"animal\", parts: merge)",
+        ])
     func otherType(policy: String) async throws {
         try await withSampleCache(movieSchema + "\n" + policy) { sample in
             try await sample.write(
-                "{ animal { name ... on Dog { bark } } }", data: #"{"animal":{"__typename":"Dog","name":"A","bark":1}}"#)
-            try await sample.write("{ animal { home { x } } }", data: #"{"animal":{"__typename":"Cat","home":{"x":1}}}"#)
+                "{ animal { name ... on Dog { bark } } }", data: #"{"animal":{"__typename":"Dog","name":"A","bark":1}}"#
+            )
+            try await sample.write(
+                "{ animal { home { x } } }", data: #"{"animal":{"__typename":"Cat","home":{"x":1}}}"#)
             #expect(try sample.missing("{ animal { name home { x } } }") == ["animal.name"])
         }
     }
@@ -64,23 +75,29 @@ struct ContradictingPartTests {
     func hidden() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write(Self.whole, data: #"{"box":{"x":1,"y":2,"z":3}}"#)
-            try await sample.write(sample.operation("{ box { x z } }"), response: #"""
-                {"data":{"box":{"x":null,"z":3}},"errors":[{"message":"no","path":["box","x"]}]}
-                """#)
+            try await sample.write(
+                sample.operation("{ box { x z } }"),
+                response: #"""
+                    {"data":{"box":{"x":null,"z":3}},"errors":[{"message":"no","path":["box","x"]}]}
+                    """#)
             #expect(try sample.json(Self.whole) == #"{"box":{"x":1,"y":2,"z":3}}"#)
         }
     }
 
-    @Test("A policy of the field goes before that of the type, and says merge or replace", arguments: [
-        ("", #"{"x":9}"#, ["box.y"]), ("", #"{"z":3}"#, []),
-        ("extend type Box @typePolicy(parts: \"merge\")", #"{"x":9}"#, []),
-        ("extend type Box @typePolicy(parts: \"replace\")", #"{"z":3}"#, ["box.x", "box.y"]),
-        ("extend type Query @fieldPolicy(forField: \"box\", parts: \"merge\")", #"{"x":9}"#, []),
-        ("extend type Query @fieldPolicy(forField: \"box\", parts: \"replace\")", #"{"z":3}"#, ["box.x", "box.y"]),
-        ("""
-        extend type Box @typePolicy(parts: "replace") extend type Query @fieldPolicy(forField: "box", parts: "merge")
-        """, #"{"x":9}"#, []),
-    ] as [(String, String, [String])])
+    @Test(
+        "A policy of the field goes before that of the type, and says merge or replace",
+        arguments: [
+            ("", #"{"x":9}"#, ["box.y"]), ("", #"{"z":3}"#, []),
+            ("extend type Box @typePolicy(parts: \"merge\")", #"{"x":9}"#, []),
+            ("extend type Box @typePolicy(parts: \"replace\")", #"{"z":3}"#, ["box.x", "box.y"]),
+            ("extend type Query @fieldPolicy(forField: \"box\", parts: \"merge\")", #"{"x":9}"#, []),
+            ("extend type Query @fieldPolicy(forField: \"box\", parts: \"replace\")", #"{"z":3}"#, ["box.x", "box.y"]),
+            (
+                """
+                extend type Box @typePolicy(parts: "replace") extend type Query @fieldPolicy(forField: "box", parts: "merge")
+                """, #"{"x":9}"#, []
+            ),
+        ] as [(String, String, [String])])
     func policies(policy: String, later: String, missing: [String]) async throws {
         try await withSampleCache(movieSchema + "\n" + policy) { sample in
             try await sample.write("{ box { x y } }", data: #"{"box":{"x":1,"y":2}}"#)
@@ -95,8 +112,9 @@ struct ContradictingPartTests {
         try await withSampleCache(movieSchema + "\n" + policy) { sample in
             _ = try await write(sample, "place { y next { x y } }", #""place":{"y":1,"next":{"x":1,"y":2}}"#)
             _ = try await write(sample, "place { next { x } }", #""place":{"next":{"x":9}}"#)
-            #expect(try sample.json("{ movie(id: 1) { place { y next { x y } } } }")
-                == #"{"movie":{"place":{"y":1,"next":{"x":9,"y":2}}}}"#)
+            #expect(
+                try sample.json("{ movie(id: 1) { place { y next { x y } } } }")
+                    == #"{"movie":{"place":{"y":1,"next":{"x":9,"y":2}}}}"#)
             // In it, the rule is the ordinary one.
             _ = try await write(
                 sample, "place { next { x inner { x } } }", #""place":{"next":{"x":9,"inner":[{"x":1}]}}"#)
@@ -127,8 +145,9 @@ struct ContradictingPartTests {
                 sample, "place { x y next { x y } }", #""place":{"x":1,"y":2,"next":{"x":1,"y":2}}"#)
             _ = try await write(
                 sample, "a: place { next { x } } b: place { x }", #""a":{"next":{"x":1}},"b":{"x":9}"#)
-            #expect(try Set(sample.missing("{ movie(id: 1) { place { x y next { x y } } } }"))
-                == ["movie.place.y", "movie.place.next.y"])
+            #expect(
+                try Set(sample.missing("{ movie(id: 1) { place { x y next { x y } } } }"))
+                    == ["movie.place.y", "movie.place.next.y"])
         }
     }
 

@@ -28,13 +28,15 @@ struct PartTests {
         }
     }
 
-    @Test("Object lists are replaced and never merged by index", arguments: [
-        (#"[{"x":1},{"x":2}]"#, #"[{"y":3},{"y":4}]"#, ["points[0].x", "points[1].x"]),
-        (#"[{"x":1},{"x":2}]"#, #"[{"y":3}]"#, ["points[0].x"]),
-        (#"[{"x":1}]"#, #"[{"y":3},{"y":4},null]"#, ["points[0].x", "points[1].x"]),
-        (#"[{"x":1},null]"#, #"[null,{"y":4}]"#, ["points[1].x"]), (#"[{"x":1}]"#, "[]", []),
-        ("null", "[{\"y\":1}]", ["points[0].x"]),
-    ] as [(String, String, [String])])
+    @Test(
+        "Object lists are replaced and never merged by index",
+        arguments: [
+            (#"[{"x":1},{"x":2}]"#, #"[{"y":3},{"y":4}]"#, ["points[0].x", "points[1].x"]),
+            (#"[{"x":1},{"x":2}]"#, #"[{"y":3}]"#, ["points[0].x"]),
+            (#"[{"x":1}]"#, #"[{"y":3},{"y":4},null]"#, ["points[0].x", "points[1].x"]),
+            (#"[{"x":1},null]"#, #"[null,{"y":4}]"#, ["points[1].x"]), (#"[{"x":1}]"#, "[]", []),
+            ("null", "[{\"y\":1}]", ["points[0].x"]),
+        ] as [(String, String, [String])])
     func listsReplace(first: String, second: String, missing: [String]) async throws {
         try await withSampleCache(movieSchema) { sample in
             _ = try await write(sample, "points { x }", #""points":\#(first)"#)
@@ -50,11 +52,15 @@ struct PartTests {
     func nestedListsReplace() async throws {
         try await withSampleCache(movieSchema) { sample in
             let selection = "points { x next { y inner { x } } inner { x next { y } } } matrix { x }"
-            _ = try await write(sample, selection, #"""
+            _ = try await write(
+                sample, selection,
+                #"""
                 "points":[{"x":1,"next":{"y":1,"inner":[{"x":1},{"x":2}]},"inner":[{"x":5,"next":{"y":6}}]},
                 {"x":2,"next":null,"inner":null}],"matrix":[[{"x":1},{"x":2}],[{"x":3}]]
                 """#)
-            _ = try await write(sample, selection, #"""
+            _ = try await write(
+                sample, selection,
+                #"""
                 "points":[{"x":1,"next":null,"inner":[{"x":6,"next":null},{"x":7,"next":{"y":1}}]}],
                 "matrix":[[{"x":2}],null,[{"x":3},{"x":4}]]
                 """#)
@@ -89,10 +95,12 @@ struct PartTests {
         }
     }
 
-    @Test("Null at or above the path of an error keeps the earlier value, in lists as well", arguments: [
-        (#""title":null"#, #"["movie","title"]"#), (#""place":null"#, #"["movie","place","x"]"#),
-        (#""points":[{"x":9},null]"#, #"["movie","points",1,"x"]"#), (#""points":null"#, #"["movie","points",0]"#),
-    ])
+    @Test(
+        "Null at or above the path of an error keeps the earlier value, in lists as well",
+        arguments: [
+            (#""title":null"#, #"["movie","title"]"#), (#""place":null"#, #"["movie","place","x"]"#),
+            (#""points":[{"x":9},null]"#, #"["movie","points",1,"x"]"#), (#""points":null"#, #"["movie","points",0]"#),
+        ])
     func errorsKeepValues(fields: String, path: String) async throws {
         try await withSampleCache(movieSchema) { sample in
             let all = "title place { x } points { x }"
@@ -118,10 +126,12 @@ struct PartTests {
             let operation = try sample.operation("{ movie(id: 1) { title year } }")
             let nothing = try await sample.write(operation, response: #"{"data":null,"errors":[{"message":"no"}]}"#)
             #expect(nothing.changes.isEmpty)
-            try await sample.write(operation, response: #"""
-                {"data":{"movie":{\#(Self.movie),"title":null,"year":null}},
-                "errors":[{"message":"no","path":["movie","year"]},{"message":"no","path":["movie","nothing",3]}]}
-                """#)
+            try await sample.write(
+                operation,
+                response: #"""
+                    {"data":{"movie":{\#(Self.movie),"title":null,"year":null}},
+                    "errors":[{"message":"no","path":["movie","year"]},{"message":"no","path":["movie","nothing",3]}]}
+                    """#)
             #expect(try read(sample, "title year") == #"{"title":null,"year":1}"#)
         }
     }
@@ -130,12 +140,15 @@ struct PartTests {
     func aliases() async throws {
         try await withSampleCache(movieSchema) { sample in
             let selection = "a: place { x next { x } } b: place { y next { y } } c: points { x } d: points { y }"
-            _ = try await write(sample, selection, #"""
+            _ = try await write(
+                sample, selection,
+                #"""
                 "a":{"x":1,"next":{"x":2}},"b":{"y":3,"next":{"y":4}},"c":[{"x":5},{"x":6}],"d":[{"y":7},{"y":8}]
                 """#)
-            #expect(try read(sample, "place { x y next { x y } } points { x y }") == #"""
-                {"place":{"x":1,"y":3,"next":{"x":2,"y":4}},"points":[{"x":5,"y":7},{"x":6,"y":8}]}
-                """#)
+            #expect(
+                try read(sample, "place { x y next { x y } } points { x y }") == #"""
+                    {"place":{"x":1,"y":3,"next":{"x":2,"y":4}},"points":[{"x":5,"y":7},{"x":6,"y":8}]}
+                    """#)
         }
     }
 }

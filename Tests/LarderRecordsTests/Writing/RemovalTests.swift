@@ -31,8 +31,9 @@ struct RemovalTests {
     @Test("Lists go without the deleted, nullable references read null, and non-null ones pass it up")
     func deleted() async throws {
         try await withRemoved(.deleted, ["Movie:2", "User:7"]) { sample in
-            #expect(try sample.json(Self.query)
-                == #"{"top":[null,{"id":"3"}],"movie":{"director":null},"strict":[],"node":null}"#)
+            #expect(
+                try sample.json(Self.query)
+                    == #"{"top":[null,{"id":"3"}],"movie":{"director":null},"strict":[],"node":null}"#)
             #expect(try sample.missing(Self.query) == [])
             let answer = try sample.cache.read(
                 sample.fragment("fragment F on Movie { id }"), from: .object(key: "Movie:2"))
@@ -87,19 +88,24 @@ struct RemovalTests {
     func byType() async throws {
         let sdl = "type Query { all: [Any] } union Any = Movie | MovieX type Movie { id: ID } type MovieX { id: ID }"
         try await withSampleCache(sdl) { sample in
-            try await sample.write("{ all { __typename } }", data: #"""
-                {"all":[{"__typename":"Movie","id":"1"},{"__typename":"MovieX","id":"1"},
-                {"__typename":"Movie","id":""}]}
-                """#)
+            try await sample.write(
+                "{ all { __typename } }",
+                data: #"""
+                    {"all":[{"__typename":"Movie","id":"1"},{"__typename":"MovieX","id":"1"},
+                    {"__typename":"Movie","id":""}]}
+                    """#)
             try await sample.changing { try await $0.remove(type: "Movie", as: .evicted) }
-            #expect(try CacheDump(sample.cache).records.values.compactMap(\.key).sorted() == ["MovieX:1", "QUERY_ROOT"])
+            #expect(
+                try CacheDump(sample.cache).records.values.compactMap(\.key).sorted() == ["MovieX:1", "QUERY_ROOT"])
         }
     }
 
-    @Test("The roots of mutations and subscriptions are not stored, their entities are", arguments: [
-        ("mutation { rate(id: 1, stars: 5) { stars movie { title } point { x } } }", "rate"),
-        ("subscription { rated { stars movie { title } point { x movie { id } } } }", "rated"),
-    ])
+    @Test(
+        "The roots of mutations and subscriptions are not stored, their entities are",
+        arguments: [
+            ("mutation { rate(id: 1, stars: 5) { stars movie { title } point { x } } }", "rate"),
+            ("subscription { rated { stars movie { title } point { x movie { id } } } }", "rated"),
+        ])
     func otherRoots(text: String, field: String) async throws {
         try await withSampleCache(movieSchema) { sample in
             let data = #"{"stars":5,"movie":{"__typename":"Movie","id":"1","title":"A"},"point":{"x":1,"movie":null}}"#
@@ -114,13 +120,16 @@ struct RemovalTests {
         try await withSampleCache(movieSchema) { sample in
             let query =
                 "{ a: movie(id: 1) { id title } b: movie(id: 2) { id year } top { id done } node(id: 1) { id } }"
-            try await sample.write(query, data: #"""
-                {"a":{"__typename":"Movie","id":"1","title":"T"},"b":{"__typename":"Movie","id":1,"year":2},
-                "top":[{"__typename":"Movie","id":"1","done":true},{"__typename":"Movie","id":"1","done":true}],
-                "node":{"__typename":"Movie","id":"1"}}
-                """#)
-            #expect(try sample.json("{ movie(id: 1) { title year done } }")
-                == #"{"movie":{"title":"T","year":2,"done":true}}"#)
+            try await sample.write(
+                query,
+                data: #"""
+                    {"a":{"__typename":"Movie","id":"1","title":"T"},"b":{"__typename":"Movie","id":1,"year":2},
+                    "top":[{"__typename":"Movie","id":"1","done":true},{"__typename":"Movie","id":"1","done":true}],
+                    "node":{"__typename":"Movie","id":"1"}}
+                    """#)
+            #expect(
+                try sample.json("{ movie(id: 1) { title year done } }")
+                    == #"{"movie":{"title":"T","year":2,"done":true}}"#)
         }
     }
 
@@ -131,7 +140,8 @@ struct RemovalTests {
             #expect(again.changes.isEmpty)
             let before = try CacheDump(sample.cache)
             let commit = try await sample.write(
-                Self.query, data: Self.data.replacing(#""name":"N""#, with: #""name":"M""#)
+                Self.query,
+                data: Self.data.replacing(#""name":"N""#, with: #""name":"M""#)
                     .replacing(#""strict":[{"__typename":"Movie","id":"2"}]"#, with: #""strict":[]"#))
             #expect(before.named(commit.changes) == ["QUERY_ROOT.strict", "User:7.name"])
         }

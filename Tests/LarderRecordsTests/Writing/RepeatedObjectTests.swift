@@ -37,31 +37,38 @@ struct RepeatedObjectTests {
                     try sample.json("{ movie(id: 1) { place { x y } points { x y } } }")
                         == #"{"movie":{"place":{"x":1,"y":2},"points":[{"x":5,"y":3},{"x":6,"y":4}]}}"#)
             }
-            try await sample.write(query, data: """
-                {"movie":{"__typename":"Movie","id":"1","related":[{"__typename":"Movie","id":"1","place":{"y":2},
-                "points":[{"y":3},{"y":4}]}],"place":null,"points":[{"x":5}]}}
-                """)
+            try await sample.write(
+                query,
+                data: """
+                    {"movie":{"__typename":"Movie","id":"1","related":[{"__typename":"Movie","id":"1","place":{"y":2},
+                    "points":[{"y":3},{"y":4}]}],"place":null,"points":[{"x":5}]}}
+                    """)
         }
     }
 
     @Test("An object that comes twice with different parts keeps the last, and nothing is left over")
     func twiceWithDifferentParts() async throws {
         try await withSampleCache(movieSchema) { sample in
-            let query = "{ a: movie(id: 1) { id place { x } points { x } spots { ... on Point { x } } } "
+            let query =
+                "{ a: movie(id: 1) { id place { x } points { x } spots { ... on Point { x } } } "
                 + "b: movie(id: 2) { id place { x } points { x } spots { ... on Point { x } } } }"
             func data(_ first: String, _ second: String) -> String {
                 #"{"a":{"__typename":"Movie","id":"1",\#(first)},"b":{"__typename":"Movie","id":"1",\#(second)}}"#
             }
             for _ in 0..<2 {
-                try await sample.write(query, data: data(
-                    #""place":{"x":1},"points":[{"x":1},{"x":2},{"x":3}],"spots":[{"__typename":"Point","x":1}]"#,
-                    #""place":null,"points":[{"x":4},{"x":5}],"spots":[{"__typename":"Place","id":"1"}]"#))
+                try await sample.write(
+                    query,
+                    data: data(
+                        #""place":{"x":1},"points":[{"x":1},{"x":2},{"x":3}],"spots":[{"__typename":"Point","x":1}]"#,
+                        #""place":null,"points":[{"x":4},{"x":5}],"spots":[{"__typename":"Place","id":"1"}]"#))
                 #expect(
                     try sample.json("{ a: movie(id: 1) { place { x } points { x } } }")
                         == #"{"a":{"place":null,"points":[{"x":4},{"x":5}]}}"#)
-                try await sample.write(query, data: data(
-                    #""place":null,"points":[{"x":1}],"spots":[{"__typename":"Place","id":"1"}]"#,
-                    #""place":{"x":7},"points":[{"x":8},null],"spots":[{"__typename":"Point","x":1}]"#))
+                try await sample.write(
+                    query,
+                    data: data(
+                        #""place":null,"points":[{"x":1}],"spots":[{"__typename":"Place","id":"1"}]"#,
+                        #""place":{"x":7},"points":[{"x":8},null],"spots":[{"__typename":"Point","x":1}]"#))
                 #expect(
                     try sample.json("{ a: movie(id: 1) { place { x } points { x } } }")
                         == #"{"a":{"place":{"x":7},"points":[{"x":8},null]}}"#)
@@ -79,7 +86,8 @@ struct RepeatedObjectTests {
         ])
     func lastOfEachField(_ users: [String]) async throws {
         try await withSampleCache(movieSchema) { sample in
-            let fragment = try sample.fragment("""
+            let fragment = try sample.fragment(
+                """
                 fragment F on User { id friends { ...U friends { ...V friends { ...W } } } }
                 fragment U on User { id \(fields(in: users[0])) }
                 fragment V on User { id \(fields(in: users[1])) }

@@ -12,9 +12,10 @@ struct SplitRecordTests {
     }
 
     private func data(_ numbers: some Sequence<Int>, _ text: String) -> String {
-        "{" + numbers.map {
-            #""n\#($0)":"\#(text)\#($0)","p\#($0)":{"__typename":"Movie","id":"\#($0)","title":"\#(text)"}"#
-        }.joined(separator: ",") + "}"
+        "{"
+            + numbers.map {
+                #""n\#($0)":"\#(text)\#($0)","p\#($0)":{"__typename":"Movie","id":"\#($0)","title":"\#(text)"}"#
+            }.joined(separator: ",") + "}"
     }
 
     @Test("A record grows past the threshold, and everything in it is read as before")

@@ -1,12 +1,12 @@
 import Foundation
 import LarderFiles
 import LarderGraphQL
-
-@testable import LarderRecords
 import LarderLMDB
 import LarderTestSupport
 import Synchronization
 import Testing
+
+@testable import LarderRecords
 
 @Suite("Writes that wait for the writer's thread", .timeLimit(.minutes(10)))
 struct WaitingWriteTests {

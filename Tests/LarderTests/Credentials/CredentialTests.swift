@@ -43,7 +43,8 @@ struct CredentialTests {
             try await bench.makePartitions("other")
             try await bench.session("other").accept(guest, as: .guest, deadline: soon)
             let other = try OperationsDatabase(folder: bench.folder)
-            #expect(try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
+            #expect(
+                try await bench.session("other", database: other).storedCredentials(deadline: soon) == .present(guest))
             try other.close()
         }
     }
@@ -87,9 +88,11 @@ struct CredentialTests {
         }
     }
 
-    @Test("A credential store that is locked is read as unavailable, and nobody is signed out", arguments: [
-        InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(1000)),
-    ])
+    @Test(
+        "A credential store that is locked is read as unavailable, and nobody is signed out",
+        arguments: [
+            InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(1000)),
+        ])
     func locked(_ behaviour: InMemoryKeyProvider.Behaviour) async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)

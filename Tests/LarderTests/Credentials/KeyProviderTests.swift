@@ -41,7 +41,9 @@ struct KeyFileTests {
         try await withTemporaryFolder { folder in
             let keys = try await withThrowingTaskGroup(of: MasterKeys.self) { group in
                 for _ in 0..<20 {
-                    group.addTask { try await FileKeyProvider(file: folder.appending(path: "k")).makeKey(deadline: soon) }
+                    group.addTask {
+                        try await FileKeyProvider(file: folder.appending(path: "k")).makeKey(deadline: soon)
+                    }
                 }
                 return try await group.reduce(into: Set()) { $0.insert($1) }
             }
@@ -89,7 +91,8 @@ struct KeyFileTests {
         }
     }
 
-    @Test("A key file that others may read is refused with the command that mends it", arguments: [0o604, 0o640, 0o666])
+    @Test(
+        "A key file that others may read is refused with the command that mends it", arguments: [0o604, 0o640, 0o666])
     func exposed(_ mode: Int) async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "it's.key"))
@@ -280,7 +283,8 @@ struct KeyProviderTests {
         }
     }
 
-    @Test("GNOME's keyring keeps keys, and is locked where it is",
+    @Test(
+        "GNOME's keyring keeps keys, and is locked where it is",
         .enabled(if: hasKeyring, "there is no gnome-keyring-daemon, secret-tool or dbus-run-session"))
     func keyring() async throws {
         try await withTemporaryFolder { folder in

@@ -71,18 +71,23 @@ struct QuarantineTests {
         }
     }
 
-    @Test("What says to be of this environment and was sealed in another is found out", arguments: [
-        ("UPDATE credential SET identity = 'identity-of-b'", "otherEnvironment"),
-        ("UPDATE credential SET partition = 2", "otherPartition"),
-        ("UPDATE credential SET sealed = substr(sealed, 1, 30)", "damaged"),
-        ("UPDATE credential SET sealed = x''", "damaged"),
-        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' || substr(sealed, 62) AS BLOB)", "damaged"),
-        ("UPDATE credential SET sealed = CAST(substr(sealed, 1, length(sealed) - 1) || x'00' AS BLOB)", "damaged"),
-        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' || substr(sealed, 6) AS BLOB)", "newerFormat"),
-        ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' AS BLOB)", "damaged"),
-        ("UPDATE credential SET kind = 'cloud'", "damaged"),
-        ("UPDATE credential SET kind = 'passkey'", "newerFormat"),
-    ])
+    @Test(
+        "What says to be of this environment and was sealed in another is found out",
+        arguments: [
+            ("UPDATE credential SET identity = 'identity-of-b'", "otherEnvironment"),
+            ("UPDATE credential SET partition = 2", "otherPartition"),
+            ("UPDATE credential SET sealed = substr(sealed, 1, 30)", "damaged"),
+            ("UPDATE credential SET sealed = x''", "damaged"),
+            (
+                "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' || substr(sealed, 62) AS BLOB)",
+                "damaged"
+            ),
+            ("UPDATE credential SET sealed = CAST(substr(sealed, 1, length(sealed) - 1) || x'00' AS BLOB)", "damaged"),
+            ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' || substr(sealed, 6) AS BLOB)", "newerFormat"),
+            ("UPDATE credential SET sealed = CAST('Lcrd' || x'02' AS BLOB)", "damaged"),
+            ("UPDATE credential SET kind = 'cloud'", "damaged"),
+            ("UPDATE credential SET kind = 'passkey'", "newerFormat"),
+        ])
     func planted(_ sql: String, _ reason: String) async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -95,7 +100,8 @@ struct QuarantineTests {
             try await bench.database.credentials.forget(in: "other") { _ in nil }
             try run(sql, bench)
             let (isMoved, isOfB) = (sql.contains("partition = 2"), sql.contains("identity-of-b"))
-            let reader = bench.session(isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
+            let reader = bench.session(
+                isMoved ? "other" : "main", identity: isOfB ? "identity-of-b" : SessionBench.identity)
             #expect(try await reader.storedCredentials(deadline: soon) == .absent)
             #expect(reader.state == .signedOut)
             #expect(try reader.status().quarantined.map(\.reason) == [reason])
@@ -154,10 +160,15 @@ struct QuarantineTests {
         }
     }
 
-    @Test("A user whose tokens are damaged is not signed in by the rest, also while the key cannot be had", arguments: [
-        (false, "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' AS BLOB) WHERE kind = 'userPool'"),
-        (true, "UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'userPool'"),
-    ])
+    @Test(
+        "A user whose tokens are damaged is not signed in by the rest, also while the key cannot be had",
+        arguments: [
+            (
+                false,
+                "UPDATE credential SET sealed = CAST(substr(sealed, 1, 60) || x'00' AS BLOB) WHERE kind = 'userPool'"
+            ),
+            (true, "UPDATE credential SET sealed = zeroblob(200) WHERE kind = 'userPool'"),
+        ])
     func incomplete(isLocked: Bool, _ sql: String) async throws {
         try await withSessions { bench in
             try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)

@@ -57,7 +57,8 @@ struct RotationTests {
             let report = try await rotation(bench).run(deadline: soon)
             #expect(report.unopened == ["b"])
             #expect(report.resealed == 1)
-            #expect(try await bench.session("b", keys: stranger).storedCredentials(deadline: soon) == .present(Self.secret))
+            #expect(
+                try await bench.session("b", keys: stranger).storedCredentials(deadline: soon) == .present(Self.secret))
         }
     }
 
@@ -67,7 +68,9 @@ struct RotationTests {
             func provider(_ variables: [String: String]) -> EnvironmentKeyProvider {
                 EnvironmentKeyProvider { variables }
             }
-            let (one, two) = (Data(MasterKey().bytes).base64EncodedString(), Data(MasterKey().bytes).base64EncodedString())
+            let (one, two) = (
+                Data(MasterKey().bytes).base64EncodedString(), Data(MasterKey().bytes).base64EncodedString()
+            )
             try await bench.session(keys: provider(["LARDER_KEY": one])).signIn(Self.secret, deadline: soon)
             await expectCode(.init(rawValue: "keys.cannotRotate")) {
                 _ = try await rotation(bench, provider(["LARDER_KEY": one])).run(deadline: soon)
@@ -127,7 +130,8 @@ struct RotationTests {
         try database.close()
     }
 
-    @Test("Killed at each step, every credential is readable, and running it again ends it",
+    @Test(
+        "Killed at each step, every credential is readable, and running it again ends it",
         .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)),
         arguments: KeyRotation.Step.allCases)
     func killedAtStep(_ step: KeyRotation.Step) async throws {
@@ -143,7 +147,8 @@ struct RotationTests {
         }
     }
 
-    @Test("Killed at any moment, every credential is readable",
+    @Test(
+        "Killed at any moment, every credential is readable",
         .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)))
     func killed() async throws {
         try await withTemporaryFolder { folder in

@@ -192,46 +192,82 @@ struct ConfigurationFileTests {
     /// A replacement in what the tools write, and how the message begins after the file's name.
     static let faults: [(file: String, from: String, to: String, message: String)] = [
         (WrittenConfiguration.aws, #""AppSync": {"#, #""Appsync": {"#, "AppSync: this is missing"),
-        (WrittenConfiguration.aws, #""ApiUrl": "https://abc"#, #""ApiUri": "https://abc"#,
-         "AppSync.Default.ApiUrl: this is missing"),
-        (WrittenConfiguration.aws, #""ApiKey": "da2-secret""#, #""ApiKey": 7"#,
-         "AppSync.Default.ApiKey: this is a number"),
-        (WrittenConfiguration.aws, #""ApiKey": "da2-secret""#, #""ApiKey": """#,
-         "AppSync.Default.ApiKey: this is empty"),
-        (WrittenConfiguration.aws, #""Region": "eu-west-1" } } },"#, #""Region": ["eu-west-1"] } } },"#,
-         "CredentialsProvider.CognitoIdentity.Default.Region: this is a list"),
-        (WrittenConfiguration.aws, #""S3TransferUtility": { "Default": { "Bucket": "media""#,
-         #""S3TransferUtility": { "Default": { "Bucket": null"#,
-         "S3TransferUtility.Default.Bucket: this is missing"),
-        (WrittenConfiguration.aws, #""CognitoUserPool": { "Default": {"#,
-         #""CognitoUserPool": { "b": {}, "a": {"#, "CognitoUserPool: there are several (a, b)"),
-        (WrittenConfiguration.aws, "\"AppSync\": {\n    \"Default\"", "\"AppSync\": {\n    \"Main\"",
-         "AppSync: there are several (Main, Other), and none is named Default; say which API is meant"),
-        (WrittenConfiguration.aws, "eu-west-1_AbCdEf", "us-east-1_AbCdEf",
-         "environment e: the user pool \"us-east-1_AbCdEf\" is not in the region \"eu-west-1\""),
-        (WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1", "https://abc.appsync-api.us-east-1",
-         "environment e: the API's URL"),
-        (WrittenConfiguration.aws, "https://abc.", "https://me:pw@abc.",
-         "environment e: the API's URL has a user or a password in it"),
-        (WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1.amazonaws.com/graphql", "http s://%%",
-         "AppSync.Default.ApiUrl: this is no URL"),
-        (WrittenConfiguration.amplify, #""endpointType": "GraphQL""#, #""endpointType": "Graphql""#,
-         "api.plugins.awsAPIPlugin.movies.endpointType: this is neither"),
-        (WrittenConfiguration.amplify, #""endpointType": "GraphQL""#, #""endpointType": "REST""#,
-         "api: no GraphQL API is here"),
-        (WrittenConfiguration.amplify, #""awsAPIPlugin": {"#, #""awsAPIPlugin": [], "x": {"#,
-         "api.plugins.awsAPIPlugin: this is a list"),
-        (WrittenConfiguration.amplify, #""AppClientId": "client","#, "",
-         "auth.plugins.awsCognitoAuthPlugin.CognitoUserPool.Default.AppClientId: this is missing"),
-        (WrittenConfiguration.amplify, #""bucket": "media","#, "",
-         "storage.plugins.awsS3StoragePlugin.bucket: this is missing"),
+        (
+            WrittenConfiguration.aws, #""ApiUrl": "https://abc"#, #""ApiUri": "https://abc"#,
+            "AppSync.Default.ApiUrl: this is missing"
+        ),
+        (
+            WrittenConfiguration.aws, #""ApiKey": "da2-secret""#, #""ApiKey": 7"#,
+            "AppSync.Default.ApiKey: this is a number"
+        ),
+        (
+            WrittenConfiguration.aws, #""ApiKey": "da2-secret""#, #""ApiKey": """#,
+            "AppSync.Default.ApiKey: this is empty"
+        ),
+        (
+            WrittenConfiguration.aws, #""Region": "eu-west-1" } } },"#, #""Region": ["eu-west-1"] } } },"#,
+            "CredentialsProvider.CognitoIdentity.Default.Region: this is a list"
+        ),
+        (
+            WrittenConfiguration.aws, #""S3TransferUtility": { "Default": { "Bucket": "media""#,
+            #""S3TransferUtility": { "Default": { "Bucket": null"#,
+            "S3TransferUtility.Default.Bucket: this is missing"
+        ),
+        (
+            WrittenConfiguration.aws, #""CognitoUserPool": { "Default": {"#,
+            #""CognitoUserPool": { "b": {}, "a": {"#, "CognitoUserPool: there are several (a, b)"
+        ),
+        (
+            WrittenConfiguration.aws, "\"AppSync\": {\n    \"Default\"", "\"AppSync\": {\n    \"Main\"",
+            "AppSync: there are several (Main, Other), and none is named Default; say which API is meant"
+        ),
+        (
+            WrittenConfiguration.aws, "eu-west-1_AbCdEf", "us-east-1_AbCdEf",
+            "environment e: the user pool \"us-east-1_AbCdEf\" is not in the region \"eu-west-1\""
+        ),
+        (
+            WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1", "https://abc.appsync-api.us-east-1",
+            "environment e: the API's URL"
+        ),
+        (
+            WrittenConfiguration.aws, "https://abc.", "https://me:pw@abc.",
+            "environment e: the API's URL has a user or a password in it"
+        ),
+        (
+            WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1.amazonaws.com/graphql", "http s://%%",
+            "AppSync.Default.ApiUrl: this is no URL"
+        ),
+        (
+            WrittenConfiguration.amplify, #""endpointType": "GraphQL""#, #""endpointType": "Graphql""#,
+            "api.plugins.awsAPIPlugin.movies.endpointType: this is neither"
+        ),
+        (
+            WrittenConfiguration.amplify, #""endpointType": "GraphQL""#, #""endpointType": "REST""#,
+            "api: no GraphQL API is here"
+        ),
+        (
+            WrittenConfiguration.amplify, #""awsAPIPlugin": {"#, #""awsAPIPlugin": [], "x": {"#,
+            "api.plugins.awsAPIPlugin: this is a list"
+        ),
+        (
+            WrittenConfiguration.amplify, #""AppClientId": "client","#, "",
+            "auth.plugins.awsCognitoAuthPlugin.CognitoUserPool.Default.AppClientId: this is missing"
+        ),
+        (
+            WrittenConfiguration.amplify, #""bucket": "media","#, "",
+            "storage.plugins.awsS3StoragePlugin.bucket: this is missing"
+        ),
         (WrittenConfiguration.outputs, #""version": "1.4""#, #""version": "2""#, "version: version 1 is known"),
         (WrittenConfiguration.outputs, #""version": "1.4""#, #""version": 1"#, "version: this is a number"),
         (WrittenConfiguration.outputs, #""data": {"#, #""date": {"#, "data: this is missing"),
-        (WrittenConfiguration.outputs, #""user_pool_client_id": "client","#, "",
-         "auth.user_pool_client_id: this is missing"),
-        (WrittenConfiguration.outputs, #""bucket_name": "media""#, #""bucket": "media""#,
-         "storage.bucket_name: this is missing"),
+        (
+            WrittenConfiguration.outputs, #""user_pool_client_id": "client","#, "",
+            "auth.user_pool_client_id: this is missing"
+        ),
+        (
+            WrittenConfiguration.outputs, #""bucket_name": "media""#, #""bucket": "media""#,
+            "storage.bucket_name: this is missing"
+        ),
         (WrittenConfiguration.own, #""larder": 1"#, #""larder": 2"#, "larder: version 1 is known"),
         (WrittenConfiguration.own, #""larder": 1"#, #""larder": "1""#, "larder: version 1 is known"),
         (WrittenConfiguration.own, #""environments""#, #""environment""#, "environments: no environment is here"),
@@ -239,7 +275,8 @@ struct ConfigurationFileTests {
         (WrittenConfiguration.own, #""staging""#, #""e": {}, "x""#, "environments.e.api: this is missing"),
     ]
 
-    @Test("A member that is missing, of another type or contradicts another is named with its place",
+    @Test(
+        "A member that is missing, of another type or contradicts another is named with its place",
         arguments: 0..<faults.count)
     func faulty(_ index: Int) throws {
         let fault = Self.faults[index]

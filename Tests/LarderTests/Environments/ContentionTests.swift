@@ -7,7 +7,8 @@ import Testing
     "Processes against each other", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct ContentionTests {
-    @Test("Two processes that switch, refresh and migrate a hundred times refresh nothing twice, and none waits too long")
+    @Test(
+        "Two processes that switch, refresh and migrate a hundred times refresh nothing twice, and none waits too long")
     func rounds() async throws {
         try await withTemporaryFolder { folder in
             let (place, ledgers, count) = (folder.appending(path: "store"), folder.appending(path: "ledgers"), 100)
@@ -19,8 +20,9 @@ struct ContentionTests {
                 let token = try TokenLedger(ledgers.appending(path: name)).begin()
                 // Too short to be used: whoever asks first refreshes it.
                 try await app.session.signIn(
-                    Credentials(userPool: .init(
-                        idToken: "id", accessToken: "access", refreshToken: token, expires: Date())),
+                    Credentials(
+                        userPool: .init(
+                            idToken: "id", accessToken: "access", refreshToken: token, expires: Date())),
                     deadline: .now + .seconds(10))
             }
             try store.close()

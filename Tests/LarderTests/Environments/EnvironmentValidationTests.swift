@@ -22,7 +22,8 @@ struct EnvironmentValidationTests {
         }
     }
 
-    @Test("Path separators, dots that name folders, control characters, nothing and too much are no names",
+    @Test(
+        "Path separators, dots that name folders, control characters, nothing and too much are no names",
         arguments: [
             "", "a/b", "a\\b", "..", ".", "a..b", ".a", "-a", "_a", "a b", " a", "a\n", "a\u{0}", "é", "a\u{202E}b",
             "\u{FF41}", "a:b", "a%2Fb", "😀", String(repeating: "n", count: 65), String(repeating: "é", count: 40),
@@ -33,10 +34,14 @@ struct EnvironmentValidationTests {
         #expect(error?.message.unicodeScalars.allSatisfy { $0.value >= 0x20 } == true)
     }
 
-    @Test("A URL must be http or https, name a host, and hold no user, password or fragment", arguments: [
-        "ftp://api.example", "/graphql", "api.example/graphql", "https://", "https:///graphql", "file:///etc/passwd",
-        "https://me@api.example", "https://me:hush@api.example", "https://:hush@api.example", "https://api.example/#a",
-    ])
+    @Test(
+        "A URL must be http or https, name a host, and hold no user, password or fragment",
+        arguments: [
+            "ftp://api.example", "/graphql", "api.example/graphql", "https://", "https:///graphql",
+            "file:///etc/passwd",
+            "https://me@api.example", "https://me:hush@api.example", "https://:hush@api.example",
+            "https://api.example/#a",
+        ])
     func urls(_ text: String) throws {
         let url = try #require(URL(string: text))
         let error = refusal(BackendEnvironment(name: "e", api: .init(url: url)))

@@ -13,7 +13,7 @@ private func open(_ folder: URL, _ change: (inout Store.Options) -> Void = { _ i
     options.keys = InMemoryKeyProvider()
     options.logger.logLevel = .critical
     change(&options)
-    return try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+    return try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
 }
 
 extension OperationsDatabase {

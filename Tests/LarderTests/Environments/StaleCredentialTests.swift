@@ -38,7 +38,7 @@ struct StaleCredentialTests {
         var options = Store.Options()
         options.keys = keys
         options.identityProvider = { [identities] _ in identities }
-        return try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+        return try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
     }
 
     private var prototype: BackendEnvironment { pooled("prototype") }
@@ -56,9 +56,12 @@ struct StaleCredentialTests {
         let app = try store.partition(of: prototype, user: .user("ada"))
         let credentials = identities.signIn("ada")
         try await app.session.signIn(credentials, deadline: .now + .seconds(300))
-        try await app.write(recipeList, json: Array("""
-            {"recipes":[{"id":"1","title":"Soup","author":{"id":"a","name":"Ada"}}]}
-            """.utf8))
+        try await app.write(
+            recipeList,
+            json: Array(
+                """
+                {"recipes":[{"id":"1","title":"Soup","author":{"id":"a","name":"Ada"}}]}
+                """.utf8))
         try await app.mutate(giveStars("1", 5))
         try store.close()
         return credentials

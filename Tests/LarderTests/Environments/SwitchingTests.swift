@@ -15,7 +15,7 @@ private let title = GraphQLFragment("fragment F on Recipe { title }")
 /// Runs `body` with a new store, which is closed afterwards.
 private func withStore(_ body: (Store) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         try await body(store)
         try store.close()
     }
@@ -35,9 +35,11 @@ struct SwitchingTests {
         try await withStore { store in
             let a = try store.partition(of: backend("a"))
             try await a.write("Recipe:1", title, ["title": "Soup"])
-            let queued = try await a.mutate(giveStars("1", 5), queued: .init(optimisticResponse: [
-                "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5],
-            ]))
+            let queued = try await a.mutate(
+                giveStars("1", 5),
+                queued: .init(optimisticResponse: [
+                    "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5]
+                ]))
             var named = try await a.watch(named: "all", recipeList).makeAsyncIterator()
             _ = try await named.next()
 
@@ -205,7 +207,7 @@ struct SwitchingTests {
     @Test("Opening with another environment is an error, and a switch where the program said so")
     func opening() async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             var store = try Store.open(at: folder, schema: schema)
             let a = try store.partition(of: backend("prototype"))
             try await a.mutate(giveStars("1", 5))
@@ -243,7 +245,7 @@ struct SwitchingTests {
     @Test("The cache of a partition is stamped, and is not taken for another's")
     func stamped() async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             var store = try Store.open(at: folder, schema: schema)
             let a = try store.partition(of: backend("a"))
             try await a.write("Recipe:1", title, ["title": "Soup"])

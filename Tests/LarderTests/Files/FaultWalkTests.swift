@@ -93,9 +93,9 @@ private struct Work: Sendable, CustomTestStringConvertible {
         Work(name: "download") { store in
             try await store.use { app in
                 let file = store.folder.deletingLastPathComponent().appending(path: "copy")
-                let download = try await app.transfers.download(Depot.location, to: file)
+                let download = try await app.transfers.download(TransferFixture.location, to: file)
                 let storage = MemoryStorage()
-                storage.keep(FaultyStore.object, at: Depot.location)
+                storage.keep(FaultyStore.object, at: TransferFixture.location)
                 var options = TransferRunner.Options()
                 options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
                 options.maximumFaults = 2
@@ -193,7 +193,7 @@ private final class FaultyStore: Sendable {
 
     // Parsed once: many stores are opened.
     private static let schema: Schema = {
-        do { return try Schema(parsing: kitchenSchema) } catch { fatalError("\(error)") }
+        do { return try Schema(parsing: fixtureSchema) } catch { fatalError("\(error)") }
     }()
 
     private static let transport = ScriptedTransport { request in
@@ -209,7 +209,8 @@ struct FaultWalkTests {
     /// How many calls of a work fail in a run, each in a run of its own; all of them by the environment.
     private static let most = ProcessInfo.processInfo.environment["LARDER_ALL_FAULTS"] == nil ? 12 : .max
 
-    @Test("Work with a fault ends in a typed error or goes on, and loses nothing that was acknowledged",
+    @Test(
+        "Work with a fault ends in a typed error or goes on, and loses nothing that was acknowledged",
         arguments: Work.all, Fault.all)
     private func walk(_ work: Work, _ fault: Fault) async throws {
         try await withTemporaryFolder { folder in
@@ -246,7 +247,9 @@ struct FaultWalkTests {
         do { try await work.run(store) } catch {
             let calls = faults.calls
             let call = calls.indices.contains(point) ? "\(calls[point])" : "none"
-            #expect(error is LarderError || error is RecordError, "\(work.name), \(fault.name) at \(point), \(call): \(error)")
+            #expect(
+                error is LarderError || error is RecordError,
+                "\(work.name), \(fault.name) at \(point), \(call): \(error)")
             #expect(faults.wasInjected, "\(work.name) fails without a fault: \(error)")
         }
         let calls = faults.calls

@@ -270,7 +270,9 @@ struct ModelClient {
         }
         guard item.optimistic?.recipe == token else { return }
         real[token] = effect.recipe
-        for user in items.values { change(user.id) { $0.replace(token, by: effect.recipe, inVariables: user.id != id) } }
+        for user in items.values {
+            change(user.id) { $0.replace(token, by: effect.recipe, inVariables: user.id != id) }
+        }
     }
 
     /// Stores what was answered, once.

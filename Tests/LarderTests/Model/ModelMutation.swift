@@ -29,13 +29,14 @@ struct ModelChange: Equatable {
     }
 
     var operation: GraphQLOperation {
-        let document = switch kind {
-        case .add: "mutation Add($tag: Int!, $title: String!) { add(tag: $tag, title: $title) { id title stars } }"
-        case .rate:
-            "mutation Rate($tag: Int!, $recipe: ID!, $stars: Int!) "
-                + "{ rate(tag: $tag, recipe: $recipe, stars: $stars) { id stars } }"
-        case .unlist: "mutation Unlist($tag: Int!, $recipe: ID!) { unlist(tag: $tag, recipe: $recipe) { id } }"
-        }
+        let document =
+            switch kind {
+            case .add: "mutation Add($tag: Int!, $title: String!) { add(tag: $tag, title: $title) { id title stars } }"
+            case .rate:
+                "mutation Rate($tag: Int!, $recipe: ID!, $stars: Int!) "
+                    + "{ rate(tag: $tag, recipe: $recipe, stars: $stars) { id stars } }"
+            case .unlist: "mutation Unlist($tag: Int!, $recipe: ID!) { unlist(tag: $tag, recipe: $recipe) { id } }"
+            }
         return GraphQLOperation(document, variables: variables)
     }
 

@@ -133,10 +133,10 @@ extension ModelRun {
         let step: MutationStep = [.received, .acknowledged, .stored].randomElement(using: &random) ?? .stored
         end.set(step)
         gate.end(number, result)
-        var patience = 10_000
+        var triesLeft = 10_000
         while end.isSet {
-            patience -= 1
-            try #require(patience > 0, "\(step) is never reached")
+            triesLeft -= 1
+            try #require(triesLeft > 0, "\(step) is never reached")
             try await Task.sleep(for: .milliseconds(1))
         }
         switch step {
@@ -181,9 +181,11 @@ extension ModelRun {
         gate.cut()
         let held = held
         for request in held.map(\.request) { item(of: request).map(maybeCarryOut) }
-        truths.set(Dictionary(uniqueKeysWithValues: held.compactMap { held in
-            item(of: held.request).map { ($0.id, truth($0).map($0.change.data)) }
-        }))
+        truths.set(
+            Dictionary(
+                uniqueKeysWithValues: held.compactMap { held in
+                    item(of: held.request).map { ($0.id, truth($0).map($0.change.data)) }
+                }))
         for (number, request) in held {
             if reachesDisk, let item = item(of: request) {
                 model.end(item.id, .unknown("outcomeUnknown", after: nil), truth(item))

@@ -7,10 +7,10 @@ extension ModelRun {
     /// Waits until the store is as the model says, which must be soon.
     func settle(_ place: @autoclosure () -> String) async throws {
         // Counted, not timed: the tests may be stopped for a while.
-        var patience = 10_000
+        var triesLeft = 10_000
         while let difference = try difference() {
-            patience -= 1
-            try #require(patience > 0, "\(place())\n\(difference)")
+            triesLeft -= 1
+            try #require(triesLeft > 0, "\(place())\n\(difference)")
             try await Task.sleep(for: .milliseconds(1))
         }
     }
@@ -33,9 +33,10 @@ extension ModelRun {
     /// Each mutation took effect once at most, once if it was applied, and in its lane's order.
     private func differenceOfEffects() -> String? {
         var last: [String: Int] = [:]
-        let items = Dictionary(uniqueKeysWithValues: model.ids.compactMap { id in
-            (model.items[id] ?? model.ended[id]).map { ($0.change.tag, $0) }
-        })
+        let items = Dictionary(
+            uniqueKeysWithValues: model.ids.compactMap { id in
+                (model.items[id] ?? model.ended[id]).map { ($0.change.tag, $0) }
+            })
         for effect in server.effects {
             guard let item = items[effect.tag] else { return "\(effect.tag) was never queued" }
             // Those that waited for others, or for somebody to have them sent again, are passed by the rest of the
@@ -63,7 +64,8 @@ extension ModelRun {
         let expected = model.inFlight.map(\.change.tag)
         // Without a runner nothing is held.
         guard Set(tags) == (runner == nil ? [] : Set(expected)), tags.count == Set(tags).count else {
-            return "requests \(tags.sorted()) instead of \(expected.sorted()), while \(runner.map { "\($0.0.state)" } ?? "-")"
+            return
+                "requests \(tags.sorted()) instead of \(expected.sorted()), while \(runner.map { "\($0.0.state)" } ?? "-")"
         }
         for request in requests {
             guard let item = model.inFlight.first(where: { $0.change.tag == Self.tag(of: request) }) else { continue }
@@ -149,7 +151,8 @@ extension ModelRun {
     private func differenceOfBase() throws -> String? {
         let inspection = app.records.inspect
         let keys = try Set(inspection.keys())
-        let expected = Set(model.base.recipes.keys.map { "Recipe:\($0)" } + (model.base.list == nil ? [] : ["QUERY_ROOT"]))
+        let expected = Set(
+            model.base.recipes.keys.map { "Recipe:\($0)" } + (model.base.list == nil ? [] : ["QUERY_ROOT"]))
         if keys != expected { return "stored are \(keys.sorted()) instead of \(expected.sorted())" }
         for (recipe, fields) in model.base.recipes {
             let record = try inspection.record(key: "Recipe:\(recipe)")
@@ -166,7 +169,8 @@ extension ModelRun {
 
     private func differenceOfWatches() throws -> String? {
         for (key, latest) in watches {
-            let response = key.isEmpty
+            let response =
+                key.isEmpty
                 ? try app.read(Self.list, allowsPartial: true) : try app.read(key, Self.card, allowsPartial: true)
             if latest.response != response {
                 return "the watcher of \(key.isEmpty ? "the list" : key) was told "

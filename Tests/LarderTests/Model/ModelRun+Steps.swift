@@ -88,7 +88,9 @@ extension ModelRun {
             expires: item.expires, resolver: item.resolver, check: item.check)
         if chance(40) {
             queued.optimisticResponse = ["rate": "nonsense"]
-            try await expect("larder.data", "a misfit") { [app] in try await app.mutate(change.operation, queued: queued) }
+            try await expect("larder.data", "a misfit") { [app] in
+                try await app.mutate(change.operation, queued: queued)
+            }
             return "what does not fit is refused"
         }
         if let token { temporaryIDs.append(token) }
@@ -141,12 +143,13 @@ extension ModelRun {
     }
 
     private func moveClock() -> String {
-        let seconds: Int = switch Int.random(in: 0..<12, using: &random) {
-        case 0: -86_400 * 2
-        case 1: 86_400 * 40
-        case 2, 3: Int.random(in: -10...0, using: &random)
-        default: Int.random(in: 1...8, using: &random)
-        }
+        let seconds: Int =
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0: -86_400 * 2
+            case 1: 86_400 * 40
+            case 2, 3: Int.random(in: -10...0, using: &random)
+            default: Int.random(in: 1...8, using: &random)
+            }
         setClock(model.now.addingTimeInterval(Double(seconds)))
         return "the clock goes on by \(seconds)"
     }

@@ -25,7 +25,7 @@ final class ModelRun {
     let gate: RequestGate
     let clock: ModelClock
     let connectivity = SwitchedConnectivity()
-    let truths = Truths()
+    let truths = ExpectedEffects()
     let end = ProcessEnd()
     var temporaryIDs: [TemporaryObjectID] = []
     var mutationCount = 0
@@ -146,7 +146,7 @@ final class ProcessEnd: Sendable {
 }
 
 /// What checks find out of mutations that were sent: the data of the answer, or nil of those that had no effect.
-final class Truths: Sendable {
+final class ExpectedEffects: Sendable {
     private let data = Mutex<[MutationID: Value?]>([:])
 
     func set(_ new: [MutationID: Value?]) { data.withLock { $0 = new } }

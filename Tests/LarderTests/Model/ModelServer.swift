@@ -51,11 +51,12 @@ struct ModelServer {
 
     /// What a mutation of this kind would be answered with now.
     func answer(_ kind: ModelChange.Kind, _ recipe: String) -> ModelEffect {
-        let names = switch kind {
-        case .add: ["title", "stars"]
-        case .rate: ["stars"]
-        case .unlist: [String]()
-        }
+        let names =
+            switch kind {
+            case .add: ["title", "stars"]
+            case .rate: ["stars"]
+            case .unlist: [String]()
+            }
         return ModelEffect(recipe: recipe, fields: (recipes[recipe] ?? [:]).filter { names.contains($0.key) })
     }
 
@@ -74,10 +75,15 @@ struct ModelServer {
 
     /// The answer to a question for the whole list.
     var listAnswer: Value {
-        ["data": .object(["recipes": .list(list.map { recipe in
-            var members: [String: Value] = ["__typename": "Recipe", "id": .string(recipe)]
-            for (name, field) in recipes[recipe] ?? [:] { members[name] = field.value }
-            return .object(members)
-        })])]
+        [
+            "data": .object([
+                "recipes": .list(
+                    list.map { recipe in
+                        var members: [String: Value] = ["__typename": "Recipe", "id": .string(recipe)]
+                        for (name, field) in recipes[recipe] ?? [:] { members[name] = field.value }
+                        return .object(members)
+                    })
+            ])
+        ]
     }
 }

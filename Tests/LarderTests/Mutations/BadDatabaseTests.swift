@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-private let schema = Result { try Schema(parsing: kitchenSchema) }
+private let schema = Result { try Schema(parsing: fixtureSchema) }
 
 private func open(
     _ folder: URL, _ transport: (any GraphQLTransport)? = nil, deadline: Duration = .seconds(5)
@@ -57,7 +57,8 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("A lock that passes before the deadline is waited for, at whatever step it comes",
+    @Test(
+        "A lock that passes before the deadline is waited for, at whatever step it comes",
         arguments: [nil, .begun, .received, .acknowledged, .stored] as [MutationStep?])
     func passingLock(_ step: MutationStep?) async throws {
         try await withWork { folder, _ in
@@ -75,7 +76,8 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("A runner that a long lock has ended goes on when it is run again, and nothing takes effect twice",
+    @Test(
+        "A runner that a long lock has ended goes on when it is run again, and nothing takes effect twice",
         arguments: [.begun, .received, .acknowledged, .stored] as [MutationStep])
     func longLock(_ step: MutationStep) async throws {
         try await withWork { folder, _ in
@@ -127,7 +129,8 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("One that has lost its beginning or its end is a typed error, and is as it was",
+    @Test(
+        "One that has lost its beginning or its end is a typed error, and is as it was",
         arguments: [1, 99, 4_096, 5_000, 20_000])
     func truncated(_ length: Int) async throws {
         try await withWork { folder, file in
@@ -168,16 +171,18 @@ struct BadDatabaseTests {
             for isThere in [true, false] {
                 if isThere { try Data().write(to: file) } else { try FileManager.default.removeItem(at: file) }
                 try content.write(to: log)
-                #expect(await code {
-                    let (_, app) = try open(folder)
-                    try await app.mutate(giveStars("1", 1))
-                } == "operations.damaged")
+                #expect(
+                    await code {
+                        let (_, app) = try open(folder)
+                        try await app.mutate(giveStars("1", 1))
+                    } == "operations.damaged")
                 #expect(try Data(contentsOf: log) == content)
             }
         }
     }
 
-    @Test("A log that is lost or damaged after closing has nothing in it that the file has not",
+    @Test(
+        "A log that is lost or damaged after closing has nothing in it that the file has not",
         arguments: [true, false])
     func lostLog(isLost: Bool) async throws {
         try await withTemporaryFolder { folder in
@@ -230,7 +235,8 @@ struct BadDatabaseTests {
                     try await app.mutate(giveStars("5", 5))
                     _ = try app.mutations(in: [.deadLetter])
                 }
-                #expect(thrown.map { $0.hasPrefix("operations.") || $0.hasPrefix("larder.") } ?? true,
+                #expect(
+                    thrown.map { $0.hasPrefix("operations.") || $0.hasPrefix("larder.") } ?? true,
                     "\(thrown ?? ""), seed \(seed), round \(round)")
             }
         }
@@ -265,7 +271,8 @@ private final class PassingLock: Sendable {
     "A database of mutations of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct ForeignDatabaseTests {
-    @Test("One that may not be written is refused as such, and so is a folder that takes no log",
+    @Test(
+        "One that may not be written is refused as such, and so is a folder that takes no log",
         arguments: [true, false])
     func readOnly(isFile: Bool) async throws {
         try await withTemporaryFolder { folder in
@@ -273,7 +280,8 @@ struct ForeignDatabaseTests {
             let store = try Store.open(at: place, schema: try schema.get())
             try await store.partition().mutate(giveStars("1", 1))
             try store.close()
-            for name in [folder.path, place.path] + (try FileManager.default.subpathsOfDirectory(atPath: place.path))
+            for name in [folder.path, place.path]
+                + (try FileManager.default.subpathsOfDirectory(atPath: place.path))
                 .map({ place.appending(path: $0).path })
             {
                 let file = name.hasSuffix("larder.sqlite")

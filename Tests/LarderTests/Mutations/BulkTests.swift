@@ -9,17 +9,19 @@ struct BulkTests {
 
     private func shown(_ recipe: String, _ stars: Int) -> (operation: GraphQLOperation, queued: QueuedMutation) {
         let answer: Value = [
-            "rate": ["__typename": "Recipe", "id": .string(recipe), "title": "Soup", "rating": .int(Int64(stars))],
+            "rate": ["__typename": "Recipe", "id": .string(recipe), "title": "Soup", "rating": .int(Int64(stars))]
         ]
         return (giveStars(recipe, stars), QueuedMutation(optimisticResponse: answer))
     }
 
     @Test("They are seen at once, sent in their order, and each has a receipt of its own")
     func sent() async throws {
-        let server = RatingServer { _ in nil } errors: { number in
+        let server = RatingServer { _ in
+            nil
+        } errors: { number in
             number == 2 ? #"{"data":null,"errors":[{"message":"no"}]}"# : nil
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate((1...4).map { shown("\($0)", $0) })
             #expect(receipts.count == 4)
             for stars in 1...4 {
@@ -36,7 +38,7 @@ struct BulkTests {
     @Test("Of those of a lane the server sees the order, among others that are queued one by one")
     func order() async throws {
         let server = RatingServer()
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             try await app.mutate(giveStars("1", 0), queued: .init())
             try await app.mutate((1...20).map { (giveStars("1", $0), QueuedMutation()) })
             try await app.mutate(giveStars("1", 21), queued: .init())
@@ -48,7 +50,7 @@ struct BulkTests {
     @Test("One that is refused leaves nothing of the others: no row, no layer, no request")
     func refused() async throws {
         let server = RatingServer()
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let id = MutationID(UUID())
             try await app.mutate(giveStars("9", 9), queued: .init(id: id))
             let wrongResponse: Value = ["rate": ["__typename": "Recipe", "id": 1]]
@@ -71,7 +73,7 @@ struct BulkTests {
     @Test("They survive the store's being closed, and an empty list is none")
     func reopened() async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let first = try Store.open(at: folder, schema: schema)
             let app = try first.partition()
             #expect(try await app.mutate([]).count == 0)

@@ -24,7 +24,7 @@ private func withClock(
         let clock = WallClock()
         var options = Store.Options()
         options.now = { clock.now }
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
         try await body(try store.partition(transport: transport), clock)
         try store.close()
     }
@@ -45,7 +45,8 @@ struct ClockTests {
         }
     }
 
-    @Test("A year ahead, what was to expire is set aside, can be replayed, and is not lost; a year back, it is sent",
+    @Test(
+        "A year ahead, what was to expire is set aside, can be replayed, and is not lost; a year back, it is sent",
         arguments: [-year, year])
     func expiry(_ jump: TimeInterval) async throws {
         let server = RatingServer()
@@ -66,7 +67,8 @@ struct ClockTests {
         }
     }
 
-    @Test("A pause that was asked for ends when the clock jumps, in either direction, and no wait is a year long",
+    @Test(
+        "A pause that was asked for ends when the clock jumps, in either direction, and no wait is a year long",
         arguments: [-year, year])
     func retryAfter(_ jump: TimeInterval) async throws {
         let server = RatingServer { number in

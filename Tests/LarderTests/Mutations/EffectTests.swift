@@ -1,8 +1,9 @@
 import Foundation
-@testable import Larder
 import LarderTestSupport
 import Synchronization
 import Testing
+
+@testable import Larder
 
 private let below = #"["rate","author","name"]"#
 
@@ -13,7 +14,7 @@ private func errors(_ code: String?, path: String? = nil, data: String = "null")
 }
 
 private func opened(_ folder: URL, _ server: any GraphQLTransport) throws -> (Store, Partition) {
-    let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+    let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
     return (store, try store.partition(transport: server))
 }
 
@@ -24,7 +25,7 @@ struct EffectTests {
         arguments: ["THROTTLED", "INTERNAL_SERVER_ERROR", "BAD"])
     func failedBelow(code: String) async throws {
         let server = StatusServer { _, _ in StatusServer.body(errors(code, path: below)) }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
@@ -33,12 +34,13 @@ struct EffectTests {
         }
     }
 
-    @Test("A field below the one that changes something has no time: where repeats are told, the same key is sent again")
+    @Test(
+        "A field below the one that changes something has no time: where repeats are told, the same key is sent again")
     func throttledBelow() async throws {
         let server = StatusServer(StatusServer.key) { number, request in
             number < 3 ? StatusServer.body(errors("THROTTLED", path: below)) : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -49,12 +51,14 @@ struct EffectTests {
     @Test("Of two fields one fails and makes all null: the other may have changed something, and nothing is sent again")
     func oneOfTwo() async throws {
         let server = StatusServer { _, _ in StatusServer.body(errors("THROTTLED", path: #"["second"]"#)) }
-        try await withKitchen(server) { (app) throws in
-            let receipt = try await app.mutate(GraphQLOperation("""
-                mutation {
-                  first: rate(input: {recipe: "1", stars: 5}) { id } second: rate(input: {recipe: "2", stars: 5}) { id }
-                }
-                """))
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(
+                GraphQLOperation(
+                    """
+                    mutation {
+                      first: rate(input: {recipe: "1", stars: 5}) { id } second: rate(input: {recipe: "2", stars: 5}) { id }
+                    }
+                    """))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
             #expect(server.requests.count == 1)
@@ -63,9 +67,10 @@ struct EffectTests {
 
     @Test("Of two fields one fails: the mutation is applied, and what failed is told, also after a restart")
     func partial() async throws {
-        let schema = kitchenSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
+        let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
         let server = StatusServer { _, _ in
-            StatusServer.body("""
+            StatusServer.body(
+                """
                 {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
                  "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"}},
                            {"message":"slow"}]}
@@ -74,12 +79,14 @@ struct EffectTests {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition(transport: server)
-            let receipt = try await app.mutate(GraphQLOperation("""
-                mutation {
-                  first: rate(input: {recipe: "1", stars: 5}) { id rating }
-                  second: rate(input: {recipe: "2", stars: 5}) { id rating }
-                }
-                """))
+            let receipt = try await app.mutate(
+                GraphQLOperation(
+                    """
+                    mutation {
+                      first: rate(input: {recipe: "1", stars: 5}) { id rating }
+                      second: rate(input: {recipe: "2", stars: 5}) { id rating }
+                    }
+                    """))
             try await quickRunner(app).drain()
             try store.close()
             let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
@@ -93,7 +100,8 @@ struct EffectTests {
     }
 
     @Test(
-        "An expired token sets nothing aside, whatever stands beside the status", arguments: [
+        "An expired token sets nothing aside, whatever stands beside the status",
+        arguments: [
             (401, errors(nil)), (401, errors("BAD")), (401, #"{"data":null}"#), (200, errors("UNAUTHENTICATED")),
         ])
     func expiredToken(status: Int, body: String) async throws {
@@ -101,8 +109,9 @@ struct EffectTests {
         let server = StatusServer { _, request in
             isSignedIn.isSet ? StatusServer.done(request) : StatusServer.body(body, status: status)
         }
-        try await withKitchen(server) { (app) throws in
-            let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+        try await withStoreFixture(server) { (app) throws in
+            let receipts = try await app.mutate(
+                (1...5).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
@@ -118,7 +127,7 @@ struct EffectTests {
     @Test("A field that does not know the user stops the queue behind it")
     func notSignedInField() async throws {
         let server = StatusServer { _, _ in StatusServer.body(errors("UNAUTHENTICATED", path: #"["rate"]"#)) }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation()) })
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
@@ -132,7 +141,8 @@ struct EffectTests {
     }
 
     @Test(
-        "What the program has declared to be its server's refusal waits, and nothing is set aside", arguments: [
+        "What the program has declared to be its server's refusal waits, and nothing is set aside",
+        arguments: [
             StatusServer.status(503), StatusServer.body(errors("BUSY", path: #"["rate"]"#)),
             StatusServer.body(errors("INTERNAL_SERVER_ERROR"), status: 503),
         ])
@@ -140,7 +150,7 @@ struct EffectTests {
         let server = StatusServer(refusals: ServerRefusals(statuses: [503], errorKinds: ["BUSY"])) { number, request in
             number < 4 ? answer : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -148,10 +158,12 @@ struct EffectTests {
         }
     }
 
-    @Test("503 proves nothing: where repeats are not told it is not sent again, where they are it is, more than faults are")
+    @Test(
+        "503 proves nothing: where repeats are not told it is not sent again, where they are it is, more than faults are"
+    )
     func unavailable() async throws {
         let unsure = StatusServer { _, _ in StatusServer.status(503) }
-        try await withKitchen(unsure) { (app) throws in
+        try await withStoreFixture(unsure) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
@@ -160,7 +172,7 @@ struct EffectTests {
         let sure = StatusServer(StatusServer.key) { number, request in
             number < 30 ? StatusServer.status(503) : StatusServer.done(request)
         }
-        try await withKitchen(sure) { (app) throws in
+        try await withStoreFixture(sure) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try receipt.status()?.state == .applied)
@@ -172,7 +184,7 @@ struct EffectTests {
         let server = StatusServer { number, request in
             number < 30 ? StatusServer.status(status) : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -186,7 +198,7 @@ struct EffectTests {
                 ? .failure(TransportError(number == 0 ? .timedOut : .interrupted, "late", phase: .beforeSending))
                 : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -242,7 +254,8 @@ struct EffectTests {
         }
     }
 
-    @Test("One in doubt is sent again by another transport that tells repeats in the same way", arguments: [true, false])
+    @Test(
+        "One in doubt is sent again by another transport that tells repeats in the same way", arguments: [true, false])
     func sameTelling(isInFlight: Bool) async throws {
         let next = StatusServer(.header(name: "idempotency-key")) { _, request in StatusServer.done(request) }
         try await afterDoubt(next, isInFlight: isInFlight) { (receipt, _) throws in
@@ -254,9 +267,12 @@ struct EffectTests {
     @Test("One in doubt is asked about where its transport does not tell repeats", arguments: [true, false])
     func askedAbout(isInFlight: Bool) async throws {
         let next = StatusServer { _, request in StatusServer.done(request) }
-        try await afterDoubt(next, check: "had none", isInFlight: isInFlight, { options in
-            options.checks["had none"] = { _ in .hadNoEffect }
-        }) { (receipt, _) throws in
+        try await afterDoubt(
+            next, check: "had none", isInFlight: isInFlight,
+            { options in
+                options.checks["had none"] = { _ in .hadNoEffect }
+            }
+        ) { (receipt, _) throws in
             #expect(try receipt.status()?.state == .applied)
             #expect(next.requests.count == 1)
         }
@@ -284,7 +300,7 @@ struct EffectTests {
             var options = Store.Options()
             options.lockDeadline = .milliseconds(200)
             options.silence()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)
             try await app.write(recipeList, json: Array(#"{"recipes":[]}"#.utf8))
             let answer = try await app.mutate(giveStars("1", 5), delivery: .immediate(within: .seconds(60)))
@@ -312,7 +328,7 @@ struct EffectTests {
             }
             return StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate([5, 4].map { (giveStars("1", $0), QueuedMutation()) })
             let running = Task { try await quickRunner(app).run() }
             await hasBegun.wait()
@@ -331,7 +347,7 @@ struct EffectTests {
     @Test("A resolver that has a mutation sent again and again is heard so often at most, and with pauses")
     func obstinateResolver() async throws {
         let server = StatusServer { _, _ in StatusServer.status(409) }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "again"))
             let next = try await app.mutate(giveStars("1", 4))
             let began = ContinuousClock.now
@@ -353,7 +369,7 @@ struct EffectTests {
         let server = StatusServer { number, request in
             number < 5 ? .failure(TransportError(.interrupted, "lost")) : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "none"))
             let began = ContinuousClock.now
             try await quickRunner(app) { options in
@@ -370,7 +386,8 @@ struct EffectTests {
     private static let second = Duration.milliseconds(50)
 
     @Test(
-        "A server without time that asks for no pause gets fewer than thirty requests in a minute", arguments: [429, 503],
+        "A server without time that asks for no pause gets fewer than thirty requests in a minute",
+        arguments: [429, 503],
         [1, 200])
     func noPause(status: Int, lanes: Int) async throws {
         let requests = RequestTimes()
@@ -378,7 +395,7 @@ struct EffectTests {
             requests.add()
             return StatusServer.status(status, retryAfter: .zero)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             try await app.mutate((0..<lanes).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.backoff = Backoff(first: Self.second, cap: Self.second * 300) }
             let running = Task { try await runner.run() }
@@ -390,7 +407,9 @@ struct EffectTests {
         }
     }
 
-    @Test("A server without time is left alone by all lanes, and none but the first is set aside where repeats are not told")
+    @Test(
+        "A server without time is left alone by all lanes, and none but the first is set aside where repeats are not told"
+    )
     func pauseOfAll() async throws {
         let hasTime = Flag()
         let server = StatusServer { _, request in
@@ -400,9 +419,10 @@ struct EffectTests {
         try await withTemporaryFolder { folder in
             var options = Store.Options()
             options.now = { Date(timeIntervalSince1970: 1_800_000_000 + later.withLock { $0 }) }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)
-            let receipts = try await app.mutate((0..<50).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let receipts = try await app.mutate(
+                (0..<50).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
             while try app.mutations(in: [.deadLetter]).isEmpty { try await Task.sleep(for: .milliseconds(2)) }

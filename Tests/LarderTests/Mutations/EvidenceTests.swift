@@ -50,9 +50,10 @@ private struct Proof {
         let ended = response.fields.allSatisfy { field in
             response.errors.contains { $0.path == ResponsePath([.field(field)]) }
         }
-        return ended && response.errors.allSatisfy { error in
-            error.path?.components.count == 1 && error.name.map(evidence.refusals.errorKinds.contains) ?? false
-        }
+        return ended
+            && response.errors.allSatisfy { error in
+                error.path?.components.count == 1 && error.name.map(evidence.refusals.errorKinds.contains) ?? false
+            }
     }
 
     var isServerFault: Bool { evidence.status.map { $0 == 408 || $0 >= 500 } ?? false }
@@ -115,14 +116,17 @@ struct EvidenceTests {
         walk { evidence, verdict in
             let proof = Proof(evidence: evidence)
             guard proof.hadNoEffect else { return nil }
-            let helps = evidence.phase == .beforeSending || proof.isPlainRefusal || proof.isDeclared
+            let helps =
+                evidence.phase == .beforeSending || proof.isPlainRefusal || proof.isDeclared
                 || !proof.kinds.isDisjoint(with: [.notSignedIn, .throttled])
             if case .none = verdict.effect { return nil }
             return helps ? "waiting would help" : nil
         }
     }
 
-    @Test("In every combination data tells that it took effect, and nothing that failed after it began is rejected by its status")
+    @Test(
+        "In every combination data tells that it took effect, and nothing that failed after it began is rejected by its status"
+    )
     func tookEffect() {
         walk { evidence, verdict in
             guard evidence.phase == .sending, let response = Proof(evidence: evidence).response else { return nil }
@@ -147,49 +151,56 @@ struct EvidenceTests {
         }
     }
 
-    @Test("A row of the table", arguments: [
-        // (phase is sending)
-        (Evidence(answer: .lost), .unknown(.lost)),
-        (Evidence(status: 200, answer: .lost), .unknown(.lost)),
-        (Evidence(status: 429, answer: .lost), .none(.throttled)),
-        (Evidence(status: 401, answer: .status), .none(.notSignedIn)),
-        (Evidence(status: 425, answer: .status), .none(.throttled)),
-        (Evidence(status: 511, answer: .status), .none(.offline)),
-        (Evidence(status: 503, answer: .status), .unknown(.busy)),
-        (Evidence(status: 503, answer: .status, refusals: .init(statuses: [503])), .none(.throttled)),
-        (Evidence(status: 500, answer: .status), .unknown(.fault)),
-        (Evidence(status: 409, answer: .status), .conflict),
-        (Evidence(status: 422, answer: .status), .rejected),
-        (Evidence(status: 302, answer: .status), .unknown(.lost)),
-        (Evidence(status: 200, answer: .unreadable), .unknown(.fault)),
-        (Evidence(status: 401, answer: .unreadable), .none(.notSignedIn)),
-        // Request errors.
-        (Evidence(status: 200, answer: response(.none, [failure("BAD")])), .rejected),
-        (Evidence(status: 200, answer: response(.none, [failure(nil)])), .rejected),
-        (Evidence(status: 200, answer: response(.none, [failure("BAD"), failure("THROTTLED")])), .none(.throttled)),
-        (Evidence(status: 200, answer: response(.none, [failure("UNAUTHENTICATED")])), .none(.notSignedIn)),
-        (Evidence(status: 200, answer: response(.none, [failure("INTERNAL_SERVER_ERROR")])), .unknown(.fault)),
-        (Evidence(status: 401, answer: response(.none, [failure(nil)])), .none(.notSignedIn)),
-        (Evidence(status: 429, answer: response(.none, [failure(nil)])), .none(.throttled)),
-        (Evidence(status: 503, answer: response(.none, [failure(nil)])), .unknown(.busy)),
-        (Evidence(status: 500, answer: response(.none, [failure(nil)])), .unknown(.fault)),
-        (Evidence(status: 409, answer: response(.none, [failure(nil)])), .conflict),
-        (Evidence(status: 400, answer: response(.none, [failure(nil)])), .rejected),
-        // Errors of fields.
-        (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])])), .rejected),
-        (Evidence(status: 200, answer: response(.unanswered, [failure("BAD", paths[1])])), .rejected),
-        (Evidence(status: 200, answer: response(.unanswered, [failure("ConflictUnhandled", paths[1])])), .conflict),
-        (Evidence(status: 200, answer: response(.none, [failure(nil, paths[1])])), .unknown(.final)),
-        (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[4])])), .unknown(.final)),
-        (Evidence(status: 200, answer: response(.none, [failure("THROTTLED", paths[4])])), .unknown(.fault)),
-        (Evidence(status: 200, answer: response(.none, [failure("THROTTLED", paths[1])])), .unknown(.fault)),
-        (Evidence(status: 401, answer: response(.none, [failure("UNAUTHENTICATED", paths[1])])), .unknown(.fault)),
-        (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])], fields: ["add", "rate"])),
-            .unknown(.final)),
-        (Evidence(status: 200, answer: response(.answered, [failure("THROTTLED", paths[2])])), .took),
-        (Evidence(status: 200, answer: response(.unanswered)), .took),
-        (Evidence(status: 500, answer: response(.unanswered)), .unknown(.fault)),
-        (Evidence(status: 200, answer: response(.none)), .unknown(.fault)),
-    ] as [(Evidence, Verdict.Effect)])
+    @Test(
+        "A row of the table",
+        arguments: [
+            // (phase is sending)
+            (Evidence(answer: .lost), .unknown(.lost)),
+            (Evidence(status: 200, answer: .lost), .unknown(.lost)),
+            (Evidence(status: 429, answer: .lost), .none(.throttled)),
+            (Evidence(status: 401, answer: .status), .none(.notSignedIn)),
+            (Evidence(status: 425, answer: .status), .none(.throttled)),
+            (Evidence(status: 511, answer: .status), .none(.offline)),
+            (Evidence(status: 503, answer: .status), .unknown(.busy)),
+            (Evidence(status: 503, answer: .status, refusals: .init(statuses: [503])), .none(.throttled)),
+            (Evidence(status: 500, answer: .status), .unknown(.fault)),
+            (Evidence(status: 409, answer: .status), .conflict),
+            (Evidence(status: 422, answer: .status), .rejected),
+            (Evidence(status: 302, answer: .status), .unknown(.lost)),
+            (Evidence(status: 200, answer: .unreadable), .unknown(.fault)),
+            (Evidence(status: 401, answer: .unreadable), .none(.notSignedIn)),
+            // Request errors.
+            (Evidence(status: 200, answer: response(.none, [failure("BAD")])), .rejected),
+            (Evidence(status: 200, answer: response(.none, [failure(nil)])), .rejected),
+            (
+                Evidence(status: 200, answer: response(.none, [failure("BAD"), failure("THROTTLED")])),
+                .none(.throttled)
+            ),
+            (Evidence(status: 200, answer: response(.none, [failure("UNAUTHENTICATED")])), .none(.notSignedIn)),
+            (Evidence(status: 200, answer: response(.none, [failure("INTERNAL_SERVER_ERROR")])), .unknown(.fault)),
+            (Evidence(status: 401, answer: response(.none, [failure(nil)])), .none(.notSignedIn)),
+            (Evidence(status: 429, answer: response(.none, [failure(nil)])), .none(.throttled)),
+            (Evidence(status: 503, answer: response(.none, [failure(nil)])), .unknown(.busy)),
+            (Evidence(status: 500, answer: response(.none, [failure(nil)])), .unknown(.fault)),
+            (Evidence(status: 409, answer: response(.none, [failure(nil)])), .conflict),
+            (Evidence(status: 400, answer: response(.none, [failure(nil)])), .rejected),
+            // Errors of fields.
+            (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])])), .rejected),
+            (Evidence(status: 200, answer: response(.unanswered, [failure("BAD", paths[1])])), .rejected),
+            (Evidence(status: 200, answer: response(.unanswered, [failure("ConflictUnhandled", paths[1])])), .conflict),
+            (Evidence(status: 200, answer: response(.none, [failure(nil, paths[1])])), .unknown(.final)),
+            (Evidence(status: 200, answer: response(.none, [failure("BAD", paths[4])])), .unknown(.final)),
+            (Evidence(status: 200, answer: response(.none, [failure("THROTTLED", paths[4])])), .unknown(.fault)),
+            (Evidence(status: 200, answer: response(.none, [failure("THROTTLED", paths[1])])), .unknown(.fault)),
+            (Evidence(status: 401, answer: response(.none, [failure("UNAUTHENTICATED", paths[1])])), .unknown(.fault)),
+            (
+                Evidence(status: 200, answer: response(.none, [failure("BAD", paths[1])], fields: ["add", "rate"])),
+                .unknown(.final)
+            ),
+            (Evidence(status: 200, answer: response(.answered, [failure("THROTTLED", paths[2])])), .took),
+            (Evidence(status: 200, answer: response(.unanswered)), .took),
+            (Evidence(status: 500, answer: response(.unanswered)), .unknown(.fault)),
+            (Evidence(status: 200, answer: response(.none)), .unknown(.fault)),
+        ] as [(Evidence, Verdict.Effect)])
     func row(evidence: Evidence, effect: Verdict.Effect) { #expect(evidence.verdict.effect == effect) }
 }

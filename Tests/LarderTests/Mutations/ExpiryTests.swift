@@ -16,7 +16,7 @@ struct ExpiryTests {
             let time = Mutex(Self.noon)
             var options = Store.Options()
             options.now = { time.withLock { $0 } }
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema), options: options)
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let server = RatingServer { number in
                 if number == troubles.count - 1 { time.withLock { $0 += 20 } }
                 return number < troubles.count ? troubles[number] : nil
@@ -37,7 +37,7 @@ struct ExpiryTests {
 
     @Test("One that is set aside before it is seen to be queued leaves nothing of what was expected")
     func setAsideAtOnce() async throws {
-        try await withKitchen(RatingServer()) { (app) throws in
+        try await withStoreFixture(RatingServer()) { (app) throws in
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
             for number in 0..<60 {
@@ -50,12 +50,12 @@ struct ExpiryTests {
                 #expect(try await receipt.ended(within: .seconds(20)).failure?.kind == "expired")
                 let rating = GraphQLFragment("fragment F on Recipe { rating }")
                 // The runner takes the layer out after the mutation is set aside.
-                var patience = 1000
-                while try app.read("Recipe:\(number)", rating, allowsPartial: true)["rating"] != nil, patience > 0 {
-                    patience -= 1
+                var triesLeft = 1000
+                while try app.read("Recipe:\(number)", rating, allowsPartial: true)["rating"] != nil, triesLeft > 0 {
+                    triesLeft -= 1
                     try await Task.sleep(for: .milliseconds(1))
                 }
-                #expect(patience > 0, "\(number)")
+                #expect(triesLeft > 0, "\(number)")
             }
             running.cancel()
             try await running.value
@@ -89,10 +89,12 @@ struct ExpiryTests {
 
 @Suite("A runner whose store is closed", .timeLimit(.minutes(10)))
 struct ClosedRunnerTests {
-    @Test("A runner that works, and one that drains, end with the error of a store that was closed", arguments: [true, false])
+    @Test(
+        "A runner that works, and one that drains, end with the error of a store that was closed",
+        arguments: [true, false])
     func parked(untilEmpty: Bool) async throws {
         try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let server = RatingServer { _ in
                 try store.close()
                 return (.away, false)

@@ -12,7 +12,7 @@ struct ForgottenKeyTests {
             let time = Mutex(Date())
             var options = Store.Options()
             options.now = { time.withLock { $0 } }
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             let store = try Store.open(at: folder, schema: schema, options: options)
             let app = try store.partition(transport: RatingServer())

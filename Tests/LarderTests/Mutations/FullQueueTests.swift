@@ -13,17 +13,20 @@ struct FullQueueTests {
     /// SQLite does not say of a limit on files, or of a quota, that there is no room.
     private static let rooms = [(room: "volume", left: "0", of: "full"), ("limit", "8192", "storage")]
 
-    @Test("What cannot be stored is refused; what was accepted is sent when there is room",
+    @Test(
+        "What cannot be stored is refused; what was accepted is sent when there is room",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: rooms)
     func enqueue(_ room: (room: String, left: String, of: String)) async throws {
         let said = try await run("enqueue", room.room, room.left, "telling")
-        #expect(said == [
-            "refused operations.\(room.of)", "queued 2", "r0 applied 1 5", "r1 applied 1 5", "late applied 1 5",
-            "order true", "sound",
-        ])
+        #expect(
+            said == [
+                "refused operations.\(room.of)", "queued 2", "r0 applied 1 5", "r1 applied 1 5", "late applied 1 5",
+                "order true", "sound",
+            ])
     }
 
-    @Test("A runner ends with a typed error, and the next, with room, ends the work: nothing lost, nothing twice",
+    @Test(
+        "A runner ends with a typed error, and the next, with room, ends the work: nothing lost, nothing twice",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: steps, rooms)
     func telling(_ step: String, _ room: (room: String, left: String, of: String)) async throws {
         let said = try await run(step, room.room, room.left, "telling")
@@ -34,18 +37,21 @@ struct FullQueueTests {
         #expect(said.dropFirst(2) == ["r0 applied 1 5", "r1 applied 1 5", "order true", "sound"])
     }
 
-    @Test("Where the server cannot tell a repeat, one whose answer could not be noted is set aside, and no other",
+    @Test(
+        "Where the server cannot tell a repeat, one whose answer could not be noted is set aside, and no other",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: steps)
     func plain(_ step: String) async throws {
         let said = try await run(step, "volume", "0", "plain")
         let isLost = step == "answer"
         #expect(said.first == "refused operations.full" || step == "apply" && said.first == "refused records.full")
-        #expect(Array(said.dropFirst(2)) == [
-            isLost ? "r0 deadLetter outcomeUnknown 1 -" : "r0 applied 1 5", "r1 applied 1 5", "order true", "sound",
-        ])
+        #expect(
+            Array(said.dropFirst(2)) == [
+                isLost ? "r0 deadLetter outcomeUnknown 1 -" : "r0 applied 1 5", "r1 applied 1 5", "order true", "sound",
+            ])
     }
 
-    @Test("A disk that fills in the middle of the work loses nothing and repeats nothing",
+    @Test(
+        "A disk that fills in the middle of the work loses nothing and repeats nothing",
         .enabled(if: canMount, "may not mount a tmpfs"),
         arguments: [0, 30_000, 150_000, 400_000, 900_000, 1_500_000, 2_500_000, 4_000_000], ["telling", "plain"])
     func midway(_ left: Int, _ kind: String) async throws {

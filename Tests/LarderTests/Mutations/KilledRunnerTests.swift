@@ -36,8 +36,11 @@ struct KilledRunnerTests {
                     let isSudden = life < 3 && next.next() % 3 == 0
                     let lastWords = life == 3 || isSudden ? [] : [step, "\(1 + next.next() % 3)"]
                     let child = try ChildProgram.start(
-                        store, ["mutate", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
-                            life == 0 ? "5" : life == 1 ? "1" : "0"] + lastWords, output: file)
+                        store,
+                        [
+                            "mutate", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
+                            life == 0 ? "5" : life == 1 ? "1" : "0",
+                        ] + lastWords, output: file)
                     if isSudden {
                         try await Task.sleep(for: .milliseconds(Int(next.next() % 60)))
                         kill(child.processIdentifier, SIGKILL)
@@ -82,16 +85,20 @@ struct KilledRunnerTests {
         for number in 0..<count {
             let step = MutationStep.allCases[Int(next.next() % 5)].rawValue
             let isSudden = number == survivor || next.next() % 3 == 0
-            children.append(try ChildProgram.start(
-                store, ["share", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
-                    "\(2 + next.next() % 4)", end.path] + (isSudden ? [] : [step, "\(1 + next.next() % 5)"]),
-                output: folder.appending(path: "said \(number)")))
+            children.append(
+                try ChildProgram.start(
+                    store,
+                    [
+                        "share", ledger.path, tellsRepeats ? "telling" : "plain", "\(next.next() >> 1)",
+                        "\(2 + next.next() % 4)", end.path,
+                    ] + (isSudden ? [] : [step, "\(1 + next.next() % 5)"]),
+                    output: folder.appending(path: "said \(number)")))
             try await Task.sleep(for: .milliseconds(Int(next.next() % 20)))
         }
         for (number, child) in children.enumerated() where number != survivor {
             // Those that do not come to their step are killed wherever they are.
-            let patience = ContinuousClock.now + .milliseconds(20 + Int(next.next() % 200))
-            while child.isRunning, .now < patience { try await Task.sleep(for: .milliseconds(2)) }
+            let triesLeft = ContinuousClock.now + .milliseconds(20 + Int(next.next() % 200))
+            while child.isRunning, .now < triesLeft { try await Task.sleep(for: .milliseconds(2)) }
             kill(child.processIdentifier, SIGKILL)
         }
         for (number, child) in children.enumerated() where number != survivor {
@@ -110,7 +117,8 @@ struct KilledRunnerTests {
     func storedOnce() async throws {
         try await withTemporaryFolder { (folder) throws in
             let (store, ledger, file) = (
-                folder.appending(path: "store"), folder.appending(path: "ledger"), folder.appending(path: "said"))
+                folder.appending(path: "store"), folder.appending(path: "ledger"), folder.appending(path: "said")
+            )
             // Until the server is reached at once.
             let child = try ChildProgram.start(
                 store, ["mutate", ledger.path, "telling", "3", "1", "stored", "1"], output: file)
@@ -135,9 +143,10 @@ struct KilledRunnerTests {
     private func expectOrder(of recipes: [String], _ app: Partition, _ said: [String], _ seed: UInt64) throws {
         let accepted = said.filter { $0.hasPrefix("accepted ") }.map { $0.split(separator: " ").map(String.init) }
         for lane in ["a", "b"] {
-            let sequences = try Dictionary(uniqueKeysWithValues: accepted.filter { $0[3] == lane }.map { words in
-                (words[2], try MutationID(words[1]).flatMap { try app.mutation($0).status()?.sequence })
-            })
+            let sequences = try Dictionary(
+                uniqueKeysWithValues: accepted.filter { $0[3] == lane }.map { words in
+                    (words[2], try MutationID(words[1]).flatMap { try app.mutation($0).status()?.sequence })
+                })
             let seen = recipes.compactMap { sequences[$0] ?? nil }
             #expect(seen == seen.sorted(), "lane \(lane), seed \(seed)")
         }

@@ -83,10 +83,12 @@ struct LaneTests {
             let temporary = TemporaryObjectID()
             let adding = GraphQLOperation(
                 "mutation Add($stars: Int!) { add(stars: $stars) { id stars } }", variables: ["stars": 1])
-            try await app.mutate(adding, queued: QueuedMutation(
-                lane: .entity("Recipe:\(temporary.text)"),
-                optimisticResponse: ["add": ["__typename": "Recipe", "id": .string(temporary.text), "stars": 1]],
-                temporaryIDs: [temporary]))
+            try await app.mutate(
+                adding,
+                queued: QueuedMutation(
+                    lane: .entity("Recipe:\(temporary.text)"),
+                    optimisticResponse: ["add": ["__typename": "Recipe", "id": .string(temporary.text), "stars": 1]],
+                    temporaryIDs: [temporary]))
             try await app.mutate(
                 rate(temporary.text, 2), queued: QueuedMutation(lane: .entity("Recipe:\(temporary.text)")))
             try await app.mutate(rate("first", 0), queued: QueuedMutation(lane: .entity("Recipe:first")))

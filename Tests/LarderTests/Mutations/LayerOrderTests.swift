@@ -20,20 +20,22 @@ struct LayerOrderTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition()
             try await app.write("Recipe:1", stars, ["stars": 1])
-            try await body(app, try app.core.intent.database().mutations)
+            try await body(app, try app.core.operationsStore.database().mutations)
             try store.close()
         }
     }
 
     /// Queued without being shown yet.
     private func queue(_ number: Int, _ app: Partition, _ queue: MutationQueue) async throws -> Mutation {
-        try await queue.enqueue(MutationDraft(
-            partition: app.core.name, lane: "",
-            content: MutationContent(
-                document: "mutation { rate(recipe: 1, stars: \(number)) { id stars } }", variables: Array("{}".utf8),
-                optimisticResponse: Array(
-                    #"{"rate":{"__typename":"Recipe","id":"1","stars":\#(number)}}"#.utf8)),
-            created: Date()))
+        try await queue.enqueue(
+            MutationDraft(
+                partition: app.core.name, lane: "",
+                content: MutationContent(
+                    document: "mutation { rate(recipe: 1, stars: \(number)) { id stars } }",
+                    variables: Array("{}".utf8),
+                    optimisticResponse: Array(
+                        #"{"rate":{"__typename":"Recipe","id":"1","stars":\#(number)}}"#.utf8)),
+                created: Date()))
     }
 
     @Test("Of two that were queued at once the later stays on top, whichever is shown first")

@@ -37,10 +37,14 @@ struct ListUpdaterTests {
     }
 
     private func write(_ app: Partition) async throws {
-        try await app.write(Self.list, ["recipes": [
-            ["__typename": "Recipe", "id": "r1", "title": "Bread"],
-            ["__typename": "Recipe", "id": "r2", "title": "Soup"],
-        ]])
+        try await app.write(
+            Self.list,
+            [
+                "recipes": [
+                    ["__typename": "Recipe", "id": "r1", "title": "Bread"],
+                    ["__typename": "Recipe", "id": "r2", "title": "Soup"],
+                ]
+            ])
     }
 
     private func ids(_ app: Partition) throws -> [String] {

@@ -27,8 +27,10 @@ private func rate(_ recipe: String, _ stars: Int64, in app: Partition) async thr
     let operation = GraphQLOperation(
         "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
         variables: ["recipe": .string(recipe), "stars": .int(stars)])
-    try await app.mutate(operation, queued: QueuedMutation(
-        optimisticResponse: ["rate": ["__typename": "Recipe", "id": .string(recipe), "stars": .int(stars)]]))
+    try await app.mutate(
+        operation,
+        queued: QueuedMutation(
+            optimisticResponse: ["rate": ["__typename": "Recipe", "id": .string(recipe), "stars": .int(stars)]]))
 }
 
 private func reopened(
@@ -93,7 +95,8 @@ struct LongQueueTests {
     func changedMeanwhile() async throws {
         try await withQueue(5) { folder in
             try await reopened(folder) { (app) throws in
-                try OtherProgram(folder).run("""
+                try OtherProgram(folder).run(
+                    """
                     UPDATE mutation SET touched = NULL WHERE sequence = 2;
                     UPDATE mutation_content SET optimistic_response =
                         CAST(replace(CAST(optimistic_response AS TEXT), '"r1"', '"r4"') AS BLOB) WHERE sequence = 2;

@@ -13,9 +13,9 @@ struct NextRequestTests {
     private func withTwo(
         _ body: (OperationsDatabase, [Mutation], NextRequest, () -> [UUID]) async throws -> Void
     ) async throws {
-        try await withKitchen(RatingServer()) { (app) throws in
+        try await withStoreFixture(RatingServer()) { (app) throws in
             for stars in 1...2 { try await app.mutate(giveStars("1", stars)) }
-            let database = try app.core.intent.database()
+            let database = try app.core.operationsStore.database()
             let made = Mutex<[UUID]>([])
             let core = app.core
             let requests = NextRequest(OutsideExecutor()) { (mutation) throws(LarderError) in

@@ -79,7 +79,8 @@ struct OddAnswerTests {
     @Test("One bad mutation at the head does not block all others for ever, and is not deleted after a few attempts")
     func neverFits() async throws {
         let server = OddServer { _, request in
-            request.document.contains("Add") ? #"{"data":{"nonsense":1}}"#
+            request.document.contains("Add")
+                ? #"{"data":{"nonsense":1}}"#
                 : #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"#
         }
         try await withOdd(server) { (app) throws in
@@ -107,7 +108,8 @@ struct OddAnswerTests {
         }
     }
 
-    @Test("An answer with nothing, a temporary id or another mutation's where the real id should be gives none",
+    @Test(
+        "An answer with nothing, a temporary id or another mutation's where the real id should be gives none",
         arguments: ["", "own", "other"])
     func otherTemporaryID(_ kind: String) async throws {
         let (own, other) = (TemporaryObjectID(), TemporaryObjectID())
@@ -177,10 +179,13 @@ struct OddAnswerTests {
         }
     }
 
-    @Test("An optimistic response that does not fit its operation is refused, and nothing is queued", arguments: [
-        [:], ["rate": .null], ["rate": ["id": "1"]], ["add": ["__typename": "Recipe", "id": "1", "title": "x"]],
-        ["rate": ["__typename": "Recipe", "id": "1", "stars": "five"]], ["rate": ["__typename": "Cook", "id": "1"]],
-    ] as [Value])
+    @Test(
+        "An optimistic response that does not fit its operation is refused, and nothing is queued",
+        arguments: [
+            [:], ["rate": .null], ["rate": ["id": "1"]], ["add": ["__typename": "Recipe", "id": "1", "title": "x"]],
+            ["rate": ["__typename": "Recipe", "id": "1", "stars": "five"]],
+            ["rate": ["__typename": "Cook", "id": "1"]],
+        ] as [Value])
     func misfit(_ response: Value) async throws {
         let server = OddServer { _, _ in throw TransportError(.unreachable, "away") }
         try await withOdd(server) { (app) throws in

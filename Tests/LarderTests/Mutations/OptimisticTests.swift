@@ -53,7 +53,8 @@ private final class Cookbook: GraphQLTransport {
             text = #"{"data":{"add":{"__typename":"Recipe","id":"\#(id)","title":"\#(title)","stars":0}}}"#
         } else if case .string(let recipe)? = variables["recipe"], case .int(let stars)? = variables["stars"] {
             seen.withLock { $0.append("\(recipe) \(stars)") }
-            text = recipes.withLock { $0[recipe] } == nil
+            text =
+                recipes.withLock { $0[recipe] } == nil
                 ? #"{"data":null,"errors":[{"message":"no such recipe"}]}"#
                 : #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","stars":\#(stars)}}}"#
         } else {
@@ -63,7 +64,7 @@ private final class Cookbook: GraphQLTransport {
     }
 }
 
-private func withCookbook(
+private func withServer(
     _ transport: Cookbook, _ body: (Partition) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
@@ -78,7 +79,7 @@ struct OptimisticTests {
     @Test("An optimistic change is never written into the base data, and does not stay when the server says no")
     func rejected() async throws {
         let server = Cookbook()
-        try await withCookbook(server) { (app) throws in
+        try await withServer(server) { (app) throws in
             try await app.write("Recipe:r9", card, ["title": "Cake", "stars": 1])
             let receipt = try await app.mutate(
                 rate("r9", 5), queued: QueuedMutation(optimisticResponse: rated("r9", 5)))
@@ -94,7 +95,7 @@ struct OptimisticTests {
     func applied() async throws {
         let server = Cookbook()
         let stars = GraphQLFragment("fragment F on Recipe { stars }")
-        try await withCookbook(server) { (app) throws in
+        try await withServer(server) { (app) throws in
             try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
             #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
             try await MutationRunner(app).drain()
@@ -105,7 +106,7 @@ struct OptimisticTests {
     @Test("A watcher sees the expected change, marked as such, and then the server's")
     func watched() async throws {
         let server = Cookbook(isOpen: false)
-        try await withCookbook(server) { (app) throws in
+        try await withServer(server) { (app) throws in
             try await app.write("Recipe:r0", card, ["title": "Soup", "stars": 1])
             var states = try app.watch("Recipe:r0", card).makeAsyncIterator()
             let first = try #require(try await next(&states))
@@ -171,17 +172,21 @@ struct OptimisticTests {
     func listChanges() async throws {
         let server = Cookbook(isOpen: false)
         let list = GraphQLOperation("{ recipes { id title } }")
-        try await withCookbook(server) { (app) throws in
+        try await withServer(server) { (app) throws in
             func titles() throws -> [String] {
                 try app.read(list)["recipes"]?.elements.compactMap { $0["title"]?.string } ?? []
             }
             try await app.write(list, ["recipes": [["id": "r0", "title": "Soup"]]])
             let id = TemporaryObjectID()
-            try await app.mutate(add("Pie"), queued: QueuedMutation(
-                optimisticResponse: ["add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]],
-                listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id]))
-            try await app.mutate(rate("r0", 2), queued: QueuedMutation(
-                listChanges: [.remove("Recipe:r0", from: "recipes")]))
+            try await app.mutate(
+                add("Pie"),
+                queued: QueuedMutation(
+                    optimisticResponse: ["add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]],
+                    listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id]))
+            try await app.mutate(
+                rate("r0", 2),
+                queued: QueuedMutation(
+                    listChanges: [.remove("Recipe:r0", from: "recipes")]))
             #expect(try titles() == ["Pie"])
             server.open()
             try await MutationRunner(app).drain()

@@ -13,7 +13,7 @@ struct OthersQueueTests {
     @Test("An expected change stays seen while another process queues one mutation after the other")
     func staysSeen() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             func queue(_ recipe: String, _ stars: Int64) async throws {
                 try await app.mutate(
@@ -28,11 +28,12 @@ struct OthersQueueTests {
             let isDone = Flag()
             let queueing = Task.detached {
                 while !isDone.isSet {
-                    _ = try await other.mutations.enqueue(MutationDraft(
-                        partition: Store.unnamedPartition, lane: "other",
-                        content: MutationContent(
-                            document: Self.document, variables: Array(#"{"recipe":"2","stars":1}"#.utf8)),
-                        created: Date()))
+                    _ = try await other.mutations.enqueue(
+                        MutationDraft(
+                            partition: Store.unnamedPartition, lane: "other",
+                            content: MutationContent(
+                                document: Self.document, variables: Array(#"{"recipe":"2","stars":1}"#.utf8)),
+                            created: Date()))
                     try await Task.sleep(for: .milliseconds(20))
                 }
             }

@@ -11,7 +11,7 @@ struct ReplayTests {
     @Test("Replayed mutations reach the cache and the watchers", arguments: [true, false])
     func reachWatchers(afterRestart: Bool) async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let server = RatingServer(errors: {
                 $0 == 0 && !afterRestart ? #"{"data":null,"errors":[{"message":"not today"}]}"# : nil
             })
@@ -58,7 +58,7 @@ struct ReplayTests {
             crowd.withLock { $0.now -= 1 }
             return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":\#(stars)}}}"#
         }
-        try await withKitchen(server) { app in
+        try await withStoreFixture(server) { app in
             var ids: [MutationID] = []
             for stars in 1...8 { ids.append(try await app.mutate(giveStars("1", stars)).id) }
             try await quickRunner(app).drain()
@@ -76,15 +76,16 @@ struct ReplayTests {
     @Test("A schema change deletes no unsent work: what no longer fits is set aside with the reason, and can be sent")
     func schemaChange() async throws {
         try await withTemporaryFolder { folder in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let server = RatingServer()
             var store = try Store.open(at: folder, schema: schema)
             let receipt = try await store.partition().mutate(
-                giveStars("1", 4), queued: .init(optimisticResponse: [
-                    "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 4],
+                giveStars("1", 4),
+                queued: .init(optimisticResponse: [
+                    "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 4]
                 ]))
             try store.close()
-            let other = kitchenSchema.replacingOccurrences(of: "rate(input", with: "judge(input")
+            let other = fixtureSchema.replacingOccurrences(of: "rate(input", with: "judge(input")
             store = try Store.open(at: folder, schema: try Schema(parsing: other))
             var app = try store.partition(transport: server)
             #expect(try app.mutations().map(\.id) == [receipt.id])
@@ -108,7 +109,7 @@ struct ReplayTests {
     @Test("One that may have taken effect and is changed is no repeat: the server is told another key")
     func editedInDoubt() async throws {
         let server = RatingServer(trouble: { $0 < 2 ? (TransportError(.status, "500", status: 500), $0 == 0) : nil })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
             #expect(try receipt.status()?.failure?.kind == "serverFault")

@@ -80,7 +80,7 @@ struct RunnerTests {
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
     func sent() async throws {
         let server = RatingServer()
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             var receipts: [MutationReceipt] = []
             for stars in 1...3 { receipts.append(try await app.mutate(rate("1", stars), queued: .init())) }
             #expect(try app.hasUnsentMutations())
@@ -99,13 +99,15 @@ struct RunnerTests {
         let server = RatingServer(by: .variable(name: "key")) {
             $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let document = rateDocument.replacing("$stars: Int!", with: "$stars: Int!, $key: ID")
                 .replacing("stars: $stars", with: "stars: $stars, key: $key")
             var receipts: [MutationReceipt] = []
             for stars in 1...3 {
-                receipts.append(try await app.mutate(GraphQLOperation(
-                    document, variables: ["recipe": "1", "stars": .int(Int64(stars))])))
+                receipts.append(
+                    try await app.mutate(
+                        GraphQLOperation(
+                            document, variables: ["recipe": "1", "stars": .int(Int64(stars))])))
             }
             try await quickRunner(app).drain()
             #expect(server.effects == ["1 1", "1 2", "1 3"])
@@ -128,7 +130,7 @@ struct RunnerTests {
             default: nil
             }
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             try await app.mutate(rate("1", 5), queued: .init())
             try await app.mutate(rate("1", 4), queued: .init())
             try await quickRunner(app).drain()
@@ -142,7 +144,7 @@ struct RunnerTests {
     @Test("One whose answer was lost is set aside where the server cannot tell a repeat, and others go on")
     func outcomeUnknown() async throws {
         let server = RatingServer(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let lost = try await app.mutate(rate("1", 5), queued: .init())
             let next = try await app.mutate(rate("1", 4), queued: .init())
             try await quickRunner(app).drain()
@@ -158,15 +160,18 @@ struct RunnerTests {
         let server = RatingServer(tellsRepeats: false) {
             $0 == 0 ? (TransportError(.timedOut, "late"), tookEffect) : nil
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.checks["rated"] = { question in
                     #expect(question.id == receipt.id)
                     return tookEffect
-                        ? .tookEffect(response: try Value(json: Array("""
-                            {"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}
-                            """.utf8)))
+                        ? .tookEffect(
+                            response: try Value(
+                                json: Array(
+                                    """
+                                    {"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}
+                                    """.utf8)))
                         : .hadNoEffect
                 }
             }.drain()
@@ -182,7 +187,7 @@ struct RunnerTests {
         let server = RatingServer(errors: {
             $0 == 0 ? #"{"data":null,"errors":[{"message":"no such recipe","extensions":{"code":"BAD"}}]}"# : nil
         })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let bad = try await app.mutate(rate("9", 1), queued: .init())
             let dependent = try await app.mutate(rate("9", 2), queued: .init(dependencies: [bad.id]))
             let good = try await app.mutate(rate("1", 3), queued: .init())
@@ -210,7 +215,7 @@ struct RunnerTests {
         let server = RatingServer { _ in
             isSignedIn.withLock { $0 } ? nil : (TransportError(.status, "who?", status: 401), false)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init())
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
@@ -230,7 +235,7 @@ struct RunnerTests {
     func conflicts() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = RatingServer(errors: { [0, 1, 3].contains($0) ? conflict : nil })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let kept = try await app.mutate(rate("1", 1), queued: .init(resolver: "keep"))
             let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
             let silent = try await app.mutate(rate("1", 3), queued: .init(resolver: "silent"))
@@ -263,7 +268,7 @@ struct RunnerTests {
             {"data":null,"errors":[{"message":"slow down","errorType":"ThrottlingException","path":["rate"]}]}
             """#
         let server = RatingServer(errors: { $0 < 4 ? throttled : nil })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 1), queued: .init())
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
             #expect(try receipt.status()?.state == .applied)
@@ -274,7 +279,7 @@ struct RunnerTests {
     @Test("A sign-up is not queued because the network is away: its completion runs, with an error now")
     func immediate() async throws {
         let server = RatingServer { _ in (.away, false) }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             await #expect(throws: LarderError.self) {
                 try await app.mutate(rate("1", 1), delivery: .immediate(within: .seconds(1)))
             }
@@ -285,7 +290,7 @@ struct RunnerTests {
     @Test("Of two runners one works and the other stands by")
     func standby() async throws {
         let server = RatingServer()
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let first = quickRunner(app)
             let running = Task { try await first.run() }
             while first.state != .running { try await Task.sleep(for: .milliseconds(2)) }
@@ -305,7 +310,7 @@ struct RunnerTests {
     @Test("Queued mutations, set-aside ones and outcomes are there after a restart")
     func restart() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let schema = try Schema(parsing: kitchenSchema)
+            let schema = try Schema(parsing: fixtureSchema)
             let store = try Store.open(at: folder, schema: schema)
             let id = try await store.partition().mutate(rate("1", 5), queued: .init()).id
             try store.close()

@@ -34,7 +34,7 @@ struct SignInTests {
             await signedIn.wait()
             throw TransportError(.status, "who was that?", status: 401)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = [
                 try await app.mutate(rate("1", 5), queued: QueuedMutation(lane: "a")),
                 try await app.mutate(rate("2", 5), queued: QueuedMutation(lane: "b")),
@@ -55,7 +55,7 @@ struct SignInTests {
         let server = RatingServer { number in
             number == 0 ? (TransportError(.cancelled, "the sign-in was cancelled"), false) : nil
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let text = """
                 mutation Rate($recipe: ID!, $stars: Int!) {
                   rate(input: {recipe: $recipe, stars: $stars}) { id title rating }
@@ -81,7 +81,7 @@ struct SignInTests {
             guard number > 2 else { throw TransportError(.notPrepared, "the keychain is locked") }
             return try Self.rated(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5))
             var options = MutationRunner.Options()
             options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
@@ -94,7 +94,7 @@ struct SignInTests {
     @Test("A runner that works already is not begun a second time")
     func twice() async throws {
         let server = ScriptedTransport(Self.rated)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
             while runner.state != .running { try await Task.sleep(for: .milliseconds(2)) }

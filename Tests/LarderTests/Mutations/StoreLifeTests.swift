@@ -75,7 +75,7 @@ private struct Life {
     mutating func with(_ body: (Store, Partition, inout Life) async throws -> Void) async throws {
         var options = Store.Options()
         options.silence()
-        let store = try Store.open(at: store, schema: try Schema(parsing: kitchenSchema), options: options)
+        let store = try Store.open(at: store, schema: try Schema(parsing: fixtureSchema), options: options)
         defer { try? store.close() }
         let app = try store.partition(of: Self.environment(environment), leaving: .park, transport: server)
         try await body(store, app, &self)
@@ -97,37 +97,44 @@ private struct Life {
             if chance(2) == 0 { try? FileManager.default.removeItem(atPath: sqlite.path + "-wal") }
             try? FileManager.default.removeItem(atPath: sqlite.path + "-shm")
             history.append("lost")
-            if !backups.isEmpty { try restore() } else {
+            if !backups.isEmpty {
+                try restore()
+            } else {
                 for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: sqlite.path + suffix) }
             }
-        case 14: try await with { store, app, life in
-            let kind: Larder.PendingWork = [.park, .carry, .discard][life.chance(3)]
-            let other = 1 - life.environment
-            life.history.append("to \(other) \(kind)")
-            _ = try await store.switch(to: Life.environment(other), pending: kind, transport: life.server)
-            life.environment = other
-        }
-        case 15: try await with { store, app, life in
-            let others = try store.partitionIdentities().filter { $0.environment == "env\(1 - life.environment)" }
-            for other in others { try await store.forget(other, losingUnsent: true) }
-        }
-        case 16: try await with { _, app, life in
-            let queue = try app.core.intent.database().mutations
-            _ = try await queue.prune(keeping: 0, in: app.core.name)
-        }
-        case 17: try await with { _, app, life in
-            do {
-                try await [true, false][life.chance(2)] ? app.erase(unsent: .discard) : app.clear(unsent: .keep)
-            } catch let error as LarderError where error.code.rawValue == "operations.unsentWork" {}
-        }
-        case 18: try repair()
-        default: try await with { _, app, life in
-            // What was refused may be replayed; what may have had an effect is not.
-            for letter in try app.mutations(in: [.deadLetter])
-            where ["rejected", "expired", "dependencyDiscarded"].contains(letter.failure?.kind ?? "") {
-                try? await app.replayMutation(letter.id)
+        case 14:
+            try await with { store, app, life in
+                let kind: Larder.PendingWork = [.park, .carry, .discard][life.chance(3)]
+                let other = 1 - life.environment
+                life.history.append("to \(other) \(kind)")
+                _ = try await store.switch(to: Life.environment(other), pending: kind, transport: life.server)
+                life.environment = other
             }
-        }
+        case 15:
+            try await with { store, app, life in
+                let others = try store.partitionIdentities().filter { $0.environment == "env\(1 - life.environment)" }
+                for other in others { try await store.forget(other, losingUnsent: true) }
+            }
+        case 16:
+            try await with { _, app, life in
+                let queue = try app.core.operationsStore.database().mutations
+                _ = try await queue.prune(keeping: 0, in: app.core.name)
+            }
+        case 17:
+            try await with { _, app, life in
+                do {
+                    try await [true, false][life.chance(2)] ? app.erase(unsent: .discard) : app.clear(unsent: .keep)
+                } catch let error as LarderError where error.code.rawValue == "operations.unsentWork" {}
+            }
+        case 18: try repair()
+        default:
+            try await with { _, app, life in
+                // What was refused may be replayed; what may have had an effect is not.
+                for letter in try app.mutations(in: [.deadLetter])
+                where ["rejected", "expired", "dependencyDiscarded"].contains(letter.failure?.kind ?? "") {
+                    try? await app.replayMutation(letter.id)
+                }
+            }
         }
     }
 

@@ -13,10 +13,13 @@ private final class Place: Sendable {
 
     /// - Parameter searches: How often the server is looked for in vain before it is there.
     func server(_ idempotency: Idempotency? = nil, afterSearches searches: Int = 3) -> StatusServer {
-        StatusServer(idempotency, search: { [self] number, _ in
-            if number >= searches { isServer.set() }
-            return isServer.isSet ? StatusServer.body(#"{"data":{"__typename":"Query"}}"#) : instead
-        }) { [self] _, request in
+        StatusServer(
+            idempotency,
+            search: { [self] number, _ in
+                if number >= searches { isServer.set() }
+                return isServer.isSet ? StatusServer.body(#"{"data":{"__typename":"Query"}}"#) : instead
+            }
+        ) { [self] _, request in
             isServer.isSet ? StatusServer.done(request) : instead
         }
     }
@@ -37,7 +40,7 @@ struct StrangeServerTests {
         arguments: [301, 307, 308, 400, 403, 404, 405, 410, 421, 426], [nil, StatusServer.key])
     func wrongAddress(status: Int, idempotency: Idempotency?) async throws {
         let server = Place(StatusServer.status(status)).server(idempotency)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
             #expect(try states(receipts).allSatisfy { $0 == .applied })
@@ -47,7 +50,7 @@ struct StrangeServerTests {
     @Test("An endpoint that is none sets nothing of the queue aside")
     func noEndpoint() async throws {
         let server = Place(.failure(TransportError(.unusableRequest, "the endpoint is no URL"))).server()
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app).drain()
             #expect(try states(receipts).allSatisfy { $0 == .applied })
@@ -57,7 +60,7 @@ struct StrangeServerTests {
     @Test("While no GraphQL server answers, the runner and its mutations say so")
     func told() async throws {
         let server = Place(StatusServer.status(404)).server(afterSearches: .max)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
@@ -71,13 +74,15 @@ struct StrangeServerTests {
         }
     }
 
-    @Test("What is refused by its status while the server is there was refused for its own sake", arguments: [
-        StatusServer.status(403), StatusServer.status(404), StatusServer.status(413),
-        .failure(TransportError(.unusableRequest, "a header holds what HTTP does not allow")),
-    ])
+    @Test(
+        "What is refused by its status while the server is there was refused for its own sake",
+        arguments: [
+            StatusServer.status(403), StatusServer.status(404), StatusServer.status(413),
+            .failure(TransportError(.unusableRequest, "a header holds what HTTP does not allow")),
+        ])
     func oneMutation(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = StatusServer { number, request in number < 2 ? answer : StatusServer.done(request) }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let refused = try await app.mutate(giveStars("1", 5))
             let next = try await app.mutate(giveStars("1", 4))
             try await quickRunner(app).drain()
@@ -87,13 +92,14 @@ struct StrangeServerTests {
     }
 
     @Test(
-        "A page to sign in to a network with may have swallowed the one that met it, and none behind it", arguments: [
+        "A page to sign in to a network with may have swallowed the one that met it, and none behind it",
+        arguments: [
             .failure(TransportError(.unusableAnswer, "text/html", status: 200)), StatusServer.status(302),
             StatusServer.body(#"{"login":"please"}"#), StatusServer.status(502), StatusServer.status(503),
         ] as [Result<GraphQLAnswer, TransportError>])
     func signInPage(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = Place(answer).server(afterSearches: 10)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app) { $0.maximumLanes = 1 }.drain()
             let ended = try states(receipts)
@@ -103,12 +109,14 @@ struct StrangeServerTests {
         }
     }
 
-    @Test("Where repeats are told, what is no server's answer is no fault of a mutation", arguments: [
-        StatusServer.status(502), StatusServer.body(#"{"login":"please"}"#),
-    ])
+    @Test(
+        "Where repeats are told, what is no server's answer is no fault of a mutation",
+        arguments: [
+            StatusServer.status(502), StatusServer.body(#"{"login":"please"}"#),
+        ])
     func toldRepeats(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = Place(answer).server(StatusServer.key, afterSearches: 10)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
             #expect(try states(receipts).allSatisfy { $0 == .applied })
@@ -120,7 +128,7 @@ struct StrangeServerTests {
         let server = StatusServer(search: { _, _ in StatusServer.status(status) }) { number, request in
             number < 2 ? StatusServer.status(404) : StatusServer.done(request)
         }
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let refused = try await app.mutate(giveStars("1", 5))
             let next = try await app.mutate(giveStars("1", 4))
             try await quickRunner(app).drain()
@@ -132,7 +140,7 @@ struct StrangeServerTests {
     @Test("A runner that waits for the server ends when it is cancelled, and nothing is lost")
     func cancelled() async throws {
         let server = Place(StatusServer.status(404)).server(afterSearches: .max)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 3)
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
@@ -154,11 +162,13 @@ struct UnansweredCheckTests {
         }
     }
 
-    @Test("A check that throws while the network is away is asked again, and nothing is set aside", arguments: [true, false])
+    @Test(
+        "A check that throws while the network is away is asked again, and nothing is set aside",
+        arguments: [true, false])
     func throwing(tookEffect: Bool) async throws {
         let server = losing()
         let asked = Mutex(0)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
             let next = try await app.mutate(giveStars("1", 4))
             try await quickRunner(app) { options in
@@ -182,7 +192,7 @@ struct UnansweredCheckTests {
     func never() async throws {
         let server = losing()
         let asked = Mutex(0)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.maximumFaults = 4
@@ -203,7 +213,7 @@ struct UnansweredCheckTests {
     func afterRestart() async throws {
         let server = losing()
         try await withTemporaryFolder { folder in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: server)
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
             let asked = Flag()
@@ -220,7 +230,7 @@ struct UnansweredCheckTests {
             running.cancel()
             try await running.value
             try store.close()
-            let again = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let again = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let later = try again.partition(transport: server)
             #expect(try later.mutation(receipt.id).status()?.state == .pending)
             try await quickRunner(later) { $0.checks["rated"] = { _ in .tookEffect(response: nil) } }.drain()
@@ -235,7 +245,7 @@ struct UnansweredCheckTests {
         let body = #"{"data":null,"errors":[{"message":"no","path":["rate","author"]}]}"#
         let server = StatusServer(StatusServer.key) { _, _ in StatusServer.body(body) }
         let asked = Mutex(0)
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.checks["rated"] = { _ in

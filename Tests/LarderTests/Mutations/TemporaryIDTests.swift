@@ -114,10 +114,12 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("An id that the server sends as a number is taken with all its digits", arguments: [
-        "7", "9223372036854775807", "9223372036854775808", "123456789012345678901234567890", "10000000000000000000",
-        "100000000000000000000000",
-    ])
+    @Test(
+        "An id that the server sends as a number is taken with all its digits",
+        arguments: [
+            "7", "9223372036854775807", "9223372036854775808", "123456789012345678901234567890", "10000000000000000000",
+            "100000000000000000000000",
+        ])
     func numbers(_ real: String) async throws {
         try await withReviews(#"{"data":{"add":{"__typename":"Review","id":\#(real)}}}"#) { (app, server) throws in
             let id = TemporaryObjectID()
@@ -130,11 +132,13 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("A temporary id in the text of a document is refused before anything is queued", arguments: [
-        "mutation { remove(review: \"*\") { id } }", "mutation { a: remove(review: \"\\u006c+\") { id } }",
-        "mutation R($id: ID! = \"*\") { remove(review: $id) { id } }",
-        "mutation { addAll(bodies: [\"x\", \"Review:*\"]) { id } }",
-    ])
+    @Test(
+        "A temporary id in the text of a document is refused before anything is queued",
+        arguments: [
+            "mutation { remove(review: \"*\") { id } }", "mutation { a: remove(review: \"\\u006c+\") { id } }",
+            "mutation R($id: ID! = \"*\") { remove(review: $id) { id } }",
+            "mutation { addAll(bodies: [\"x\", \"Review:*\"]) { id } }",
+        ])
     func literals(_ document: String) async throws {
         try await withReviews("") { (app, _) throws in
             let id = TemporaryObjectID()

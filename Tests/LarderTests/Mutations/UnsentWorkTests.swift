@@ -32,7 +32,7 @@ struct UnsentWorkTests {
 
     @Test("Clear does not delete unsent work without a word: it refuses, with what there is, and removes nothing")
     func refused() async throws {
-        try await withKitchen { (app) throws in
+        try await withStoreFixture { (app) throws in
             try await write(app)
             try await app.mutate(rate(5), queued: expected(5))
             for remove in [{ try await app.clear() }, { try await app.erase() }] as [() async throws -> Void] {
@@ -48,7 +48,7 @@ struct UnsentWorkTests {
     @Test("What is set aside is unsent as well")
     func deadLetter() async throws {
         let refusing = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
-        try await withKitchen(refusing) { (app) throws in
+        try await withStoreFixture(refusing) { (app) throws in
             try await app.mutate(rate(5), queued: expected(5))
             try await MutationRunner(app).drain()
             let error = await #expect(throws: LarderError.self) { try await app.clear() }
@@ -60,7 +60,7 @@ struct UnsentWorkTests {
 
     @Test("What is kept is seen over the empty cache, and sent")
     func kept() async throws {
-        try await withKitchen(Self.agreeing) { (app) throws in
+        try await withStoreFixture(Self.agreeing) { (app) throws in
             try await write(app)
             let receipt = try await app.mutate(rate(5), queued: expected(4))
             try await app.erase(unsent: .keep)
@@ -75,7 +75,7 @@ struct UnsentWorkTests {
 
     @Test("What is discarded leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
     func discarded() async throws {
-        try await withKitchen { (app) throws in
+        try await withStoreFixture { (app) throws in
             try await write(app)
             let receipt = try await app.mutate(rate(5), queued: expected(5))
             try await app.clear(unsent: .discard)
@@ -96,7 +96,7 @@ struct UnsentWorkTests {
             await isOpen.wait()
             return #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#
         }
-        try await withKitchen(slow) { (app) throws in
+        try await withStoreFixture(slow) { (app) throws in
             try await write(app)
             let receipt = try await app.mutate(rate(5), queued: expected(5))
             let later = try await app.mutate(rate(4), queued: expected(4))
@@ -116,7 +116,7 @@ struct UnsentWorkTests {
     @Test("Erasing waits for an answer that is yet to be stored: it would bring back what it is about")
     func unstored() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: Self.agreeing)
             let receipt = try await app.mutate(rate(5), queued: expected(5))
             // As another process leaves it that dies before it stores the answer.

@@ -35,7 +35,7 @@ struct UnusableAnswerTests {
         "One that took effect without an answer that can be stored is applied, and its expected change is gone",
         arguments: [nil, ["rate": "nonsense"], ["other": 1], 7] as [Value?])
     func unstored(response: Value?) async throws {
-        try await withKitchen(losing()) { (app) throws in
+        try await withStoreFixture(losing()) { (app) throws in
             try await app.write("Recipe:1", stars, ["rating": 1])
             let receipt = try await app.mutate(
                 rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "rated"))
@@ -54,7 +54,7 @@ struct UnusableAnswerTests {
     func changedSchema() async throws {
         try await withTemporaryFolder { (folder) throws in
             let server = RatingServer()
-            let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: server)
             let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
             let error = await #expect(throws: LarderError.self) {
@@ -63,7 +63,8 @@ struct UnusableAnswerTests {
                 }.drain()
             }
             #expect(error?.code == .parked)
-            let schema = try Schema(parsing: kitchenSchema.replacing("rate(input: Rating!)", with: "judge(input: Rating!)"))
+            let schema = try Schema(
+                parsing: fixtureSchema.replacing("rate(input: Rating!)", with: "judge(input: Rating!)"))
             let again = try Store.open(at: folder, schema: schema)
             let later = try again.partition(transport: server)
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
@@ -80,7 +81,7 @@ struct UnusableAnswerTests {
     func resolverWithoutJSON(number: Double) async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = RatingServer(errors: { $0 == 0 ? conflict : nil })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init(resolver: "odd"))
             let next = try await app.mutate(rate("1", 4), queued: .init())
             try await runner(app) {
@@ -100,7 +101,7 @@ struct UnusableAnswerTests {
 
     @Test("A check that answers what JSON cannot say has not answered")
     func checkWithoutJSON() async throws {
-        try await withKitchen(losing()) { (app) throws in
+        try await withStoreFixture(losing()) { (app) throws in
             let receipt = try await app.mutate(
                 rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "odd"))
             try await runner(app) {
@@ -119,7 +120,7 @@ struct UnusableAnswerTests {
         arguments: [#"{"message":"no"}"#, #""no""#, "7", "true"])
     func errorsNoList(errors: String) async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":\#(errors)}"#
-        try await withKitchen(ScriptedTransport { _ in text }) { (app) throws in
+        try await withStoreFixture(ScriptedTransport { _ in text }) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
@@ -131,7 +132,7 @@ struct UnusableAnswerTests {
     @Test("After errors that are no list a mutation is sent again where the server tells a repeat")
     func errorsNoListThenAnswer() async throws {
         let server = RatingServer(errors: { $0 < 2 ? #"{"data":null,"errors":{"message":"no"}}"# : nil })
-        try await withKitchen(server) { (app) throws in
+        try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init())
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -143,7 +144,7 @@ struct UnusableAnswerTests {
     @Test("Errors that are null are none")
     func errorsNull() async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":null}"#
-        try await withKitchen(ScriptedTransport { _ in text }) { (app) throws in
+        try await withStoreFixture(ScriptedTransport { _ in text }) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init())
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .applied)

@@ -19,7 +19,8 @@ struct ToolPowerLossTests {
     func wholeStore() async throws {
         let load = RecordedLoad(word: "store", lives: 1) { proof in
             proof.sparsity = .max
-            proof.cuts = PowerCut.Order.allCases.map { PowerCut(order: $0, contents: .lost, names: .lost) }
+            proof.cuts =
+                PowerCut.Order.allCases.map { PowerCut(order: $0, contents: .lost, names: .lost) }
                 + (0..<RecordedLoad.moreCuts).map {
                     PowerCut(order: .journalled, contents: .torn, names: .torn, seed: RecordedLoad.seed + UInt64($0))
                 }

@@ -29,13 +29,15 @@ struct TransferPowerLossTests {
         do {
             let database = try OtherProgram(store)
             let root = remains.recordedRoot
-            try database.run("""
+            try database.run(
+                """
                 UPDATE transfer SET path = '\(remains.root.path)' || substr(path, \(root.utf8.count + 1))
                 WHERE substr(path, 1, \(root.utf8.count)) = '\(root)'
                 """)
             guard !numbers.isEmpty else { return }
             // Those that are lost have numbers that nothing bears.
-            try database.run("""
+            try database.run(
+                """
                 UPDATE transfer SET device = \(device), inode = CASE inode\(numbers) ELSE -inode END
                 WHERE kind = 1 AND inode IS NOT NULL
                 """)
@@ -53,7 +55,8 @@ struct TransferPowerLossTests {
     func partialFiles() async throws {
         try await load.withProof(lives: 2) { (proof, _, scratch) throws in
             var proof = proof
-            proof.cuts = (1...4).map { PowerCut(order: .journalled, contents: .torn, names: .kept, seed: $0) }
+            proof.cuts =
+                (1...4).map { PowerCut(order: .journalled, contents: .torn, names: .kept, seed: $0) }
                 + [PowerCut(order: .journalled, contents: .lost, names: .kept)]
             proof.isMeant = { entry in
                 switch entry {

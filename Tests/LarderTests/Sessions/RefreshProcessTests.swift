@@ -90,7 +90,8 @@ struct RefreshProcessTests {
             options.refreshTimeout = .milliseconds(500)
             options.now = { Date(timeIntervalSince1970: 1_800_003_600) }
             let waiting = Session(
-                database: database, partition: "main", identity: "identity", keys: FileKeyProvider(besides: files.store),
+                database: database, partition: "main", identity: "identity",
+                keys: FileKeyProvider(besides: files.store),
                 provider: InMemoryIdentityProvider(), locksFolder: files.store.appending(path: "locks"),
                 options: options)
             let error = await #expect(throws: LarderError.self) {

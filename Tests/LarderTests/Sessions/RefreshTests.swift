@@ -8,7 +8,8 @@ import Testing
 @Suite("Refreshing", .timeLimit(.minutes(10)))
 struct RefreshTests {
     /// Signs in, and asks for credentials that have ended: the provider was asked, and does not answer yet.
-    private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error> {
+    private func hangingRefresh(_ session: Session, _ bench: SessionBench) async throws -> Task<Credentials, any Error>
+    {
         try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
         bench.clock.advance(by: 3600)
         bench.provider.behaviour = .hanging
@@ -60,10 +61,13 @@ struct RefreshTests {
                         idToken: "i", accessToken: "a", refreshToken: "r", deviceKey: "d", expires: .distantPast),
                     cloud: cloud), deadline: soon)
             let new = try await session.credentials(deadline: soon)
-            #expect(new == Credentials(
-                userPool: .init(
-                    idToken: "i2", accessToken: "a2", refreshToken: "r", deviceKey: "d", expires: .distantFuture),
-                cloud: cloud))
+            #expect(
+                new
+                    == Credentials(
+                        userPool: .init(
+                            idToken: "i2", accessToken: "a2", refreshToken: "r", deviceKey: "d", expires: .distantFuture
+                        ),
+                        cloud: cloud))
         }
     }
 
@@ -143,7 +147,10 @@ struct RefreshTests {
             // Whichever of the two it hears first.
             try await eventually { bench.provider.refreshes + bench.provider.refusals == 1 }
             let released = Task {
-                while !Task.isCancelled { session.releaseWaiters(); try await Task.sleep(for: .milliseconds(5)) }
+                while !Task.isCancelled {
+                    session.releaseWaiters()
+                    try await Task.sleep(for: .milliseconds(5))
+                }
             }
             await expectCode(.waitReleased) { _ = try await refresh.value }
             released.cancel()
@@ -189,9 +196,13 @@ struct RefreshTests {
             bench.clock.advance(by: 3600)
             // Nobody may write any more: the credentials can be had from the server and not be stored.
             let blocker = try OperationsDatabase(folder: bench.folder)
-            let failing = try OperationsDatabase(folder: bench.folder, options: { var options = OperationsDatabase.Options()
-                options.busyTimeout = .milliseconds(50)
-                return options }())
+            let failing = try OperationsDatabase(
+                folder: bench.folder,
+                options: {
+                    var options = OperationsDatabase.Options()
+                    options.busyTimeout = .milliseconds(50)
+                    return options
+                }())
             let other = bench.session(database: failing)
             let (held, free) = (Flag(), Flag())
             let holding = Task.detached { try await hold(blocker, held, free) }

@@ -20,9 +20,11 @@ struct SessionTests {
         }
     }
 
-    @Test("Offline signs nobody out, for as long as it lasts", arguments: [
-        InMemoryIdentityProvider.Behaviour.unreachable, .throttled,
-    ])
+    @Test(
+        "Offline signs nobody out, for as long as it lasts",
+        arguments: [
+            InMemoryIdentityProvider.Behaviour.unreachable, .throttled,
+        ])
     func offline(_ behaviour: InMemoryIdentityProvider.Behaviour) async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -30,7 +32,9 @@ struct SessionTests {
             bench.provider.behaviour = behaviour
             bench.clock.advance(by: 1_000_000)
             for _ in 0..<3 {
-                await expectCode(.init(rawValue: behaviour == .throttled ? "identity.throttled" : "identity.unreachable")) {
+                await expectCode(
+                    .init(rawValue: behaviour == .throttled ? "identity.throttled" : "identity.unreachable")
+                ) {
                     _ = try await session.credentials(deadline: soon)
                 }
             }
@@ -59,7 +63,8 @@ struct SessionTests {
             bench.clock.advance(by: 3600 - 30)
             let alone = Session(
                 database: bench.database, partition: "main", identity: SessionBench.identity, keys: bench.keys,
-                provider: nil, locksFolder: bench.locks, options: {
+                provider: nil, locksFolder: bench.locks,
+                options: {
                     var options = Session.Options()
                     options.now = { [clock = bench.clock] in clock.now }
                     return options
@@ -78,10 +83,12 @@ struct SessionTests {
         }
     }
 
-    @Test("What the server refuses is told by the state, and a sign-in heals it", arguments: [
-        (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
-        (.refusingFederated, .federatedTokensInvalid),
-    ])
+    @Test(
+        "What the server refuses is told by the state, and a sign-in heals it",
+        arguments: [
+            (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
+            (.refusingFederated, .federatedTokensInvalid),
+        ])
     func refused(_ behaviour: InMemoryIdentityProvider.Behaviour, _ state: SessionState) async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -111,7 +118,9 @@ struct SessionTests {
             await expectCode(.notSignedIn) { _ = try await session.credentials(deadline: .now + .milliseconds(30)) }
             let waiters = (0..<20).map { index in
                 Task {
-                    if index % 2 == 0 { try await session.signedIn(deadline: soon) } else {
+                    if index % 2 == 0 {
+                        try await session.signedIn(deadline: soon)
+                    } else {
                         _ = try await session.credentials(deadline: soon)
                     }
                 }
@@ -121,7 +130,12 @@ struct SessionTests {
             cancelled.cancel()
             await expectCode(.cancelled) { try await cancelled.value }
             // Who has not come yet is not released, and is by a later call.
-            let released = Task { while !Task.isCancelled { session.releaseWaiters(); try await Task.sleep(for: .milliseconds(5)) } }
+            let released = Task {
+                while !Task.isCancelled {
+                    session.releaseWaiters()
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
             for waiter in waiters { await expectCode(.waitReleased) { try await waiter.value } }
             released.cancel()
         }
@@ -196,7 +210,8 @@ struct SessionTests {
             for _ in 0..<3 {
                 _ = try await bench.database.mutations.enqueue(
                     MutationDraft(
-                        partition: "main", content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
+                        partition: "main",
+                        content: MutationContent(document: "mutation { a }", variables: Array("{}".utf8)),
                         created: bench.clock.now))
             }
             for kind in [TransferDraft.Kind.upload, .upload, .download] {

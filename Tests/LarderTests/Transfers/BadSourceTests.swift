@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sources of uploads that are not what they were", .timeLimit(.minutes(10)))
 struct BadSourceTests {
-    enum Harm: String, Sendable, CaseIterable {
+    enum Damage: String, Sendable, CaseIterable {
         case removed, replaced, written, truncated, unreadable, folder
 
         var code: LarderError.Code {
@@ -41,65 +41,67 @@ struct BadSourceTests {
     }
 
     /// Puts a file where one was harmed, and expects that the upload sends that when it is tried again.
-    private func expectRetried(_ upload: Transfer, _ file: URL, _ depot: Depot) async throws {
+    private func expectRetried(_ upload: Transfer, _ file: URL, _ fixture: TransferFixture) async throws {
         try? FileManager.default.removeItem(at: file)
-        let (_, bytes) = try depot.file(bytes: 9000, seed: 12)
+        let (_, bytes) = try fixture.file(bytes: 9000, seed: 12)
         try await upload.retry()
-        try await depot.drain()
+        try await fixture.drain()
         try await upload.finished()
-        #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+        #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
     }
 
     @Test(
         "What became of it while it waited is told, nothing is sent, and it can be tried again",
-        arguments: Harm.allCases)
-    func waiting(harm: Harm) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        arguments: Damage.allCases)
+    func waiting(harm: Damage) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             try harm.happen(to: file)
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(harm.code) { try await upload.finished() }
-            #expect(depot.storage.calls.isEmpty)
-            try await expectRetried(upload, file, depot)
+            #expect(fixture.storage.calls.isEmpty)
+            try await expectRetried(upload, file, fixture)
         }
     }
 
     @Test(
         "What becomes of it between two attempts is told, what was sent is gone, and it can be tried again",
-        arguments: Harm.allCases)
-    func between(harm: Harm) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        arguments: Damage.allCases)
+    func between(harm: Damage) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(5) = call, failures.take() else { return }
                 try? harm.happen(to: file)
                 throw ObjectError(.interrupted, "for a test")
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(harm.code) { try await upload.finished() }
-            #expect(depot.storage.object(Depot.location) == nil)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
-            try await expectRetried(upload, file, depot)
+            #expect(fixture.storage.object(TransferFixture.location) == nil)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            try await expectRetried(upload, file, fixture)
         }
     }
 
-    @Test("Bytes that change while they are sent in one piece do not take the place of what is there", arguments: [
-        Harm.written, .truncated,
-    ])
-    func whole(harm: Harm) async throws {
-        try await withDepot { depot in
-            depot.storage.keep([1, 2, 3], at: Depot.location)
-            let (file, _) = try depot.file(bytes: 3000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call in
+    @Test(
+        "Bytes that change while they are sent in one piece do not take the place of what is there",
+        arguments: [
+            Damage.written, .truncated,
+        ])
+    func whole(harm: Damage) async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep([1, 2, 3], at: TransferFixture.location)
+            let (file, _) = try fixture.file(bytes: 3000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call in
                 if case .put = call { try? harm.happen(to: file) }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.sourceChanged) { try await upload.finished() }
-            #expect(depot.storage.object(Depot.location)?.bytes == [1, 2, 3])
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == [1, 2, 3])
         }
     }
 
@@ -107,59 +109,59 @@ struct BadSourceTests {
         "A file that says it has 0 bytes, and has some, is not sent as nothing",
         .enabled(if: FileManager.default.fileExists(atPath: "/proc/version"), "only some systems have such files"))
     func sizeless() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             await expectCode(.sourceUnreadable) {
-                _ = try await depot.app.transfers.upload(URL(filePath: "/proc/version"), to: Depot.location)
+                _ = try await fixture.app.transfers.upload(URL(filePath: "/proc/version"), to: TransferFixture.location)
             }
-            let (file, _) = try depot.file(bytes: 0)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            try await depot.drain()
+            let (file, _) = try fixture.file(bytes: 0)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain()
             try await upload.finished(within: .zero)
-            #expect(depot.storage.object(Depot.location)?.bytes == [])
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == [])
         }
     }
 
     @Test("A file that would take 10,001 parts goes in larger ones")
     func manyParts() async throws {
-        try await withDepot(MemoryStorage(partSize: 1, maximumParts: 10_000)) { depot in
-            let (file, bytes) = try depot.file(bytes: 10_001)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            try await depot.drain { $0.partSize = 1 }
+        try await withTransferFixture(MemoryStorage(partSize: 1, maximumParts: 10_000)) { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_001)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain { $0.partSize = 1 }
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.contains(.complete))
-            #expect(depot.storage.calls.count { if case .putPart = $0 { true } else { false } } <= 10_000)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.contains(.complete))
+            #expect(fixture.storage.calls.count { if case .putPart = $0 { true } else { false } } <= 10_000)
         }
     }
 
     @Test("A file that no number of parts is enough for is refused, and the storage is asked for nothing")
     func tooLarge() async throws {
-        try await withDepot(MemoryStorage(maximumParts: 9, largestPart: 1024)) { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            try await depot.drain()
+        try await withTransferFixture(MemoryStorage(maximumParts: 9, largestPart: 1024)) { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain()
             await expectCode(.init(rawValue: "object.tooLarge")) { try await upload.finished() }
-            #expect(depot.storage.calls.isEmpty)
+            #expect(fixture.storage.calls.isEmpty)
         }
     }
 
     @Test("An upload of a key that is only written alike is another's, and stays")
     func alikeKeys() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
             let mine = ObjectLocation(bucket: "media", key: "caf\u{E9}")
             let others = MultipartUpload(location: .init(bucket: "media", key: "cafe\u{301}"), id: "others")
-            let upload = try await depot.app.transfers.upload(file, to: mine)
+            let upload = try await fixture.app.transfers.upload(file, to: mine)
             let failures = Countdown(1)
-            depot.storage.onAnswer { [storage = depot.storage] call throws(ObjectError) in
+            fixture.storage.onAnswer { [storage = fixture.storage] call throws(ObjectError) in
                 guard case .beginUpload = call, failures.take() else { return }
                 storage.state.withLock { $0.uploads["others"] = .init(location: others.location, attributes: .init()) }
                 throw ObjectError(.interrupted, "for a test")
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(mine)?.bytes == bytes)
-            #expect(depot.storage.state.withLock { Array($0.uploads.keys) } == ["others"])
+            #expect(fixture.storage.object(mine)?.bytes == bytes)
+            #expect(fixture.storage.state.withLock { Array($0.uploads.keys) } == ["others"])
         }
     }
 }

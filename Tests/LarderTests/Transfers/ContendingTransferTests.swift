@@ -7,47 +7,47 @@ import Testing
 struct ContendingTransferTests {
     @Test("Of two uploads of one key the later stays, however long the earlier takes", arguments: [0, 10])
     func sameKey(priority: Int) async throws {
-        try await withDepot { depot in
-            let (old, _) = try depot.file("old", bytes: 20_000)
-            let (new, bytes) = try depot.file("new", bytes: 100, seed: 8)
+        try await withTransferFixture { fixture in
+            let (old, _) = try fixture.file("old", bytes: 20_000)
+            let (new, bytes) = try fixture.file("new", bytes: 100, seed: 8)
             let faults = Countdown(3)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart = call, faults.take() { throw ObjectError(.interrupted, "cut") }
             }
-            let first = try await depot.app.transfers.upload(old, to: Depot.location)
-            let second = try await depot.app.transfers.upload(
-                new, to: Depot.location, options: UploadOptions(priority: priority))
-            try await depot.drain()
+            let first = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
+            let second = try await fixture.app.transfers.upload(
+                new, to: TransferFixture.location, options: UploadOptions(priority: priority))
+            try await fixture.drain()
             try await first.finished()
             try await second.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
         }
     }
 
     @Test("An upload that is paused does not hold up the next of its key")
     func pausedBefore() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 100)
-            let first = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             try await first.pause()
-            _ = try await depot.app.transfers.upload(file, to: Depot.location)
-            try await depot.drain()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain()
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(try first.status().state == .paused)
         }
     }
 
     @Test("Cancelled uploads that cannot be cleared away do not keep the others waiting")
     func stuck() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let (small, _) = try depot.file("small", bytes: 100)
-            let uploads = try await depot.stuckUploads(12, of: file)
-            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let (small, _) = try fixture.file("small", bytes: 100)
+            let uploads = try await fixture.stuckUploads(12, of: file)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
             let running = Task { try await runner.run() }
-            try await eventually { depot.storage.state.withLock { $0.uploads.count } == 12 }
+            try await eventually { fixture.storage.state.withLock { $0.uploads.count } == 12 }
             for upload in uploads { try await upload.cancel() }
-            let other = try await depot.app.transfers.upload(small, to: Depot.location)
+            let other = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
             #expect(try await other.finished().state == .done)
             #expect(try uploads.contains { try $0.status().state == .cancelling })
             running.cancel()
@@ -57,17 +57,17 @@ struct ContendingTransferTests {
 
     @Test("What was in a bucket that is gone counts as cleared away")
     func goneBucket() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(5): throw ObjectError(.unreachable, "away")
                 case .abort: throw ObjectError(.noSuchBucket, "it is gone")
                 default: break
                 }
             }
-            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
             let running = Task { try await runner.run() }
             try await eventually { try upload.status().failure != nil }
             try await upload.cancel()

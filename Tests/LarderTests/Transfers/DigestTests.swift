@@ -12,40 +12,40 @@ struct DigestTests {
 
     @Test("A file that has it is sent, in one piece or in parts", arguments: [100, 10_000])
     func uploaded(size: Int) async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let bytes = Array(Self.bytes.prefix(size))
-            let file = depot.folder.appending(path: "source")
+            let file = fixture.folder.appending(path: "source")
             try Data(bytes).write(to: file)
-            let upload = try await depot.app.transfers.upload(
-                file, to: Depot.location, options: UploadOptions(sha256: Array(SHA256.hash(data: bytes))))
-            try await depot.drain()
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: UploadOptions(sha256: Array(SHA256.hash(data: bytes))))
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
         }
     }
 
     @Test("Of a file that has another nothing is sent", arguments: [100, 10_000])
     func refused(size: Int) async throws {
-        try await withDepot { depot in
-            let file = depot.folder.appending(path: "source")
+        try await withTransferFixture { fixture in
+            let file = fixture.folder.appending(path: "source")
             try Data(Self.bytes.prefix(size)).write(to: file)
-            let upload = try await depot.app.transfers.upload(
-                file, to: Depot.location, options: UploadOptions(sha256: Self.other))
-            try await depot.drain()
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: UploadOptions(sha256: Self.other))
+            try await fixture.drain()
             await expectCode(.otherContent) { try await upload.finished() }
-            #expect(depot.storage.calls.isEmpty)
+            #expect(fixture.storage.calls.isEmpty)
         }
     }
 
     @Test("An object that has it arrives", arguments: [false, true])
     func downloaded(isSaid: Bool) async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes, at: Depot.location)
-            if isSaid { depot.storage.saidDigest.withLock { $0 = Self.digest } }
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(
-                Depot.location, to: file, options: DownloadOptions(sha256: Self.digest))
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            if isSaid { fixture.storage.saidDigest.withLock { $0 = Self.digest } }
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: file, options: DownloadOptions(sha256: Self.digest))
+            try await fixture.drain()
             try await download.finished()
             #expect(try Array(Data(contentsOf: file)) == Self.bytes)
         }
@@ -53,59 +53,62 @@ struct DigestTests {
 
     @Test("An object that has another never gets to its place, and nothing of it stays", arguments: [false, true])
     func unexpected(isReplaced: Bool) async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes, at: Depot.location)
-            let file = depot.folder.appending(path: "copy")
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
             if isReplaced { try Data([7]).write(to: file) }
-            let download = try await depot.app.transfers.download(
-                Depot.location, to: file, options: DownloadOptions(replacesFile: isReplaced, sha256: Self.other))
-            try await depot.drain()
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: file,
+                options: DownloadOptions(replacesFile: isReplaced, sha256: Self.other))
+            try await fixture.drain()
             await expectCode(.otherContent) { try await download.finished() }
             #expect((try? Data(contentsOf: file)) == (isReplaced ? Data([7]) : nil))
-            #expect(depot.partials.isEmpty)
+            #expect(fixture.partials.isEmpty)
         }
     }
 
     @Test("Where the storage says that the object has another, nothing of it is received")
     func said() async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes, at: Depot.location)
-            depot.storage.saidDigest.withLock { $0 = Self.digest }
-            let download = try await depot.app.transfers.download(
-                Depot.location, to: depot.folder.appending(path: "copy"), options: DownloadOptions(sha256: Self.other))
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            fixture.storage.saidDigest.withLock { $0 = Self.digest }
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"),
+                options: DownloadOptions(sha256: Self.other))
+            try await fixture.drain()
             await expectCode(.otherContent) { try await download.finished() }
-            #expect(!depot.storage.calls.contains { if case .get = $0 { true } else { false } })
+            #expect(!fixture.storage.calls.contains { if case .get = $0 { true } else { false } })
         }
     }
 
     @Test("What the storage says is compared, also where the program says nothing")
     func damaged() async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes, at: Depot.location)
-            depot.storage.saidDigest.withLock { $0 = Self.other }
-            let download = try await depot.app.transfers.download(
-                Depot.location, to: depot.folder.appending(path: "copy"))
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            fixture.storage.saidDigest.withLock { $0 = Self.other }
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            try await fixture.drain()
             await expectCode(.damagedDownload) { try await download.finished() }
         }
     }
 
     @Test("What has not the length of one is refused when it is queued", arguments: [0, 31, 33])
     func invalid(length: Int) async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let digest = [UInt8](repeating: 0, count: length)
-            let file = depot.folder.appending(path: "source")
+            let file = fixture.folder.appending(path: "source")
             try Data([1]).write(to: file)
             await expectCode(.invalidTransfer) {
-                _ = try await depot.app.transfers.upload(
-                    file, to: Depot.location, options: UploadOptions(sha256: digest))
+                _ = try await fixture.app.transfers.upload(
+                    file, to: TransferFixture.location, options: UploadOptions(sha256: digest))
             }
             await expectCode(.invalidTransfer) {
-                _ = try await depot.app.transfers.download(
-                    Depot.location, to: depot.folder.appending(path: "copy"), options: DownloadOptions(sha256: digest))
+                _ = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: fixture.folder.appending(path: "copy"),
+                    options: DownloadOptions(sha256: digest))
             }
-            #expect(try depot.app.transfers.all().isEmpty)
+            #expect(try fixture.app.transfers.all().isEmpty)
         }
     }
 }

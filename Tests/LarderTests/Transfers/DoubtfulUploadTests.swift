@@ -13,15 +13,15 @@ struct DoubtfulUploadTests {
     ///
     /// - Returns: The second, its bytes, and the runner.
     private func endFirst(
-        _ depot: Depot, by end: End, bytes count: Int, _ change: (inout TransferRunner.Options) -> Void
+        _ fixture: TransferFixture, by end: End, bytes count: Int, _ change: (inout TransferRunner.Options) -> Void
     ) async throws -> (second: Transfer, bytes: [UInt8], running: Task<Void, any Error>) {
-        let (old, _) = try depot.file("old", bytes: count)
-        let (new, bytes) = try depot.file("new", bytes: 50, seed: 8)
-        let first = try await depot.app.transfers.upload(old, to: Depot.location)
-        let second = try await depot.app.transfers.upload(new, to: Depot.location)
-        let runner = depot.runner(change)
+        let (old, _) = try fixture.file("old", bytes: count)
+        let (new, bytes) = try fixture.file("new", bytes: 50, seed: 8)
+        let first = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
+        let second = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
+        let runner = fixture.runner(change)
         let running = Task { try await runner.run() }
-        try await eventually { depot.storage.state.withLock { $0.late } == 1 }
+        try await eventually { fixture.storage.state.withLock { $0.late } == 1 }
         switch end {
         case .pause: try await first.pause()
         case .cancel: try await first.cancel()
@@ -33,12 +33,12 @@ struct DoubtfulUploadTests {
         "The next upload of the key is not sent before the one that was ended can take its place no more",
         arguments: End.allCases)
     func whole(end: End) async throws {
-        try await withDepot { depot in
-            depot.storage.lateness.withLock { $0 = (Countdown(1), .milliseconds(300)) }
-            let (second, bytes, running) = try await endFirst(depot, by: end, bytes: 100) { $0.idle = .seconds(5) }
+        try await withTransferFixture { fixture in
+            fixture.storage.lateness.withLock { $0 = (Countdown(1), .milliseconds(300)) }
+            let (second, bytes, running) = try await endFirst(fixture, by: end, bytes: 100) { $0.idle = .seconds(5) }
             try await second.finished(within: .seconds(120))
-            try await eventually { depot.storage.state.withLock { $0.landed } == 1 }
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            try await eventually { fixture.storage.state.withLock { $0.landed } == 1 }
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             running.cancel()
             try await running.value
         }
@@ -46,36 +46,38 @@ struct DoubtfulUploadTests {
 
     @Test("One in parts holds up the next until it is aborted, and no longer")
     func inParts() async throws {
-        try await withDepot { depot in
-            depot.storage.lateness.withLock { $0 = (Countdown(1), .zero) }
-            let (second, bytes, running) = try await endFirst(depot, by: .cancel, bytes: 9000) {
+        try await withTransferFixture { fixture in
+            fixture.storage.lateness.withLock { $0 = (Countdown(1), .zero) }
+            let (second, bytes, running) = try await endFirst(fixture, by: .cancel, bytes: 9000) {
                 $0.completionTimeout = .seconds(3600)
             }
             try await second.finished(within: .seconds(120))
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            let calls = depot.storage.calls
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            let calls = fixture.storage.calls
             let abort = try #require(calls.firstIndex { if case .abort = $0 { true } else { false } })
-            #expect(try #require(calls.firstIndex(of: .put(Depot.location.key))) > abort)
+            #expect(try #require(calls.firstIndex(of: .put(TransferFixture.location.key))) > abort)
             running.cancel()
             try await running.value
         }
     }
 
-    @Test("One that broke before all was sent, or that was answered, holds up nothing", arguments: [
-        ObjectError(.interrupted, "cut"), ObjectError(.serverFault, "no", status: 500),
-    ])
+    @Test(
+        "One that broke before all was sent, or that was answered, holds up nothing",
+        arguments: [
+            ObjectError(.interrupted, "cut"), ObjectError(.serverFault, "no", status: 500),
+        ])
     func known(error: ObjectError) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 100)
-            let first = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 100)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .put = call, error.status == nil, failures.take() { throw error }
             }
-            depot.storage.onAnswer { call throws(ObjectError) in
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .put = call, error.status != nil, failures.take() { throw error }
             }
-            let runner = depot.runner {
+            let runner = fixture.runner {
                 $0.idle = .seconds(3600)
                 $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
                 $0.random = { 1 }
@@ -83,9 +85,9 @@ struct DoubtfulUploadTests {
             let running = Task { try await runner.run() }
             try await eventually { try first.status().failure != nil }
             try await first.pause()
-            let second = try await depot.app.transfers.upload(file, to: Depot.location)
+            let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             try await second.finished(within: .seconds(120))
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             running.cancel()
             try await running.value
         }

@@ -14,37 +14,37 @@ struct DownloadTests {
         "An object arrives byte for byte, and nothing is left in the store's folder",
         arguments: [0, 1, 1024, 1025, 50_000], [false, true])
     func arrives(count: Int, tellsChecksums: Bool) async throws {
-        try await withDepot(tellsChecksums: tellsChecksums) { depot in
+        try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
             let bytes = Self.bytes(count)
-            depot.storage.keep(bytes, at: Depot.location)
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(Depot.location, to: file)
-            try await depot.drain()
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            try await fixture.drain()
             let status = try await download.finished()
             #expect(try Array(Data(contentsOf: file)) == bytes)
             #expect(status.size == Int64(count) && status.arrived == Int64(count))
-            #expect(depot.partials.isEmpty)
+            #expect(fixture.partials.isEmpty)
         }
     }
 
     @Test("A file that is there stays as it is, unless it may be replaced")
     func existing() async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes(3000), at: Depot.location)
-            let (file, bytes) = try depot.file(bytes: 10)
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes(3000), at: TransferFixture.location)
+            let (file, bytes) = try fixture.file(bytes: 10)
             // It comes while the object is on its way.
-            let other = depot.folder.appending(path: "other")
-            let late = try await depot.app.transfers.download(Depot.location, to: other)
-            depot.storage.onCall { call in
+            let other = fixture.folder.appending(path: "other")
+            let late = try await fixture.app.transfers.download(TransferFixture.location, to: other)
+            fixture.storage.onCall { call in
                 if case .get = call { try? Data(bytes).write(to: other) }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.destinationExists) { try await late.finished() }
             #expect(try Array(Data(contentsOf: other)) == bytes)
-            #expect(depot.partials.isEmpty)
-            let replacing = try await depot.app.transfers.download(
-                Depot.location, to: file, options: .init(replacesFile: true))
-            try await depot.drain()
+            #expect(fixture.partials.isEmpty)
+            let replacing = try await fixture.app.transfers.download(
+                TransferFixture.location, to: file, options: .init(replacesFile: true))
+            try await fixture.drain()
             try await replacing.finished()
             #expect(try Array(Data(contentsOf: file)) == Self.bytes(3000))
         }
@@ -52,42 +52,42 @@ struct DownloadTests {
 
     @Test("Ranges that have arrived are not asked for again")
     func resumed() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let bytes = Self.bytes(10_000)
-            depot.storage.keep(bytes, at: Depot.location)
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(Depot.location, to: file)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
             let failures = Countdown(2)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .get(let range) = call, range.lowerBound > 5000, failures.take() {
                     throw ObjectError(.interrupted, "for a test")
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await download.finished()
             #expect(try Array(Data(contentsOf: file)) == bytes)
-            let asked = depot.storage.calls.compactMap { if case .get(let range) = $0 { range } else { nil } }
+            let asked = fixture.storage.calls.compactMap { if case .get(let range) = $0 { range } else { nil } }
             #expect(Set(asked).count == asked.count && asked.count == 10)
         }
     }
 
     @Test("An object that becomes another meanwhile is not mixed with it")
     func changed() async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes(10_000), at: Depot.location)
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(Depot.location, to: file)
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes(10_000), at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
             let changes = Countdown(1)
-            depot.storage.onCall { [storage = depot.storage] call in
+            fixture.storage.onCall { [storage = fixture.storage] call in
                 if case .get(let range) = call, range.lowerBound > 5000, changes.take() {
-                    storage.keep([1, 2, 3], at: Depot.location)
+                    storage.keep([1, 2, 3], at: TransferFixture.location)
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.init(rawValue: "object.changed")) { try await download.finished() }
-            #expect(!FileManager.default.fileExists(atPath: file.path) && depot.partials.isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: file.path) && fixture.partials.isEmpty)
             try await download.retry()
-            try await depot.drain()
+            try await fixture.drain()
             try await download.finished()
             #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
         }
@@ -95,37 +95,37 @@ struct DownloadTests {
 
     @Test("What is not there, or may not be read, fails with its reason")
     func missing() async throws {
-        try await withDepot { depot in
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(Depot.location, to: file)
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            try await fixture.drain()
             await expectCode(.init(rawValue: "object.notFound")) { try await download.finished() }
-            #expect(depot.partials.isEmpty && !FileManager.default.fileExists(atPath: file.path))
+            #expect(fixture.partials.isEmpty && !FileManager.default.fileExists(atPath: file.path))
         }
     }
 
     @Test("A partial file that was lost, or damaged, is made good")
     func damaged() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let bytes = Self.bytes(10_000)
-            depot.storage.keep(bytes, at: Depot.location)
-            let file = depot.folder.appending(path: "copy")
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let file = fixture.folder.appending(path: "copy")
             for isRemoved in [false, true] {
-                let download = try await depot.app.transfers.download(
-                    Depot.location, to: file, options: .init(replacesFile: true))
+                let download = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: file, options: .init(replacesFile: true))
                 let failures = Countdown(1)
-                depot.storage.onCall { call throws(ObjectError) in
+                fixture.storage.onCall { call throws(ObjectError) in
                     if case .get(let range) = call, range.lowerBound > 5000, failures.take() {
                         throw ObjectError(.interrupted, "for a test")
                     }
                 }
-                let runner = depot.runner { $0.backoff = Backoff(first: .seconds(60), cap: .seconds(60)) }
+                let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(60), cap: .seconds(60)) }
                 let task = Task { try await runner.run() }
                 try await eventually { try download.status().failure != nil }
                 task.cancel()
                 try await task.value
-                let name = try #require(depot.partials.first)
-                let partial = depot.folder.appending(path: "store/transfers/\(name)")
+                let name = try #require(fixture.partials.first)
+                let partial = fixture.folder.appending(path: "store/transfers/\(name)")
                 if isRemoved {
                     try FileManager.default.removeItem(at: partial)
                 } else {
@@ -136,31 +136,32 @@ struct DownloadTests {
                 // Which also ends its pause.
                 try await download.pause()
                 try await download.resume()
-                try await depot.drain()
+                try await fixture.drain()
                 try await download.finished()
                 #expect(try Array(Data(contentsOf: file)) == bytes)
             }
         }
     }
 
-    @Test("A file on another volume appears there whole, and a full volume is told and left as it was",
+    @Test(
+        "A file on another volume appears there whole, and a full volume is told and left as it was",
         .enabled(if: canMount, "only root can make a volume"))
     func otherVolume() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let bytes = Self.bytes(50_000)
-            depot.storage.keep(bytes, at: Depot.location)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
             try await withSmallVolume(200 << 10) { volume in
                 for (number, code) in [(1, nil), (2, nil), (3, nil), (4, LarderError.Code.diskFull)] {
                     let file = volume.appending(path: "copy \(number)")
-                    let download = try await depot.app.transfers.download(Depot.location, to: file)
-                    try await depot.drain()
+                    let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+                    try await fixture.drain()
                     if let code {
                         await expectCode(code) { try await download.finished() }
                     } else {
                         try await download.finished()
                         #expect(try Array(Data(contentsOf: file)) == bytes)
                     }
-                    #expect(depot.partials.isEmpty)
+                    #expect(fixture.partials.isEmpty)
                 }
                 let names = try FileManager.default.contentsOfDirectory(atPath: volume.path)
                 #expect(names.sorted() == ["copy 1", "copy 2", "copy 3"])

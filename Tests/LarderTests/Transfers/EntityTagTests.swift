@@ -1,7 +1,8 @@
 import Crypto
-@testable import Larder
 import LarderTestSupport
 import Testing
+
+@testable import Larder
 
 @Suite("What an ETag tells")
 struct EntityTagTests {

@@ -7,20 +7,20 @@ import Testing
 @Suite("Those who wait for transfers, and the rows that are kept", .timeLimit(.minutes(10)))
 struct FollowedTransferTests {
     /// What another program has open.
-    private func others(_ depot: Depot) throws -> OperationsDatabase {
-        try OperationsDatabase(folder: depot.folder.appending(path: "store"))
+    private func others(_ fixture: TransferFixture) throws -> OperationsDatabase {
+        try OperationsDatabase(folder: fixture.folder.appending(path: "store"))
     }
 
     @Test("An end that another program brings about reaches who waits, and who listens")
     func others() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
-            let uploads = try await depot.app.transfers.upload(
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let uploads = try await fixture.app.transfers.upload(
                 (0..<50).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
-            var events = depot.app.transfers.events.makeAsyncIterator()
+            var events = fixture.app.transfers.events.makeAsyncIterator()
             let waiting = uploads.map { upload in Task { try await upload.finished() } }
             async let progress = uploads[7].progress.reduce(into: []) { $0.append($1.state) }
-            let others = try others(depot)
+            let others = try others(fixture)
             for upload in uploads {
                 let begun = try await others.transfers.begin(upload.id.uuid, owner: "other", now: Date())
                 let attempt = try #require(begun).attempt
@@ -40,11 +40,11 @@ struct FollowedTransferTests {
 
     @Test("What another program queues is told, and who waits is let go when the store is closed")
     func closed() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            var events = depot.app.transfers.events.makeAsyncIterator()
-            let others = try others(depot)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            var events = fixture.app.transfers.events.makeAsyncIterator()
+            let others = try others(fixture)
             let draft = TransferDraft(
                 partition: Store.unnamedPartition, kind: .download, bucket: "media", key: "k", path: "/copy",
                 created: Date())
@@ -53,29 +53,29 @@ struct FollowedTransferTests {
             try others.close()
             let waiting = Task { _ = try await upload.finished() }
             try await Task.sleep(for: .milliseconds(50))
-            try depot.store.close()
+            try fixture.store.close()
             await expectCode(.parked) { try await waiting.value }
         }
     }
 
     @Test("Who waits is let go when the partition is parked")
     func parked() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let waiting = Task { _ = try await upload.finished() }
             try await Task.sleep(for: .milliseconds(50))
-            _ = try await depot.store.switch(to: backend("b"))
+            _ = try await fixture.store.switch(to: backend("b"))
             await expectCode(.parked) { try await waiting.value }
         }
     }
 
     @Test("No more than the last thousand or so are kept while the runner runs, whatever a killed one has left")
     func kept() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
             func upload(_ count: Int) async throws -> [Transfer] {
-                try await depot.app.transfers.upload(
+                try await fixture.app.transfers.upload(
                     (0..<count).map { (file, ObjectLocation(bucket: "media", key: "\($0)"), UploadOptions()) })
             }
             let many = try await upload(1300)
@@ -83,12 +83,12 @@ struct FollowedTransferTests {
                 for upload in many { group.addTask { try await upload.cancel() } }
                 try await group.waitForAll()
             }
-            #expect(try depot.app.transfers.all().count == 1300)
-            let runner = depot.runner()
+            #expect(try fixture.app.transfers.all().count == 1300)
+            let runner = fixture.runner()
             let running = Task { try await runner.run() }
-            try await eventually { try depot.app.transfers.all().count == 1000 }
+            try await eventually { try fixture.app.transfers.all().count == 1000 }
             for upload in try await upload(250) { try await upload.finished() }
-            try await eventually { try depot.app.transfers.all().count < 1100 }
+            try await eventually { try fixture.app.transfers.all().count < 1100 }
             running.cancel()
             try await running.value
         }

@@ -7,17 +7,19 @@ import Testing
 struct GivenUpTransferTests {
     private static let backends = (backend("a"), backend("b"))
 
-    /// Runs `body` with a depot of a partition that can be left, and one of that which is entered then.
-    private func withSwitch(_ body: (Depot, _ leave: () async throws -> Depot) async throws -> Void) async throws {
+    /// Runs `body` with a fixture of a partition that can be left, and one of that which is entered then.
+    private func withSwitch(_ body: (TransferFixture, _ leave: () async throws -> TransferFixture) async throws -> Void)
+        async throws
+    {
         try await withTemporaryFolder { folder in
             let store = try Store.open(
-                at: folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
+                at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
             let storage = MemoryStorage()
-            let depot = Depot(
+            let fixture = TransferFixture(
                 folder: folder, store: store, app: try store.partition(of: Self.backends.0), storage: storage)
-            try await body(depot) {
+            try await body(fixture) {
                 let app = try await store.switch(to: Self.backends.1, pending: .discard).partition
-                return Depot(folder: folder, store: store, app: app, storage: storage)
+                return TransferFixture(folder: folder, store: store, app: app, storage: storage)
             }
             try store.close()
         }
@@ -25,84 +27,86 @@ struct GivenUpTransferTests {
 
     /// A runner that is held at a call, and ends with the switch.
     private func hold(
-        _ depot: Depot, at held: @escaping @Sendable (MemoryStorage.Call) -> Bool
+        _ fixture: TransferFixture, at held: @escaping @Sendable (MemoryStorage.Call) -> Bool
     ) async throws -> Task<Void, any Error> {
         let isHeld = Flag()
-        depot.storage.onCall { call throws(ObjectError) in
+        fixture.storage.onCall { call throws(ObjectError) in
             guard held(call) else { return }
             isHeld.set()
             do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
         }
-        let running = Task { try await depot.runner { $0.connectionsPerHost = 1 }.run() }
+        let running = Task { try await fixture.runner { $0.connectionsPerHost = 1 }.run() }
         await isHeld.wait()
         return running
     }
 
     @Test("The partial file of a download goes with the runner of another partition")
     func download() async throws {
-        try await withSwitch { depot, leave in
-            let (_, bytes) = try depot.file(bytes: 50_000)
-            depot.storage.keep(bytes, at: Depot.location)
-            let download = try await depot.app.transfers.download(
-                Depot.location, to: depot.folder.appending(path: "copy"))
-            let running = try await hold(depot) { $0 == .get(9 * 1024..<10 * 1024) }
-            #expect(depot.partials.count == 1)
+        try await withSwitch { fixture, leave in
+            let (_, bytes) = try fixture.file(bytes: 50_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let download = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let running = try await hold(fixture) { $0 == .get(9 * 1024..<10 * 1024) }
+            #expect(fixture.partials.count == 1)
             let other = try await leave()
             await expectCode(.parked) { try await running.value }
             #expect(try download.status().state == .cancelling)
             try await other.drain()
-            #expect(depot.partials.isEmpty)
+            #expect(fixture.partials.isEmpty)
             #expect(try download.status().state == .cancelled)
         }
     }
 
     @Test("An upload is aborted by a runner of its partition, when there is one again")
     func upload() async throws {
-        try await withSwitch { depot, leave in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            let running = try await hold(depot) { $0 == .putPart(5) }
+        try await withSwitch { fixture, leave in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let running = try await hold(fixture) { $0 == .putPart(5) }
             let other = try await leave()
             await expectCode(.parked) { try await running.value }
-            depot.storage.onCall { _ in }
+            fixture.storage.onCall { _ in }
             try await other.drain()
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
-            let app = try await depot.store.switch(to: Self.backends.0).partition
-            try await Depot(folder: depot.folder, store: depot.store, app: app, storage: depot.storage).drain()
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
+            let app = try await fixture.store.switch(to: Self.backends.0).partition
+            try await TransferFixture(folder: fixture.folder, store: fixture.store, app: app, storage: fixture.storage)
+                .drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             #expect(try upload.status().state == .cancelled)
         }
     }
 
     @Test("An environment is not forgotten with the names of uploads that the storage has, unless that is said")
     func forgotten() async throws {
-        try await withSwitch { depot, leave in
-            let (file, _) = try depot.file(bytes: 20_000)
-            _ = try await depot.app.transfers.upload(file, to: Depot.location)
-            let running = try await hold(depot) { $0 == .putPart(5) }
+        try await withSwitch { fixture, leave in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let running = try await hold(fixture) { $0 == .putPart(5) }
             _ = try await leave()
             await expectCode(.parked) { try await running.value }
             await expectCode(.init(rawValue: "operations.uploadsLeft")) {
-                try await depot.store.forget(environment: "a")
+                try await fixture.store.forget(environment: "a")
             }
-            let left = try await depot.store.forget(environment: "a", losingUnsent: true)
-            #expect(left.map(\.location) == [Depot.location])
-            #expect(left.map(\.id) == depot.storage.state.withLock { $0.uploads.keys.map { $0 } })
+            let left = try await fixture.store.forget(environment: "a", losingUnsent: true)
+            #expect(left.map(\.location) == [TransferFixture.location])
+            #expect(left.map(\.id) == fixture.storage.state.withLock { $0.uploads.keys.map { $0 } })
         }
     }
 
     @Test("What has arrived of a forgotten partition's downloads goes with it")
     func forgottenFiles() async throws {
-        try await withSwitch { depot, _ in
-            let (_, bytes) = try depot.file(bytes: 50_000)
-            depot.storage.keep(bytes, at: Depot.location)
-            _ = try await depot.app.transfers.download(Depot.location, to: depot.folder.appending(path: "copy"))
-            let running = try await hold(depot) { $0 == .get(9 * 1024..<10 * 1024) }
-            _ = try await depot.store.switch(to: Self.backends.1)
+        try await withSwitch { fixture, _ in
+            let (_, bytes) = try fixture.file(bytes: 50_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            _ = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
+            let running = try await hold(fixture) { $0 == .get(9 * 1024..<10 * 1024) }
+            _ = try await fixture.store.switch(to: Self.backends.1)
             await expectCode(.parked) { try await running.value }
-            #expect(depot.partials.count == 1)
-            #expect(try await depot.store.forget(environment: "a", losingUnsent: true).isEmpty)
-            #expect(depot.partials.isEmpty)
+            #expect(fixture.partials.count == 1)
+            #expect(try await fixture.store.forget(environment: "a", losingUnsent: true).isEmpty)
+            #expect(fixture.partials.isEmpty)
         }
     }
 }

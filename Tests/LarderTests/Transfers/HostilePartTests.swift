@@ -7,7 +7,8 @@ import Testing
 
 @Suite("Transfers whose stored numbers are hostile", .timeLimit(.minutes(10)))
 struct HostilePartTests {
-    @Test("A transfer whose parts are no plan's fails, with the reason, and the next start and the others go on",
+    @Test(
+        "A transfer whose parts are no plan's fails, with the reason, and the next start and the others go on",
         arguments: [
             "UPDATE transfer SET part_size = 0", "UPDATE transfer SET part_size = 9223372036854775807",
             "UPDATE transfer SET attempts = 9223372036854775807", "UPDATE transfer SET metadata = x'7b'",
@@ -16,21 +17,21 @@ struct HostilePartTests {
             "UPDATE transfer_part SET number = 9223372036854775807 WHERE number = 1",
         ])
     func hostile(damage: String) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let stuck = try await depot.stuckUploads(1, of: file)[0]
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let stuck = try await fixture.stuckUploads(1, of: file)[0]
             // It stays with some of its parts.
-            let running = Task { try await depot.runner().run() }
+            let running = Task { try await fixture.runner().run() }
             while try stuck.status().arrived < 3 * 1024 { try await Task.sleep(for: .milliseconds(5)) }
             running.cancel()
             _ = await running.result
-            let other = try OtherProgram(depot.folder.appending(path: "store"))
+            let other = try OtherProgram(fixture.folder.appending(path: "store"))
             try other.run("PRAGMA ignore_check_constraints = ON")
             try other.run(damage)
-            depot.storage.onCall { _ in }
-            let (small, _) = try depot.file("small", bytes: 100)
-            let next = try await depot.app.transfers.upload(small, to: Depot.location)
-            try await depot.drain()
+            fixture.storage.onCall { _ in }
+            let (small, _) = try fixture.file("small", bytes: 100)
+            let next = try await fixture.app.transfers.upload(small, to: TransferFixture.location)
+            try await fixture.drain()
             let failed = try stuck.status()
             #expect(failed.state == .failed && failed.failure?.code == "operations.damagedRow", "\(failed)")
             #expect(try next.status().state == .done)

@@ -8,79 +8,83 @@ import Testing
 struct LeftoverTests {
     @Test("Partial files of transfers that are not known are removed; what goes on and what is no transfer's stays")
     func strayFiles() async throws {
-        try await withDepot { depot in
-            let paused = try await depot.app.transfers.download(
-                Depot.location, to: depot.folder.appending(path: "copy"))
+        try await withTransferFixture { fixture in
+            let paused = try await fixture.app.transfers.download(
+                TransferFixture.location, to: fixture.folder.appending(path: "copy"))
             try await paused.pause()
-            let folder = depot.folder.appending(path: "store/transfers")
+            let folder = fixture.folder.appending(path: "store/transfers")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             let kept = ["\(paused.id).part", "notes.part", "notes"]
             for name in kept + ["\(TransferID(UUID())).part"] {
                 try Data([1]).write(to: folder.appending(path: name))
             }
-            try await depot.drain()
-            #expect(Set(depot.partials) == Set(kept))
+            try await fixture.drain()
+            #expect(Set(fixture.partials) == Set(kept))
         }
     }
 
     @Test("An upload that could not be aborted when its transfer failed is aborted by the next runner")
     func failedUpload() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3): throw ObjectError(.accessDenied, "not here")
                 case .abort: throw ObjectError(.unreachable, "away")
                 default: break
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
 
-            depot.storage.onCall { _ in }
-            try await depot.drain()
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             #expect(try upload.status().state == .failed)
         }
     }
 
-    @Test("What a damaged row names that no request can bear is cleared away without asking", arguments: [
-        "key = printf('%.70000c', 'k')", "upload = printf('%.70000c', 'u')", "bucket = printf('%.70000c', 'b')",
-        "upload = NULL, uploads_before = CAST('[]' AS BLOB), key = printf('%.70000c', 'k')",
-    ])
+    @Test(
+        "What a damaged row names that no request can bear is cleared away without asking",
+        arguments: [
+            "key = printf('%.70000c', 'k')", "upload = printf('%.70000c', 'u')", "bucket = printf('%.70000c', 'b')",
+            "upload = NULL, uploads_before = CAST('[]' AS BLOB), key = printf('%.70000c', 'k')",
+        ])
     func unnameable(change: String) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let upload = try #require(try await depot.stuckUploads(1, of: file).first)
-            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
             let running = Task { try await runner.run() }
             try await eventually { try upload.status().failure != nil }
             running.cancel()
             try await running.value
-            try OtherProgram(depot.folder.appending(path: "store")).run("UPDATE transfer SET \(change)")
-            depot.storage.onCall { call throws(ObjectError) in
+            try OtherProgram(fixture.folder.appending(path: "store")).run("UPDATE transfer SET \(change)")
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .abort, .uploads: throw ObjectError(.unusableRequest, "the head is too large")
                 default: break
                 }
             }
             try await upload.cancel()
-            try await depot.drain()
+            try await fixture.drain()
             #expect(try upload.status().state == .cancelled)
         }
     }
 
-    @Test("An upload that the storage does not know for a moment is aborted before another is begun", arguments: [
-        true, false,
-    ])
+    @Test(
+        "An upload that the storage does not know for a moment is aborted before another is begun",
+        arguments: [
+            true, false,
+        ])
     func forgottenForAMoment(mayAbort: Bool) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let (cuts, lies) = (Countdown(1), Countdown(1))
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
                 case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
@@ -88,27 +92,27 @@ struct LeftoverTests {
                 default: break
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished(within: .zero)
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.state.withLock { $0.uploads.count } == (mayAbort ? 0 : 1))
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == (mayAbort ? 0 : 1))
         }
     }
 
     @Test("An upload that another transfer of the key has noted is not taken for one whose name did not arrive")
     func notedByAnother() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let first = try await depot.app.transfers.upload(file, to: Depot.location)
-            let second = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let second = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let (lost, isStuck) = (Countdown(1), Countdown(1))
-            depot.storage.onAnswer { call throws(ObjectError) in
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .beginUpload = call, lost.take() { throw ObjectError(.unreachable, "the answer is lost") }
             }
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if call == .putPart(5), isStuck.take() { throw ObjectError(.unreachable, "away") }
             }
-            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(600), cap: .seconds(600)) }
             let running = Task { try await runner.run() }
             try await eventually { try first.status().failure != nil }
             try await first.pause()
@@ -116,28 +120,28 @@ struct LeftoverTests {
             try await second.pause()
             running.cancel()
             try await running.value
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 2)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 2)
 
             try await first.resume()
-            try await depot.drain()
+            try await fixture.drain()
             try await first.finished(within: .zero)
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
             try await second.resume()
-            try await depot.drain()
+            try await fixture.drain()
             try await second.finished(within: .zero)
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.count { if case .beginUpload = $0 { true } else { false } } == 3)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { if case .beginUpload = $0 { true } else { false } } == 3)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
     @Test("What could not be cleared away is tried again while the runner runs, after pauses that grow")
     func pauses() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let tries = Mutex<[ContinuousClock.Instant]>([])
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3): throw ObjectError(.accessDenied, "not here")
                 case .abort:
@@ -149,13 +153,13 @@ struct LeftoverTests {
                 default: break
                 }
             }
-            let runner = depot.runner {
+            let runner = fixture.runner {
                 $0.backoff = Backoff(first: .milliseconds(30), cap: .seconds(100))
                 $0.random = { 1 }
             }
             let running = Task { try await runner.run() }
             await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
-            try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
+            try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
             running.cancel()
             try await running.value
             let times = tries.withLock { $0 }
@@ -168,17 +172,17 @@ struct LeftoverTests {
 
     @Test("An upload that expires between two tries is aborted by the runner that expires it")
     func expired() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            fixture.storage.onCall { call throws(ObjectError) in
                 if call == .putPart(10) { throw ObjectError(.unreachable, "away") }
             }
-            let runner = depot.runner { $0.backoff = Backoff(first: .milliseconds(200), cap: .milliseconds(200)) }
+            let runner = fixture.runner { $0.backoff = Backoff(first: .milliseconds(200), cap: .milliseconds(200)) }
             let running = Task { try await runner.run() }
-            let upload = try await depot.app.transfers.upload(
-                file, to: Depot.location, options: .init(expires: Date(timeIntervalSinceNow: 1.5)))
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: 1.5)))
             await expectCode(.expiredTransfer) { try await upload.finished() }
-            try await eventually { depot.storage.state.withLock { $0.uploads.isEmpty } }
+            try await eventually { fixture.storage.state.withLock { $0.uploads.isEmpty } }
             running.cancel()
             try await running.value
         }
@@ -186,22 +190,22 @@ struct LeftoverTests {
 
     @Test("Draining ends although there is what cannot be cleared away, and tries each once")
     func drained() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            let uploads = try await depot.stuckUploads(3, of: file)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let uploads = try await fixture.stuckUploads(3, of: file)
             let running = Task {
-                try await depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }.run()
+                try await fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }.run()
             }
             try await eventually { try uploads.allSatisfy { try $0.status().failure != nil } }
             running.cancel()
             try await running.value
             for upload in uploads { try await upload.cancel() }
-            try await depot.drain { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 3)
+            try await fixture.drain { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 3)
             #expect(try uploads.allSatisfy { try $0.status().state == .cancelling })
-            depot.storage.onCall { _ in }
-            try await depot.drain()
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             #expect(try uploads.allSatisfy { try $0.status().state == .cancelled })
         }
     }

@@ -7,7 +7,13 @@ import Synchronization
 /// A storage in memory, that does what S3 does and counts what it is asked.
 final class MemoryStorage: ObjectTransport {
     enum Call: Sendable, Hashable {
-        case put(String), beginUpload(String), putPart(Int), parts, complete, abort(String), uploads, head(String)
+        case put(String)
+        case beginUpload(String)
+        case putPart(Int)
+        case parts, complete
+        case abort(String)
+        case uploads
+        case head(String)
         case get(Range<Int64>)
     }
 
@@ -255,7 +261,9 @@ final class MemoryStorage: ObjectTransport {
     }
 
     private func found(_ location: ObjectLocation) throws(ObjectError) -> (StoredObject, [UInt8]) {
-        guard let object = object(location) else { throw ObjectError(.notFound, "there is no \(location)", status: 404) }
+        guard let object = object(location) else {
+            throw ObjectError(.notFound, "there is no \(location)", status: 404)
+        }
         let crc = tellsChecksums ? CRC32C(of: object.bytes).value : nil
         let stored = StoredObject(
             etag: object.etag, etagIsDigest: !isSealed, size: Int64(object.bytes.count), crc32c: crc,

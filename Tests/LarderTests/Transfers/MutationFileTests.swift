@@ -20,11 +20,12 @@ private let answered = #"{"data":{"addPhoto":{"__typename":"Photo","id":"p1","ti
 @Suite("Mutations with files", .timeLimit(.minutes(10)))
 struct MutationFileTests {
     private func withAlbum(
-        _ transport: ScriptedTransport, _ folder: URL, _ storage: MemoryStorage, _ body: (Depot) async throws -> Void
+        _ transport: ScriptedTransport, _ folder: URL, _ storage: MemoryStorage,
+        _ body: (TransferFixture) async throws -> Void
     ) async throws {
         let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: albumSchema))
         let app = try store.partition(transport: transport)
-        try await body(Depot(folder: folder, store: store, app: app, storage: storage))
+        try await body(TransferFixture(folder: folder, store: store, app: app, storage: storage))
         try store.close()
     }
 
@@ -38,18 +39,18 @@ struct MutationFileTests {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
             let transport = ScriptedTransport { _ in
-                #expect(storage.object(Depot.location) != nil)
+                #expect(storage.object(TransferFixture.location) != nil)
                 return answered
             }
             var id: MutationID?
-            try await withAlbum(transport, folder, storage) { depot in
-                let (file, _) = try depot.file(bytes: 10_000)
-                let upload = try await depot.app.transfers.upload(
-                    file, to: Depot.location, options: .init(attributes: .init(contentType: "image/png")))
-                let receipt = try await depot.app.mutate(
+            try await withAlbum(transport, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10_000)
+                let upload = try await fixture.app.transfers.upload(
+                    file, to: TransferFixture.location, options: .init(attributes: .init(contentType: "image/png")))
+                let receipt = try await fixture.app.mutate(
                     addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
                 id = receipt.id
-                let runner = MutationRunner(depot.app)
+                let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
                 try await Task.sleep(for: .milliseconds(300))
                 task.cancel()
@@ -57,20 +58,21 @@ struct MutationFileTests {
                 #expect(transport.requests.isEmpty)
                 #expect(try receipt.status()?.state == .pending)
             }
-            try await withAlbum(transport, folder, storage) { depot in
-                let runner = MutationRunner(depot.app)
+            try await withAlbum(transport, folder, storage) { fixture in
+                let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
-                try await depot.drain()
-                let status = try await depot.app.mutation(#require(id)).ended(within: .seconds(20))
+                try await fixture.drain()
+                let status = try await fixture.app.mutation(#require(id)).ended(within: .seconds(20))
                 #expect(status.state == .applied)
                 task.cancel()
                 try await task.value
             }
             let request = try #require(transport.requests.first)
             #expect(transport.requests.count == 1)
-            #expect(try Self.file(of: request) == [
-                "bucket": "media", "key": "v/1.mov", "region": "eu-west-1", "mimeType": "image/png",
-            ])
+            #expect(
+                try Self.file(of: request) == [
+                    "bucket": "media", "key": "v/1.mov", "region": "eu-west-1", "mimeType": "image/png",
+                ])
         }
     }
 
@@ -79,30 +81,33 @@ struct MutationFileTests {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
             let transport = ScriptedTransport { _ in answered }
-            try await withAlbum(transport, folder, storage) { depot in
-                let (file, _) = try depot.file(bytes: 10_000)
-                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-                let receipt = try await depot.app.mutate(
-                    addPhoto, queued: .init(
+            try await withAlbum(transport, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10_000)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let receipt = try await fixture.app.mutate(
+                    addPhoto,
+                    queued: .init(
                         files: [MutationFile(upload, in: "input.file")],
-                        optimisticResponse: .object(["addPhoto": .object([
-                            "__typename": .string("Photo"), "id": .string("p1"), "title": .string("Sea"),
-                        ])])))
+                        optimisticResponse: .object([
+                            "addPhoto": .object([
+                                "__typename": .string("Photo"), "id": .string("p1"), "title": .string("Sea"),
+                            ])
+                        ])))
                 let fragment = GraphQLFragment("fragment F on Photo { title }")
-                #expect(try depot.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
+                #expect(try fixture.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
                 let failures = Countdown(1)
                 storage.onCall { call throws(ObjectError) in
                     if case .putPart(3) = call, failures.take() { throw ObjectError(.accessDenied, "for a test") }
                 }
-                try await depot.drain()
+                try await fixture.drain()
                 let status = try #require(try receipt.status())
                 #expect(status.state == .deadLetter && status.failure?.code == "object.accessDenied")
-                await expectCode(.miss) { _ = try depot.app.read("Photo:p1", fragment) }
+                await expectCode(.miss) { _ = try fixture.app.read("Photo:p1", fragment) }
                 try await upload.retry()
                 #expect(try receipt.status()?.state == .pending)
-                #expect(try depot.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
-                try await depot.drain()
-                try await MutationRunner(depot.app).drain()
+                #expect(try fixture.app.read("Photo:p1", fragment)["title"]?.string == "Sea")
+                try await fixture.drain()
+                try await MutationRunner(fixture.app).drain()
                 #expect(try receipt.status()?.state == .applied)
             }
         }
@@ -112,16 +117,16 @@ struct MutationFileTests {
     func refused() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
-            try await withAlbum(ScriptedTransport { _ in answered }, folder, storage) { depot in
-                let (file, _) = try depot.file(bytes: 10)
-                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-                let receipt = try await depot.app.mutate(
+            try await withAlbum(ScriptedTransport { _ in answered }, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let receipt = try await fixture.app.mutate(
                     addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
                 for (variable, code) in [
                     ("input.title.file", LarderError.Code.variables), ("", .variables), ("input.none", .variables),
                 ] {
                     await expectCode(code) {
-                        _ = try await depot.app.mutate(
+                        _ = try await fixture.app.mutate(
                             addPhoto, queued: .init(files: [MutationFile(upload, in: variable)]))
                     }
                 }
@@ -129,10 +134,10 @@ struct MutationFileTests {
                 let status = try #require(try receipt.status())
                 #expect(status.state == .deadLetter && status.failure?.code == "transfer.cancelled")
                 await expectCode(.init(rawValue: "operations.wrongState")) {
-                    _ = try await depot.app.mutate(
+                    _ = try await fixture.app.mutate(
                         addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
                 }
-                #expect(try depot.app.mutations().count == 1)
+                #expect(try fixture.app.mutations().count == 1)
             }
         }
     }
@@ -141,25 +146,25 @@ struct MutationFileTests {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
             let transport = ScriptedTransport { _ in answered }
-            try await withAlbum(transport, folder, storage) { depot in
-                let (file, _) = try depot.file(bytes: 10)
-                let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-                let cancelled = try await depot.app.transfers.upload(
+            try await withAlbum(transport, folder, storage) { fixture in
+                let (file, _) = try fixture.file(bytes: 10)
+                let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+                let cancelled = try await fixture.app.transfers.upload(
                     file, to: ObjectLocation(bucket: "media", key: "v/2.mov", region: "eu-west-1"))
                 try await cancelled.cancel()
                 let withFile = QueuedMutation(lane: "files", files: [MutationFile(upload, in: "input.file")])
                 await expectCode(.init(rawValue: "operations.wrongState")) {
-                    try await depot.app.mutate([
+                    try await fixture.app.mutate([
                         (addPhoto, withFile), (addPhoto, .init(files: [MutationFile(cancelled, in: "input.file")])),
                     ])
                 }
-                #expect(try depot.app.mutations().count == 0)
-                let receipts = try await depot.app.mutate([(addPhoto, withFile), (addPhoto, .init())])
-                let runner = MutationRunner(depot.app)
+                #expect(try fixture.app.mutations().count == 0)
+                let receipts = try await fixture.app.mutate([(addPhoto, withFile), (addPhoto, .init())])
+                let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
                 #expect(try await receipts[1].ended(within: .seconds(20)).state == .applied)
                 #expect(try receipts[0].status()?.state == .pending)
-                try await depot.drain()
+                try await fixture.drain()
                 #expect(try await receipts[0].ended(within: .seconds(20)).state == .applied)
                 task.cancel()
                 try await task.value

@@ -8,27 +8,29 @@ import Testing
 
 @Suite("Storages that ask for patience", .timeLimit(.minutes(10)))
 struct PatientTransferTests {
-    private func upload(_ count: Int, _ depot: Depot, to bucket: String = "media") async throws -> [Transfer] {
-        let (file, _) = try depot.file(bytes: 100)
-        return try await depot.app.transfers.upload(
+    private func upload(_ count: Int, _ fixture: TransferFixture, to bucket: String = "media") async throws
+        -> [Transfer]
+    {
+        let (file, _) = try fixture.file(bytes: 100)
+        return try await fixture.app.transfers.upload(
             (0..<count).map { (file, ObjectLocation(bucket: bucket, key: "\($0)"), UploadOptions()) })
     }
 
     @Test("A host that asks for patience is left alone by all transfers to it, and no other is")
     func host() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let calls = Mutex(0)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 guard case .put(let key) = call, key != "other" else { return }
                 calls.withLock { $0 += 1 }
                 throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600))
             }
-            let uploads = try await upload(200, depot)
-            let runner = depot.runner()
+            let uploads = try await upload(200, fixture)
+            let runner = fixture.runner()
             let running = Task { try await runner.run() }
             try await eventually { try uploads[0].status().failure != nil }
-            let (file, _) = try depot.file(bytes: 100)
-            let other = try await depot.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
+            let (file, _) = try fixture.file(bytes: 100)
+            let other = try await fixture.app.transfers.upload(file, to: .init(bucket: "other", key: "other"))
             #expect(try await other.finished().state == .done)
             try await Task.sleep(for: .milliseconds(300))
             #expect(calls.withLock { $0 } <= 6)
@@ -45,14 +47,14 @@ struct PatientTransferTests {
     func noPause(code: ObjectError.Code) async throws {
         // A second of the storage's is so long here.
         let second = Duration.milliseconds(50)
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let requests = RequestTimes()
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 requests.add()
                 throw ObjectError(code, "no time", retryAfter: .zero)
             }
-            let uploads = try await upload(1, depot)
-            let runner = depot.runner {
+            let uploads = try await upload(1, fixture)
+            let runner = fixture.runner {
                 $0.backoff = Backoff(first: second, cap: second * 120)
                 $0.maximumFaults = 100
             }
@@ -68,8 +70,8 @@ struct PatientTransferTests {
     @Test("Exchanges side by side that are all asked for patience count once: the pause is the first, not the sixth")
     func sideBySide() async throws {
         let asked = Mutex<[Int]>([])
-        let connections = Connections(limit: 6) { pleas, _ in
-            asked.withLock { $0.append(pleas) }
+        let connections = Connections(limit: 6) { consecutiveThrottles, _ in
+            asked.withLock { $0.append(consecutiveThrottles) }
             return .seconds(600)
         }
         let begun = Mutex(0)
@@ -86,12 +88,12 @@ struct PatientTransferTests {
 
     @Test("What a storage that fails asks for is heeded by the transfer's own pause")
     func failing() async throws {
-        try await withDepot { depot in
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { call throws(ObjectError) in
                 throw ObjectError(.serverFault, "InternalError", status: 500, retryAfter: .seconds(600))
             }
-            let uploads = try await upload(1, depot)
-            let runner = depot.runner()
+            let uploads = try await upload(1, fixture)
+            let runner = fixture.runner()
             let running = Task { try await runner.run() }
             try await eventually { try uploads[0].status().failure != nil }
             let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
@@ -103,12 +105,12 @@ struct PatientTransferTests {
 
     @Test("Of a century that a host asks for it gets a day")
     func longestPause() async throws {
-        try await withDepot { depot in
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            fixture.storage.onCall { call throws(ObjectError) in
                 throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(100 * 366 * 86_400))
             }
-            let uploads = try await upload(1, depot)
-            let runner = depot.runner()
+            let uploads = try await upload(1, fixture)
+            let runner = fixture.runner()
             let running = Task { try await runner.run() }
             try await eventually { try uploads[0].status().failure != nil }
             let time = try #require(try uploads[0].status().notBefore).timeIntervalSinceNow
@@ -120,10 +122,10 @@ struct PatientTransferTests {
 
     @Test("After that one goes there alone, and one more side by side for each that went well")
     func widening() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             let seen = Mutex<[(busy: Int, ended: Int)]>([])
             let ended = Mutex(0)
-            let storage = depot.storage
+            let storage = fixture.storage
             storage.onCall { call throws(ObjectError) in
                 let now = (storage.state.withLock { $0.busy }, ended.withLock { $0 })
                 let count = seen.withLock { seen in
@@ -140,8 +142,8 @@ struct PatientTransferTests {
             storage.onAnswer { _ in
                 if seen.withLock({ $0.count }) > 6 { ended.withLock { $0 += 1 } }
             }
-            _ = try await upload(20, depot)
-            try await depot.drain { $0.connectionsPerHost = 6 }
+            _ = try await upload(20, fixture)
+            try await fixture.drain { $0.connectionsPerHost = 6 }
             // One or the other may have been begun before the plea was heard.
             let after = seen.withLock { $0 }.dropFirst(6).drop { $0.busy > 1 }
             #expect(after.count > 9)
@@ -205,8 +207,8 @@ struct PatientTransferTests {
 
     @Test("Refusals of credentials within one pause count as one")
     func refusalsWithinPause() async throws {
-        try await withDepot { depot in
-            let runner = depot.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(100_000)) }
+        try await withTransferFixture { fixture in
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3_600), cap: .seconds(100_000)) }
             for _ in 0..<8 { runner.noteRefusal() }
             #expect(runner.progress.withLock { $0.refusals } == 1)
         }
@@ -214,16 +216,16 @@ struct PatientTransferTests {
 
     @Test("Pauses grow with failures in a row, and not with all attempts there ever were")
     func inARow() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 40 * 1024)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 40 * 1024)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failed = Mutex<Set<Int>>([])
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(let number) = call, number.isMultiple(of: 2) else { return }
                 if failed.withLock({ $0.insert(number).inserted }) { throw ObjectError(.interrupted, "cut") }
             }
             // The last pause would be of hours.
-            try await depot.drain {
+            try await fixture.drain {
                 $0.connectionsPerHost = 1
                 $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(100_000))
                 $0.random = { 1 }

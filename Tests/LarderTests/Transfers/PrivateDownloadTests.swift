@@ -14,17 +14,17 @@ struct PrivateDownloadTests {
     private static let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
 
     /// Carries a download out, to a folder on a volume, and looks at its partial file while bytes arrive.
-    private func download(into folder: URL, _ depot: Depot) async throws {
-        depot.storage.keep(Self.bytes, at: Depot.location)
+    private func download(into folder: URL, _ fixture: TransferFixture) async throws {
+        fixture.storage.keep(Self.bytes, at: TransferFixture.location)
         let (file, other) = (folder.appending(path: "copy"), folder.appending(path: "other"))
         let seen = Flag()
-        depot.storage.onCall { call in
-            guard case .get = call, let name = depot.partials.first else { return }
-            let partial = depot.folder.appending(path: "store/transfers/\(name)")
+        fixture.storage.onCall { call in
+            guard case .get = call, let name = fixture.partials.first else { return }
+            let partial = fixture.folder.appending(path: "store/transfers/\(name)")
             if (try? mode(of: partial)) == 0o600 { seen.set() }
         }
-        _ = try await depot.app.transfers.download(Depot.location, to: file)
-        try await depot.drain()
+        _ = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+        try await fixture.drain()
         #expect(seen.isSet)
         #expect(try Array(Data(contentsOf: file)) == Self.bytes)
         // What any file has that this program makes there.
@@ -35,33 +35,34 @@ struct PrivateDownloadTests {
 
     @Test("A download is its user's alone until it is whole, and then has the mode of the program's own files")
     func ordinary() async throws {
-        try await withDepot { depot in
-            let folder = depot.folder.appending(path: "there")
+        try await withTransferFixture { fixture in
+            let folder = fixture.folder.appending(path: "there")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-            try await download(into: folder, depot)
+            try await download(into: folder, fixture)
         }
     }
 
     @Test("So has one that goes to another volume", .enabled(if: canMount, "mounts a volume, as root alone may"))
     func otherVolume() async throws {
-        try await withDepot { depot in
-            try await withSmallVolume(1 << 20) { volume in try await download(into: volume, depot) }
+        try await withTransferFixture { fixture in
+            try await withSmallVolume(1 << 20) { volume in try await download(into: volume, fixture) }
         }
     }
 
     @Test("A link where a partial file would be made is not followed: what it leads to stays as it is")
     func link() async throws {
-        try await withDepot { depot in
-            depot.storage.keep(Self.bytes, at: Depot.location)
-            let victim = depot.folder.appending(path: "victim")
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            let victim = fixture.folder.appending(path: "victim")
             try Data("mine".utf8).write(to: victim)
-            let file = depot.folder.appending(path: "copy")
-            let download = try await depot.app.transfers.download(Depot.location, to: file)
-            let partial = URL(filePath: PartialFile.path(of: download.id.uuid, in: depot.folder.appending(path: "store")))
+            let file = fixture.folder.appending(path: "copy")
+            let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+            let partial = URL(
+                filePath: PartialFile.path(of: download.id.uuid, in: fixture.folder.appending(path: "store")))
             try FileManager.default.createDirectory(
                 at: partial.deletingLastPathComponent(), withIntermediateDirectories: true)
             try FileManager.default.createSymbolicLink(at: partial, withDestinationURL: victim)
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.destinationUnusable) { try await download.finished() }
             #expect(try Data(contentsOf: victim) == Data("mine".utf8))
             #expect(!FileManager.default.fileExists(atPath: file.path))
@@ -84,11 +85,11 @@ struct PrivateDownloadTests {
 
     @Test("Nothing is done to a transfer by a handle of a parked partition")
     func parked() async throws {
-        try await withDepot { depot in
-            let file = depot.folder.appending(path: "source")
+        try await withTransferFixture { fixture in
+            let file = fixture.folder.appending(path: "source")
             try Data(Self.bytes).write(to: file)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            _ = try await depot.store.switch(to: backend("b"))
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            _ = try await fixture.store.switch(to: backend("b"))
             await expectCode(.parked) { try await upload.cancel() }
             await expectCode(.parked) { try await upload.pause() }
             await expectCode(.parked) { try await upload.resume() }

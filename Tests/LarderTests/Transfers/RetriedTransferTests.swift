@@ -8,63 +8,65 @@ import Testing
 struct RetriedTransferTests {
     @Test("An upload that is retried with a changed file leaves none behind at the storage")
     func changedFile() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(3):
-                    do { try Data(bytes + [1]).write(to: file) } catch { throw ObjectError(.local, "test", cause: error) }
+                    do { try Data(bytes + [1]).write(to: file) } catch {
+                        throw ObjectError(.local, "test", cause: error)
+                    }
                 case .abort: throw ObjectError(.unreachable, "away")
                 default: break
                 }
             }
-            try await depot.drain { $0.connectionsPerHost = 1 }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
             await expectCode(.sourceChanged) { try await upload.finished() }
-            depot.storage.onCall { _ in }
+            fixture.storage.onCall { _ in }
             try await upload.retry()
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes + [1])
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 0)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes + [1])
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 0)
         }
     }
 
     @Test("An upload that the storage begins late, when it was looked for already, is aborted in the end")
     func begunLate() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let (faults, lates) = (Countdown(1), Countdown(1))
-            let storage = depot.storage
+            let storage = fixture.storage
             storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .beginUpload where faults.take(): throw ObjectError(.interrupted, "cut")
                 case .putPart where lates.take():
                     storage.state.withLock {
-                        $0.uploads["late"] = .init(location: Depot.location, attributes: ObjectAttributes())
+                        $0.uploads["late"] = .init(location: TransferFixture.location, attributes: ObjectAttributes())
                     }
                 default: break
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(storage.object(Depot.location)?.bytes == bytes)
+            #expect(storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
     @Test("Faults are counted anew after a retry, also by the runner that has counted them")
     func countedAnew() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
             let faults = Mutex(Countdown(4))
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if faults.withLock({ $0.take() }) { throw ObjectError(.serverFault, "for a test") }
             }
-            let runner = depot.runner { $0.maximumFaults = 4 }
+            let runner = fixture.runner { $0.maximumFaults = 4 }
             let running = Task { try await runner.run() }
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
             faults.withLock { $0 = Countdown(3) }
             try await upload.retry()
@@ -76,12 +78,12 @@ struct RetriedTransferTests {
 
     @Test("A part that fails and may go better lets those beside it arrive")
     func besides() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 20_000)
-            _ = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let faults = Countdown(1)
             let hasFailed = Flag()
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(1) where !hasFailed.isSet:
                     await hasFailed.wait()
@@ -94,20 +96,20 @@ struct RetriedTransferTests {
                 default: break
                 }
             }
-            try await depot.drain { $0.connectionsPerHost = 2 }
-            let first = depot.storage.calls.count { $0 == .putPart(1) }
+            try await fixture.drain { $0.connectionsPerHost = 2 }
+            let first = fixture.storage.calls.count { $0 == .putPart(1) }
             #expect(first == 1)
-            #expect(depot.storage.object(Depot.location) != nil)
+            #expect(fixture.storage.object(TransferFixture.location) != nil)
         }
     }
 
     @Test("Credentials that are not taken are waited for once, however many transfers were under way")
     func refusals() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
             let refused = Mutex(Set<String>())
             let reached = Mutex(0)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 guard case .put(let key) = call, refused.withLock({ $0.insert(key).inserted }) else { return }
                 reached.withLock { $0 += 1 }
                 // All are under way before one is told.
@@ -119,34 +121,34 @@ struct RetriedTransferTests {
                 throw ObjectError(.expiredCredentials, "for a test")
             }
             for number in 0..<8 {
-                _ = try await depot.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)"))
+                _ = try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)"))
             }
             // Counted eight times, the pause would be of hours.
-            try await depot.drain {
+            try await fixture.drain {
                 $0.backoff = Backoff(first: .milliseconds(20), cap: .seconds(100_000))
                 $0.connectionsPerHost = 8
             }
-            #expect(depot.storage.state.withLock { $0.objects.count } == 8)
+            #expect(fixture.storage.state.withLock { $0.objects.count } == 8)
         }
     }
 
     @Test("An object of the same length that was there before is not taken for an encrypted upload")
     func sealed() async throws {
-        try await withDepot(MemoryStorage(tellsChecksums: true, isSealed: true)) { depot in
-            let (old, _) = try depot.file("old", bytes: 20_000)
-            _ = try await depot.app.transfers.upload(old, to: Depot.location)
-            try await depot.drain()
-            let (new, bytes) = try depot.file("new", bytes: 20_000, seed: 8)
-            let upload = try await depot.app.transfers.upload(new, to: Depot.location)
+        try await withTransferFixture(MemoryStorage(tellsChecksums: true, isSealed: true)) { fixture in
+            let (old, _) = try fixture.file("old", bytes: 20_000)
+            _ = try await fixture.app.transfers.upload(old, to: TransferFixture.location)
+            try await fixture.drain()
+            let (new, bytes) = try fixture.file("new", bytes: 20_000, seed: 8)
+            let upload = try await fixture.app.transfers.upload(new, to: TransferFixture.location)
             let faults = Countdown(1)
-            let storage = depot.storage
+            let storage = fixture.storage
             storage.onCall { call throws(ObjectError) in
                 // A rule of the bucket's aborts it.
                 if call == .complete, faults.take() { storage.state.withLock { $0.uploads = [:] } }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(storage.object(Depot.location)?.bytes == bytes)
+            #expect(storage.object(TransferFixture.location)?.bytes == bytes)
         }
     }
 
@@ -154,23 +156,23 @@ struct RetriedTransferTests {
         "A copy beside the destination that a killed program has left is made anew, or removed with the transfer",
         .enabled(if: canMount, "needs root"))
     func copies() async throws {
-        try await withDepot { depot in
-            let (_, bytes) = try depot.file(bytes: 50_000)
-            depot.storage.keep(bytes, at: Depot.location)
+        try await withTransferFixture { fixture in
+            let (_, bytes) = try fixture.file(bytes: 50_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
             try await withSmallVolume(400 << 10) { volume in
                 let place = volume.appending(path: "copy")
-                let download = try await depot.app.transfers.download(Depot.location, to: place)
+                let download = try await fixture.app.transfers.download(TransferFixture.location, to: place)
                 try Data([1]).write(to: volume.appending(path: ".copy.\(download.id).part"))
-                try await depot.drain()
+                try await fixture.drain()
                 try await download.finished()
                 #expect(try Array(Data(contentsOf: place)) == bytes)
 
-                let other = try await depot.app.transfers.download(
-                    Depot.location, to: volume.appending(path: "other"))
-                depot.storage.onCall { call throws(ObjectError) in
+                let other = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: volume.appending(path: "other"))
+                fixture.storage.onCall { call throws(ObjectError) in
                     if case .get = call { throw ObjectError(.unreachable, "away") }
                 }
-                let runner = depot.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
+                let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(20), cap: .seconds(20)) }
                 let running = Task { try await runner.run() }
                 try await eventually { try other.status().failure != nil }
                 try Data([1]).write(to: volume.appending(path: ".other.\(other.id).part"))
@@ -187,21 +189,21 @@ struct RetriedTransferTests {
         "A volume of the destination's without room is told before anything is received",
         .enabled(if: canMount, "needs root"))
     func destinationRoom() async throws {
-        try await withDepot { depot in
-            let (_, bytes) = try depot.file(bytes: 300_000)
-            depot.storage.keep(bytes, at: Depot.location)
+        try await withTransferFixture { fixture in
+            let (_, bytes) = try fixture.file(bytes: 300_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
             try await withSmallVolume(100 << 10) { volume in
                 let name = String(repeating: "藏", count: 80)
-                let download = try await depot.app.transfers.download(
-                    Depot.location, to: volume.appending(path: name))
-                try await depot.drain()
+                let download = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: volume.appending(path: name))
+                try await fixture.drain()
                 await expectCode(.diskFull) { try await download.finished() }
-                #expect(depot.storage.calls.allSatisfy { if case .get = $0 { false } else { true } })
+                #expect(fixture.storage.calls.allSatisfy { if case .get = $0 { false } else { true } })
             }
             try await withSmallVolume(1 << 20) { volume in
                 let file = volume.appending(path: String(repeating: "藏", count: 80))
-                let download = try await depot.app.transfers.download(Depot.location, to: file)
-                try await depot.drain()
+                let download = try await fixture.app.transfers.download(TransferFixture.location, to: file)
+                try await fixture.drain()
                 try await download.finished()
                 #expect(try Array(Data(contentsOf: file)) == bytes)
             }

@@ -8,7 +8,8 @@ import Testing
 struct ToldTransferTests {
     private static func status(_ state: TransferStatus.State, _ id: TransferID = TransferID(UUID())) -> TransferStatus {
         TransferStatus(
-            id: id, kind: .upload, state: state, location: Depot.location, file: URL(filePath: "/file"), priority: 0,
+            id: id, kind: .upload, state: state, location: TransferFixture.location, file: URL(filePath: "/file"),
+            priority: 0,
             size: 1, arrived: 0, attempts: 1, failure: nil, etag: nil, version: nil, created: .now, expires: nil,
             ended: nil, notBefore: nil)
     }

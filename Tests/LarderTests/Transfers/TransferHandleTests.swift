@@ -11,21 +11,21 @@ struct TransferHandleTests {
             let storage = MemoryStorage()
             var ids: [TransferID] = []
             do {
-                let (store, app) = try Depot.open(folder)
-                let depot = Depot(folder: folder, store: store, app: app, storage: storage)
+                let (store, app) = try TransferFixture.open(folder)
+                let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
                 for number in 0..<3 {
-                    let (file, _) = try depot.file("\(number)", bytes: 3000 * number)
+                    let (file, _) = try fixture.file("\(number)", bytes: 3000 * number)
                     ids.append(try await app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
                 }
                 try store.close()
             }
-            let (store, app) = try Depot.open(folder)
-            let depot = Depot(folder: folder, store: store, app: app, storage: storage)
+            let (store, app) = try TransferFixture.open(folder)
+            let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
             let all = try app.transfers.all()
             #expect(all.map(\.id) == ids)
             #expect(all[1] == app.transfers[ids[1]])
             async let last = all[2].progress.reduce(into: [TransferProgress]()) { $0.append($1) }
-            try await depot.drain()
+            try await fixture.drain()
             for transfer in all { try await transfer.finished() }
             let progress = await last
             #expect(progress.last == TransferProgress(state: .done, completed: 6000, total: 6000))
@@ -36,21 +36,21 @@ struct TransferHandleTests {
 
     @Test("A paused one stops at once, keeps what has arrived, and goes on from there")
     func paused() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 20_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 20_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let isHeld = Flag()
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 guard case .putPart(10) = call, !isHeld.isSet else { return }
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = depot.runner { $0.connectionsPerHost = 1 }
+            let runner = fixture.runner { $0.connectionsPerHost = 1 }
             let task = Task { try await runner.run() }
             await isHeld.wait()
             try await upload.pause()
             #expect(try upload.status().state == .paused)
-            try await eventually { depot.storage.state.withLock { $0.busy } == 0 }
+            try await eventually { fixture.storage.state.withLock { $0.busy } == 0 }
             #expect(try upload.status().arrived == 9 * 1024)
             await expectCode(.init(rawValue: "operations.wrongState")) { try await upload.pause() }
             await expectCode(.unfinishedTransfer) { try await upload.finished(within: .milliseconds(10)) }
@@ -58,22 +58,24 @@ struct TransferHandleTests {
             try await upload.finished()
             task.cancel()
             try await task.value
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.count { if case .putPart = $0 { true } else { false } } == 20)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { if case .putPart = $0 { true } else { false } } == 20)
         }
     }
 
-    @Test("A cancelled one leaves nothing at the storage or in the folder, and its end is told", arguments: [true, false])
+    @Test(
+        "A cancelled one leaves nothing at the storage or in the folder, and its end is told", arguments: [true, false])
     func cancelled(isUpload: Bool) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 20_000)
-            depot.storage.keep(bytes, at: Depot.location)
-            let transfers = depot.app.transfers
-            let transfer = isUpload
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 20_000)
+            fixture.storage.keep(bytes, at: TransferFixture.location)
+            let transfers = fixture.app.transfers
+            let transfer =
+                isUpload
                 ? try await transfers.upload(file, to: .init(bucket: "media", key: "new"))
-                : try await transfers.download(Depot.location, to: depot.folder.appending(path: "copy"))
+                : try await transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
             let isHeld = Flag()
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 switch call {
                 case .putPart(10), .get(9216..<10_240): break
                 default: return
@@ -81,14 +83,14 @@ struct TransferHandleTests {
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = depot.runner()
+            let runner = fixture.runner()
             let task = Task { try await runner.run() }
             await isHeld.wait()
             try await transfer.cancel()
             await expectCode(.cancelledTransfer) { try await transfer.finished() }
             try await eventually { try transfer.status().state == .cancelled }
-            #expect(depot.partials.isEmpty)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.partials.isEmpty)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             await expectCode(.init(rawValue: "operations.wrongState")) { try await transfer.cancel() }
             task.cancel()
             try await task.value
@@ -97,8 +99,8 @@ struct TransferHandleTests {
 
     @Test("Starting and finishing say what went wrong by one and the same way")
     func unknown() async throws {
-        try await withDepot { depot in
-            let none = depot.app.transfers[TransferID(UUID())]
+        try await withTransferFixture { fixture in
+            let none = fixture.app.transfers[TransferID(UUID())]
             await expectCode(.unknownTransfer) { _ = try none.status() }
             await expectCode(.unknownTransfer) { try await none.finished() }
             await expectCode(.unknownTransfer) { try await none.cancel() }
@@ -110,16 +112,17 @@ struct TransferHandleTests {
 
     @Test("Events tell of each change of each transfer, the last of them its end")
     func events() async throws {
-        try await withDepot { depot in
-            var events = depot.app.transfers.events.makeAsyncIterator()
+        try await withTransferFixture { fixture in
+            var events = fixture.app.transfers.events.makeAsyncIterator()
             var ids: Set<TransferID> = []
             for number in 0..<3 {
-                let (file, _) = try depot.file("\(number)", bytes: 3000)
-                ids.insert(try await depot.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
+                let (file, _) = try fixture.file("\(number)", bytes: 3000)
+                ids.insert(
+                    try await fixture.app.transfers.upload(file, to: .init(bucket: "media", key: "\(number)")).id)
             }
             let first = try #require(await events.next())
             #expect(first.state == .pending && ids.contains(first.id))
-            try await depot.drain()
+            try await fixture.drain()
             var ended: Set<TransferID> = []
             while ended != ids {
                 let event = try #require(await events.next())
@@ -130,15 +133,15 @@ struct TransferHandleTests {
 
     @Test("One whose time is over before it is begun fails as expired")
     func expired() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10)
-            let upload = try await depot.app.transfers.upload(
-                file, to: Depot.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location, options: .init(expires: Date(timeIntervalSinceNow: -1)))
+            try await fixture.drain()
             await expectCode(.expiredTransfer) { try await upload.finished() }
-            #expect(depot.storage.calls.isEmpty)
+            #expect(fixture.storage.calls.isEmpty)
             try await upload.retry()
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
         }
     }

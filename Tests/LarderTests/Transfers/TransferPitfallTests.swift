@@ -10,18 +10,18 @@ import Testing
 struct TransferPitfallTests {
     @Test("What could not start and what did not finish are told in one way: no spinner spins for ever")
     func oneWay() async throws {
-        try await withDepot { depot in
-            let missing = depot.folder.appending(path: "none")
+        try await withTransferFixture { fixture in
+            let missing = fixture.folder.appending(path: "none")
             await expectCode(.sourceMissing) {
-                try await depot.app.transfers.upload(missing, to: Depot.location).finished()
+                try await fixture.app.transfers.upload(missing, to: TransferFixture.location).finished()
             }
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .beginUpload = call { throw ObjectError(.accessDenied, "for a test") }
             }
             async let shown = upload.progress.reduce(into: [TransferProgress]()) { $0.append($1) }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.init(rawValue: "object.accessDenied")) { try await upload.finished() }
             #expect(await shown.last?.state == .failed)
         }
@@ -40,19 +40,19 @@ struct TransferPitfallTests {
             var (first, file) = (nil as TransferID?, folder)
             var bytes: [UInt8] = []
             do {
-                let (store, app) = try Depot.open(folder)
-                let depot = Depot(folder: folder, store: store, app: app, storage: storage)
-                (file, bytes) = try depot.file(bytes: 10_000)
-                first = try await app.transfers.upload(file, to: Depot.location).id
-                let runner = depot.runner { $0.connectionsPerHost = 1 }
+                let (store, app) = try TransferFixture.open(folder)
+                let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
+                (file, bytes) = try fixture.file(bytes: 10_000)
+                first = try await app.transfers.upload(file, to: TransferFixture.location).id
+                let runner = fixture.runner { $0.connectionsPerHost = 1 }
                 let task = Task { try await runner.run() }
                 await isHeld.wait()
                 task.cancel()
                 try await task.value
                 try store.close()
             }
-            let (store, app) = try Depot.open(folder)
-            let depot = Depot(folder: folder, store: store, app: app, storage: storage)
+            let (store, app) = try TransferFixture.open(folder)
+            let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
             let upload = try #require(try app.transfers.all().first)
             #expect(upload.id == first)
             #expect(try upload.status().arrived == 4096)
@@ -60,11 +60,11 @@ struct TransferPitfallTests {
             var events = app.transfers.events.makeAsyncIterator()
             async let shown = upload.progress.reduce(into: [TransferProgress]()) { $0.append($1) }
             async let finished = upload.finished(within: .seconds(60))
-            try await depot.drain()
+            try await fixture.drain()
             #expect(try await finished.state == .done)
             #expect(await shown.last == TransferProgress(state: .done, completed: 10_000, total: 10_000))
             #expect(await events.next()?.id == upload.id)
-            #expect(storage.object(Depot.location)?.bytes == bytes)
+            #expect(storage.object(TransferFixture.location)?.bytes == bytes)
             let sent = storage.calls.compactMap { if case .putPart(let number) = $0 { number } else { nil } }
             #expect(sent.sorted() == Array(1...10))
             try store.close()
@@ -73,49 +73,51 @@ struct TransferPitfallTests {
 
     @Test("No part files are made up front, and cancelled parts do not stay")
     func noPartFiles() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 60_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 60_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let (isHeld, made) = (Flag(), Names())
-            let before = try Names.files(in: depot.folder)
-            depot.storage.onCall { [folder = depot.folder] call throws(ObjectError) in
+            let before = try Names.files(in: fixture.folder)
+            fixture.storage.onCall { [folder = fixture.folder] call throws(ObjectError) in
                 guard case .putPart(let number) = call else { return }
                 made.note((try? Names.files(in: folder)) ?? ["it cannot be looked into"])
                 guard number == 50 else { return }
                 isHeld.set()
                 do { try await Task.sleep(for: .seconds(60)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            let runner = depot.runner { $0.connectionsPerHost = 1 }
+            let runner = fixture.runner { $0.connectionsPerHost = 1 }
             let task = Task { try await runner.run() }
             await isHeld.wait()
-            #expect(depot.storage.state.withLock { $0.uploads.values.map(\.parts.count) } == [49])
+            #expect(fixture.storage.state.withLock { $0.uploads.values.map(\.parts.count) } == [49])
             try await upload.cancel()
             try await eventually { try upload.status().state == .cancelled }
             task.cancel()
             try await task.value
             #expect(made.all.subtracting(before).allSatisfy { $0.hasPrefix("locks/") || $0.hasPrefix("larder.sqlite") })
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
-            #expect(depot.partials.isEmpty)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.partials.isEmpty)
         }
     }
 
-    @Test("Finishing fails and the completion says so", arguments: [
-        ObjectError.Code.rejected, .accessDenied, .incomplete, .serverFault, .noSuchUpload,
-    ])
+    @Test(
+        "Finishing fails and the completion says so",
+        arguments: [
+            ObjectError.Code.rejected, .accessDenied, .incomplete, .serverFault, .noSuchUpload,
+        ])
     func failedEnd(code: ObjectError.Code) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { [storage = depot.storage] call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
                 guard call == .complete else { return }
                 if code == .noSuchUpload { storage.state.withLock { $0.uploads = [:] } }
                 throw ObjectError(code, "for a test")
             }
-            try await depot.drain { $0.maximumFaults = 3 }
+            try await fixture.drain { $0.maximumFaults = 3 }
             await expectCode(.init(rawValue: code.rawValue)) { try await upload.finished(within: .seconds(60)) }
             #expect(try upload.status().state == .failed)
-            #expect(depot.storage.object(Depot.location) == nil)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.object(TransferFixture.location) == nil)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 }

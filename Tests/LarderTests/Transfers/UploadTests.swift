@@ -8,31 +8,33 @@ import Testing
 struct UploadTests {
     @Test("A file arrives byte for byte, in one piece or in parts", arguments: [0, 1, 3999, 4000, 4001, 4096, 50_000])
     func arrives(count: Int) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: count)
-            let upload = try await depot.app.transfers.upload(
-                file, to: Depot.location,
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: count)
+            let upload = try await fixture.app.transfers.upload(
+                file, to: TransferFixture.location,
                 options: .init(attributes: .init(contentType: "video/quicktime", metadata: ["note": "a"])))
             #expect(try upload.status().state == .pending)
-            try await depot.drain()
+            try await fixture.drain()
             let status = try await upload.finished()
-            let object = try #require(depot.storage.object(Depot.location))
+            let object = try #require(fixture.storage.object(TransferFixture.location))
             #expect(object.bytes == bytes)
             #expect(object.attributes == .init(contentType: "video/quicktime", metadata: ["note": "a"]))
             #expect(status.etag == object.etag && status.size == Int64(count) && status.arrived == Int64(count))
-            #expect(depot.storage.calls.contains(.complete) == (count > 4000))
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.calls.contains(.complete) == (count > 4000))
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
     @Test("What cannot be started says so at once, and nothing is queued")
     func refused() async throws {
-        try await withDepot { depot in
-            let transfers = depot.app.transfers
-            let missing = depot.folder.appending(path: "none")
-            await expectCode(.sourceMissing) { _ = try await transfers.upload(missing, to: Depot.location) }
-            await expectCode(.sourceNotFile) { _ = try await transfers.upload(depot.folder, to: Depot.location) }
-            let (file, _) = try depot.file(bytes: 10)
+        try await withTransferFixture { fixture in
+            let transfers = fixture.app.transfers
+            let missing = fixture.folder.appending(path: "none")
+            await expectCode(.sourceMissing) { _ = try await transfers.upload(missing, to: TransferFixture.location) }
+            await expectCode(.sourceNotFile) {
+                _ = try await transfers.upload(fixture.folder, to: TransferFixture.location)
+            }
+            let (file, _) = try fixture.file(bytes: 10)
             for key in ["", String(repeating: "k", count: 1025)] {
                 await expectCode(.invalidTransfer) {
                     _ = try await transfers.upload(file, to: .init(bucket: "media", key: key))
@@ -45,18 +47,23 @@ struct UploadTests {
                 ObjectAttributes(contentType: String(repeating: "t", count: 2049)),
             ] {
                 await expectCode(.invalidTransfer) {
-                    _ = try await transfers.upload(file, to: Depot.location, options: .init(attributes: attributes))
+                    _ = try await transfers.upload(
+                        file, to: TransferFixture.location, options: .init(attributes: attributes))
                 }
             }
             let most = ObjectAttributes(metadata: ["a": String(repeating: "1", count: 2047)])
-            try await transfers.upload(file, to: Depot.location, options: .init(attributes: most)).cancel()
-            try await depot.app.transfers.core.intent.database().transfers.prune(keeping: 0, in: depot.app.core.name)
-            await expectCode(.destinationExists) { _ = try await transfers.download(Depot.location, to: file) }
-            await expectCode(.destinationUnusable) {
-                _ = try await transfers.download(Depot.location, to: missing.appending(path: "x"))
+            try await transfers.upload(file, to: TransferFixture.location, options: .init(attributes: most)).cancel()
+            try await fixture.app.transfers.core.operationsStore.database().transfers.prune(
+                keeping: 0, in: fixture.app.core.name)
+            await expectCode(.destinationExists) {
+                _ = try await transfers.download(TransferFixture.location, to: file)
             }
             await expectCode(.destinationUnusable) {
-                _ = try await transfers.download(Depot.location, to: depot.folder, options: .init(replacesFile: true))
+                _ = try await transfers.download(TransferFixture.location, to: missing.appending(path: "x"))
+            }
+            await expectCode(.destinationUnusable) {
+                _ = try await transfers.download(
+                    TransferFixture.location, to: fixture.folder, options: .init(replacesFile: true))
             }
             #expect(try transfers.all().isEmpty)
         }
@@ -64,81 +71,86 @@ struct UploadTests {
 
     @Test("A file that is written to after it was queued is not sent, and the reason is told")
     func changed() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            let (_, bytes) = try depot.file(bytes: 9000, seed: 8)
-            try await depot.drain()
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (_, bytes) = try fixture.file(bytes: 9000, seed: 8)
+            try await fixture.drain()
             await expectCode(.sourceChanged) { try await upload.finished() }
-            #expect(depot.storage.object(Depot.location) == nil)
+            #expect(fixture.storage.object(TransferFixture.location) == nil)
             try await upload.retry()
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
         }
     }
 
     @Test("A file that changes while it is sent leaves nothing at the storage")
     func changedMeanwhile() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { [depot] call in
-                if case .putPart(5) = call { _ = try? depot.file(bytes: 10_000, seed: 9) }
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { [fixture] call in
+                if case .putPart(5) = call { _ = try? fixture.file(bytes: 10_000, seed: 9) }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.sourceChanged) { try await upload.finished() }
-            #expect(depot.storage.object(Depot.location) == nil)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.object(TransferFixture.location) == nil)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
-    @Test("A failure that may pass is tried again, and no part is sent again that the storage has", arguments: [
-        ObjectError.Code.interrupted, .timedOut, .serverFault, .throttled, .checksum, .unreachable, .expiredCredentials,
-    ])
+    @Test(
+        "A failure that may pass is tried again, and no part is sent again that the storage has",
+        arguments: [
+            ObjectError.Code.interrupted, .timedOut, .serverFault, .throttled, .checksum, .unreachable,
+            .expiredCredentials,
+        ])
     func passing(code: ObjectError.Code) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(3)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart(let number) = call, number % 3 == 0, failures.take() {
                     throw ObjectError(code, "for a test")
                 }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            let sent = depot.storage.calls.compactMap { if case .putPart(let number) = $0 { number } else { nil } }
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            let sent = fixture.storage.calls.compactMap { if case .putPart(let number) = $0 { number } else { nil } }
             #expect(sent.sorted() == Array(1...10))
             #expect(try upload.status().attempts > 1)
         }
     }
 
-    @Test("What will not go better fails with its reason, and nothing is left", arguments: [
-        ObjectError.Code.accessDenied, .noSuchBucket, .rejected, .wrongRegion,
-    ])
+    @Test(
+        "What will not go better fails with its reason, and nothing is left",
+        arguments: [
+            ObjectError.Code.accessDenied, .noSuchBucket, .rejected, .wrongRegion,
+        ])
     func final(code: ObjectError.Code) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .putPart(7) = call { throw ObjectError(code, "for a test") }
             }
-            try await depot.drain()
+            try await fixture.drain()
             await expectCode(.init(rawValue: code.rawValue)) { try await upload.finished() }
             #expect(try upload.status().arrived == 0)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
     @Test("A server that always fails is given up after so many failures in a row")
     func givenUp() async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 100)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "for a test") }
-            try await depot.drain { $0.maximumFaults = 4 }
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.serverFault, "for a test") }
+            try await fixture.drain { $0.maximumFaults = 4 }
             await expectCode(.init(rawValue: "object.serverFault")) { try await upload.finished() }
             #expect(try upload.status().attempts == 4)
         }
@@ -146,123 +158,126 @@ struct UploadTests {
 
     @Test("A lost answer to the last step is no second upload: the object tells that it is there")
     func lostCompletion() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onAnswer { call throws(ObjectError) in
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 if call == .complete, failures.take() { throw ObjectError(.interrupted, "for a test") }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.count { $0 == .complete } == 1)
-            #expect(depot.storage.calls.count { if case .putPart = $0 { true } else { false } } == 10)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { $0 == .complete } == 1)
+            #expect(fixture.storage.calls.count { if case .putPart = $0 { true } else { false } } == 10)
         }
     }
 
     @Test("Parts whose answers were lost are found at the storage and not sent again", arguments: [false, true])
     func lostParts(tellsChecksums: Bool) async throws {
-        try await withDepot(tellsChecksums: tellsChecksums) { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture(tellsChecksums: tellsChecksums) { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onAnswer { call throws(ObjectError) in
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .putPart(4) = call, failures.take() { throw ObjectError(.interrupted, "for a test") }
             }
-            try await depot.drain { $0.connectionsPerHost = 1 }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.count { $0 == .putPart(4) } == 1)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { $0 == .putPart(4) } == 1)
         }
     }
 
     @Test("A part that the storage lists with another ETag than was noted is not the noted one, and is sent again")
     func otherPart() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onCall { [storage = depot.storage] call throws(ObjectError) in
+            fixture.storage.onCall { [storage = fixture.storage] call throws(ObjectError) in
                 guard case .putPart(6) = call, failures.take() else { return }
                 storage.state.withLock { state in
                     for id in state.uploads.keys { state.uploads[id]?.parts[3] = [UInt8](repeating: 1, count: 1024) }
                 }
                 throw ObjectError(.interrupted, "for a test")
             }
-            try await depot.drain { $0.connectionsPerHost = 1 }
+            try await fixture.drain { $0.connectionsPerHost = 1 }
             try await upload.finished(within: .zero)
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.calls.count { $0 == .putPart(3) } == 2)
-            #expect(depot.storage.calls.count { $0 == .complete } == 1)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { $0 == .putPart(3) } == 2)
+            #expect(fixture.storage.calls.count { $0 == .complete } == 1)
         }
     }
 
-    @Test("A storage that does not list uploads takes one in parts", arguments: [
-        ObjectError(.rejected, "NotImplemented", status: 501), ObjectError(.rejected, "InvalidRequest", status: 400),
-        ObjectError(.notFound, "no", status: 404), ObjectError(.accessDenied, "no", status: 403),
-    ])
+    @Test(
+        "A storage that does not list uploads takes one in parts",
+        arguments: [
+            ObjectError(.rejected, "NotImplemented", status: 501),
+            ObjectError(.rejected, "InvalidRequest", status: 400),
+            ObjectError(.notFound, "no", status: 404), ObjectError(.accessDenied, "no", status: 403),
+        ])
     func unlisted(error: ObjectError) async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onCall { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onCall { call throws(ObjectError) in
                 if call == .uploads { throw error }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished(within: .zero)
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
         }
     }
 
     @Test("An upload that somebody has aborted begins anew")
     func aborted() async throws {
-        try await withDepot { depot in
-            let (file, bytes) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onCall { [storage = depot.storage] call in
+            fixture.storage.onCall { [storage = fixture.storage] call in
                 if case .putPart(6) = call, failures.take() { storage.state.withLock { $0.uploads = [:] } }
             }
-            try await depot.drain()
+            try await fixture.drain()
             try await upload.finished()
-            #expect(depot.storage.object(Depot.location)?.bytes == bytes)
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 
     @Test("No more connections than may be, and those of the highest priority first")
     func bounds() async throws {
-        try await withDepot { depot in
+        try await withTransferFixture { fixture in
             for (name, priority) in [("low", 0), ("high", 5), ("middle", 1)] {
-                let (file, _) = try depot.file(name, bytes: 100)
-                _ = try await depot.app.transfers.upload(
+                let (file, _) = try fixture.file(name, bytes: 100)
+                _ = try await fixture.app.transfers.upload(
                     file, to: .init(bucket: "media", key: name), options: .init(priority: priority))
             }
-            try await depot.drain { $0.maximumTransfers = 1 }
-            #expect(depot.storage.calls == [.put("high"), .put("middle"), .put("low")])
-            let (file, _) = try depot.file("large", bytes: 50_000)
-            _ = try await depot.app.transfers.upload(file, to: Depot.location)
-            try await depot.drain { $0.connectionsPerHost = 3 }
-            #expect(depot.storage.state.withLock { $0.mostBusy } <= 3)
+            try await fixture.drain { $0.maximumTransfers = 1 }
+            #expect(fixture.storage.calls == [.put("high"), .put("middle"), .put("low")])
+            let (file, _) = try fixture.file("large", bytes: 50_000)
+            _ = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await fixture.drain { $0.connectionsPerHost = 3 }
+            #expect(fixture.storage.state.withLock { $0.mostBusy } <= 3)
         }
     }
 
     @Test("As many exchanges are under way side by side as there may be connections, of all transfers together")
     func connections() async throws {
-        try await withDepot { depot in
-            let (small, _) = try depot.file("small", bytes: 100)
-            let (large, _) = try depot.file("large", bytes: 20_000)
+        try await withTransferFixture { fixture in
+            let (small, _) = try fixture.file("small", bytes: 100)
+            let (large, _) = try fixture.file("large", bytes: 20_000)
             for number in 0..<6 {
                 let location = ObjectLocation(bucket: "media", key: "\(number)")
-                _ = try await depot.app.transfers.upload(number.isMultiple(of: 2) ? small : large, to: location)
+                _ = try await fixture.app.transfers.upload(number.isMultiple(of: 2) ? small : large, to: location)
             }
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 do { try await Task.sleep(for: .milliseconds(5)) } catch { throw ObjectError(.cancelled, "cancelled") }
             }
-            try await depot.drain { $0.connectionsPerHost = 2 }
-            #expect(depot.storage.state.withLock { $0.objects.count } == 6)
-            #expect(depot.storage.state.withLock { $0.mostBusy } == 2)
+            try await fixture.drain { $0.connectionsPerHost = 2 }
+            #expect(fixture.storage.state.withLock { $0.objects.count } == 6)
+            #expect(fixture.storage.state.withLock { $0.mostBusy } == 2)
         }
     }
 }

@@ -54,13 +54,14 @@ package struct Aftermath: Sendable {
                 continue
             }
             let state = status.state
-            let isAsPromised = switch promise.state {
-            case .applied?: state == .applied
-            case .discarded?: state == .discarded
-            case .deadLetter?:
-                state == .deadLetter || promise.isBeingReplayed || promise.isBeingDiscarded && state == .discarded
-            default: true
-            }
+            let isAsPromised =
+                switch promise.state {
+                case .applied?: state == .applied
+                case .discarded?: state == .discarded
+                case .deadLetter?:
+                    state == .deadLetter || promise.isBeingReplayed || promise.isBeingDiscarded && state == .discarded
+                default: true
+                }
             if !isAsPromised {
                 problems.append("mutation \(promise.tag) was \(promise.state.map(\.rawValue) ?? "?") and is \(state)")
             }

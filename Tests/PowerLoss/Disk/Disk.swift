@@ -144,11 +144,12 @@ struct Disk {
     func left(by cut: PowerCut) -> RemainingFiles {
         var random = SeededNumbers(seed: cut.seed)
         let names = names.first { $0.order == cut.order } ?? FolderNames(order: cut.order)
-        let entries = switch cut.names {
-        case .lost: names.durable
-        case .kept: names.all
-        case .torn: names.torn(by: &random)
-        }
+        let entries =
+            switch cut.names {
+            case .lost: names.durable
+            case .kept: names.all
+            case .torn: names.torn(by: &random)
+            }
         var remaining = RemainingFiles()
         collect(0, "", entries, &remaining) { $0.left(cut.contents, by: &random) }
         return remaining
@@ -174,9 +175,10 @@ struct Disk {
             }
             // One file under two names is left in one way.
             let bytes = remaining.files.first { $0.object == object }?.bytes ?? bytes(objects[object].contents)
-            remaining.files.append(.init(
-                path: "\(path)/\(name)", bytes: bytes, object: object, inode: objects[object].inode,
-                born: objects[object].born, lastSynced: objects[object].lastSynced))
+            remaining.files.append(
+                .init(
+                    path: "\(path)/\(name)", bytes: bytes, object: object, inode: objects[object].inode,
+                    born: objects[object].born, lastSynced: objects[object].lastSynced))
         }
     }
 }

@@ -33,9 +33,10 @@ package struct PowerCut: Sendable, Hashable, CustomStringConvertible {
         cuts.append(PowerCut(order: .separate, contents: .kept, names: .kept))
         for number in 0..<count {
             let fates: [Fate] = [.torn, .torn, .lost, .kept]
-            cuts.append(PowerCut(
-                order: number % 2 == 0 ? .journalled : .separate, contents: number % 8 == 7 ? .kept : .torn,
-                names: fates.randomElement(using: &random) ?? .torn, seed: random.next()))
+            cuts.append(
+                PowerCut(
+                    order: number % 2 == 0 ? .journalled : .separate, contents: number % 8 == 7 ? .kept : .torn,
+                    names: fates.randomElement(using: &random) ?? .torn, seed: random.next()))
         }
         return cuts
     }

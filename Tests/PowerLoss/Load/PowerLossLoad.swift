@@ -113,11 +113,17 @@ package struct PowerLossLoad: Sendable {
         let id = TemporaryObjectID()
         var ended: [Task<MutationStatus, any Error>] = []
         let (made, rated, known, refused, given) = (next(), next(), next(), next(), next())
-        ended.append(try await queue(app, made, Self.add("title-\(made)"), QueuedMutation(
-            optimisticResponse: ["add": Self.recipe(id.value, title: "title-\(made)", stars: 0)],
-            listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id])))
-        ended.append(try await queue(app, rated, Self.rate(id.value, rated), QueuedMutation(
-            optimisticResponse: ["rate": Self.recipe(id.value, title: "title-\(made)", stars: rated)])))
+        ended.append(
+            try await queue(
+                app, made, Self.add("title-\(made)"),
+                QueuedMutation(
+                    optimisticResponse: ["add": Self.recipe(id.value, title: "title-\(made)", stars: 0)],
+                    listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id])))
+        ended.append(
+            try await queue(
+                app, rated, Self.rate(id.value, rated),
+                QueuedMutation(
+                    optimisticResponse: ["rate": Self.recipe(id.value, title: "title-\(made)", stars: rated)])))
         ended.append(try await queue(app, known, Self.rate("r0", known), QueuedMutation(lane: "known")))
         ended.append(try await queue(app, refused, Self.add("refused-\(refused)"), QueuedMutation(lane: "refused")))
         ended.append(try await queue(app, given, Self.add("refused-\(given)"), QueuedMutation(lane: "given up")))

@@ -95,7 +95,9 @@ package final class RecipeLedger: GraphQLTransport {
                     return #"{"data":null,"errors":[{"message":"no such recipe"}]}"#
                 }
                 effect = .rated(recipe: recipe, stars: Int(stars))
-            } else { return nil }
+            } else {
+                return nil
+            }
             took(key, effect)
             return state.carryOut(effect, key)
         }

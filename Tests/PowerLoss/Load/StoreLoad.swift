@@ -95,9 +95,10 @@ package struct StoreLoad: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<4 {
                 group.addTask { [marks] in
-                    let receipt = try await app.mutate(GraphQLOperation(
-                        "mutation Add($title: String!) { add(title: $title) { id } }",
-                        variables: ["title": .string("\(number)")]))
+                    let receipt = try await app.mutate(
+                        GraphQLOperation(
+                            "mutation Add($title: String!) { add(title: $title) { id } }",
+                            variables: ["title": .string("\(number)")]))
                     marks("accepted", "\(receipt.id)", name)
                 }
             }

@@ -119,14 +119,16 @@ package struct TransferLoad: Sendable {
     private func carry(_ app: Partition, _ storage: ObjectLedger, isCutShort: Bool) async throws {
         let parts = Mutex(0)
         let isEnough = AsyncStream<Void>.makeStream()
-        let runner = TransferRunner(app, storage: storage, options: Self.options { step in
-            guard isCutShort, step == .partNoted else { return }
-            let count = parts.withLock { count in
-                count += 1
-                return count
-            }
-            if count == 5 { isEnough.continuation.finish() }
-        })
+        let runner = TransferRunner(
+            app, storage: storage,
+            options: Self.options { step in
+                guard isCutShort, step == .partNoted else { return }
+                let count = parts.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == 5 { isEnough.continuation.finish() }
+            })
         guard isCutShort else { return try await runner.drain() }
         let task = Task { try await runner.run() }
         for await _ in isEnough.stream {}

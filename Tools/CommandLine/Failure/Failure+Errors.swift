@@ -74,33 +74,38 @@ extension Failure {
 
 extension ExitStatus {
     fileprivate init(_ code: OperationsError.Code) {
-        self = switch code {
-        case .notFound, .unknownEnvironment, .unknownPartition: .miss
-        // A backup is a file that an argument names.
-        case .invalid, .unknownTemporaryID, .damagedBackup: .usage
-        case .damaged, .migrationMissing: .damaged
-        case .wrongState, .notWritable, .unfinished, .newerFormat, .pending, .unsentWork, .uploadsLeft, .unknownSchema,
-            .foreignBackup, .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected, .foreign,
-            .migrationChanged:
-            .refused
-        default: .failure
-        }
+        self =
+            switch code {
+            case .notFound, .unknownEnvironment, .unknownPartition: .miss
+            // A backup is a file that an argument names.
+            case .invalid, .unknownTemporaryID, .damagedBackup: .usage
+            case .damaged, .migrationMissing: .damaged
+            case .wrongState, .notWritable, .unfinished, .newerFormat, .pending, .unsentWork, .uploadsLeft,
+                .unknownSchema,
+                .foreignBackup, .environmentChanged, .environmentInUse, .occupied, .otherPartition, .protected,
+                .foreign,
+                .migrationChanged:
+                .refused
+            default: .failure
+            }
     }
 
     fileprivate init(_ code: LarderError.Code) {
-        self = switch code {
-        case .miss, .deleted, .noEnvironment: .miss
-        case .schema, .syntax, .operation, .variables, .data, .environment: .usage
-        default: .failure
-        }
+        self =
+            switch code {
+            case .miss, .deleted, .noEnvironment: .miss
+            case .schema, .syntax, .operation, .variables, .data, .environment: .usage
+            default: .failure
+            }
     }
 
     fileprivate init(_ code: RecordError.Code) {
-        self = switch code {
-        case .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge: .usage
-        case .damaged: .damaged
-        case .notWritable, .futureFormat, .olderFormat: .refused
-        default: .failure
-        }
+        self =
+            switch code {
+            case .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge: .usage
+            case .damaged: .damaged
+            case .notWritable, .futureFormat, .olderFormat: .refused
+            default: .failure
+            }
     }
 }

@@ -2,10 +2,12 @@ package import ArgumentParser
 
 /// The schema that a verb works with.
 package struct SchemaOptions: ParsableArguments {
-    @Option(name: .customLong("schema"), help: ArgumentHelp(
-        "A schema in the schema definition language. May be given several times: the texts are joined, so that key "
-            + "policies can be kept apart from the server's own.",
-        valueName: "file"))
+    @Option(
+        name: .customLong("schema"),
+        help: ArgumentHelp(
+            "A schema in the schema definition language. May be given several times: the texts are joined, so that key "
+                + "policies can be kept apart from the server's own.",
+            valueName: "file"))
     package var files: [String] = []
 
     package init() {}

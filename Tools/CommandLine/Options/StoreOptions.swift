@@ -3,8 +3,10 @@ package import Foundation
 
 /// What every verb takes.
 package struct StoreOptions: ParsableArguments {
-    @Option(name: .customLong("store"), help: ArgumentHelp(
-        "The store's folder. Default: the environment variable LARDER_STORE.", valueName: "folder"))
+    @Option(
+        name: .customLong("store"),
+        help: ArgumentHelp(
+            "The store's folder. Default: the environment variable LARDER_STORE.", valueName: "folder"))
     package var path: String?
 
     @Flag(help: "Print JSON of a versioned shape, errors too.")

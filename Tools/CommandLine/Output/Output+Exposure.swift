@@ -15,8 +15,12 @@ extension Output {
 extension StoreExposure {
     /// `exposed`, as `--json` has it.
     package var member: (name: String, value: JSONText) {
-        ("exposed", .array(items.map { item in
-            .object([("path", .string(item.path)), ("mode", .string(String(item.mode, radix: 8)))])
-        }))
+        (
+            "exposed",
+            .array(
+                items.map { item in
+                    .object([("path", .string(item.path)), ("mode", .string(String(item.mode, radix: 8)))])
+                })
+        )
     }
 }

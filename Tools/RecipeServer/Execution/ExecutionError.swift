@@ -3,7 +3,8 @@ import LarderGraphQL
 /// An entry of a response's `errors`.
 struct ExecutionError: Error {
     enum PathStep: Sendable {
-        case key(String), index(Int)
+        case key(String)
+        case index(Int)
     }
 
     var message: String

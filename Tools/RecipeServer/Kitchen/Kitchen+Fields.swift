@@ -32,7 +32,8 @@ extension Kitchen {
         case "search":
             return search(arguments.string("text") ?? "", limit: try limit(arguments, "limit"))
         case "latest":
-            let newest = recipes.indices.map { (recipes[$0].createdAt, 0, Node.recipe($0)) }
+            let newest =
+                recipes.indices.map { (recipes[$0].createdAt, 0, Node.recipe($0)) }
                 + comments.indices.map { (comments[$0].createdAt, 1, Node.comment($0)) }
             let sorted = newest.sorted { ($1.0, $1.1) < ($0.0, $0.1) }.prefix(try limit(arguments, "limit"))
             return .list(sorted.map { .node($0.2) })

@@ -1,10 +1,15 @@
 /// An object of the schema, as the executor passes it from field to field.
 enum Node: Sendable {
     case query, mutation
-    case recipe(Int), step(Int), comment(Int), author(Int), ingredient(Int)
+    case recipe(Int)
+    case step(Int)
+    case comment(Int)
+    case author(Int)
+    case ingredient(Int)
     case portion(Kitchen.Portion)
     case nutrition(kilocalories: Int, protein: Double)
-    case recipePage(Page), commentPage(Page)
+    case recipePage(Page)
+    case commentPage(Page)
 
     /// The name of its object type.
     var typeName: String {

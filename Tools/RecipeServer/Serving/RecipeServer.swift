@@ -104,10 +104,12 @@ package final class RecipeServer: Sendable {
     /// Stops listening and closes all connections. Stopping twice does nothing.
     package func stop() async throws {
         // A loop that has been shut down would leave what is asked of it unanswered.
-        guard let ending = listening.withLock({ listening in
-            defer { listening = nil }
-            return listening
-        }) else { return }
+        guard
+            let ending = listening.withLock({ listening in
+                defer { listening = nil }
+                return listening
+            })
+        else { return }
         try await ending.listener.close()
         try await ending.group.shutdownGracefully()
     }

@@ -17,21 +17,22 @@ final class BareTransfers {
 
     init(file: String, table: Table) throws {
         try Self.check(sqlite3_open(file, &database))
-        let schema: [String] = switch table {
-        case .own:
-            Migration.all.map { String(decoding: $0.sql, as: UTF8.self) }
-                + ["INSERT INTO partition (id, name) VALUES (1, 'app')"]
-        case .bare:
-            [
-                """
-                CREATE TABLE transfer (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
-                    partition INTEGER NOT NULL, kind INTEGER NOT NULL, state INTEGER NOT NULL,
-                    priority INTEGER NOT NULL, bucket TEXT NOT NULL, key TEXT NOT NULL, path TEXT NOT NULL,
-                    replaces INTEGER NOT NULL, attempts INTEGER NOT NULL, created INTEGER NOT NULL, size INTEGER,
-                    device INTEGER, inode INTEGER, modified INTEGER, place INTEGER)
-                """
-            ]
-        }
+        let schema: [String] =
+            switch table {
+            case .own:
+                Migration.all.map { String(decoding: $0.sql, as: UTF8.self) }
+                    + ["INSERT INTO partition (id, name) VALUES (1, 'app')"]
+            case .bare:
+                [
+                    """
+                    CREATE TABLE transfer (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE,
+                        partition INTEGER NOT NULL, kind INTEGER NOT NULL, state INTEGER NOT NULL,
+                        priority INTEGER NOT NULL, bucket TEXT NOT NULL, key TEXT NOT NULL, path TEXT NOT NULL,
+                        replaces INTEGER NOT NULL, attempts INTEGER NOT NULL, created INTEGER NOT NULL, size INTEGER,
+                        device INTEGER, inode INTEGER, modified INTEGER, place INTEGER)
+                    """
+                ]
+            }
         let settings = [
             "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
             "PRAGMA secure_delete = ON",

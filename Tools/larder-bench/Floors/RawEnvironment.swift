@@ -104,8 +104,9 @@ final class RawEnvironment {
                 try Self.check(mdb_dbi_open(transaction, name, 0, &opened))
                 try Self.check(mdb_dbi_flags(transaction, opened, &flags))
             }
-            found.append(Contents(
-                name: name, isInteger: flags & UInt32(MDB_INTEGERKEY) != 0, entries: try entries(of: opened)))
+            found.append(
+                Contents(
+                    name: name, isInteger: flags & UInt32(MDB_INTEGERKEY) != 0, entries: try entries(of: opened)))
         }
         return found
     }
@@ -137,9 +138,11 @@ final class RawEnvironment {
         var key = MDB_val()
         var value = MDB_val()
         while mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS {
-            entries.append((
-                Array(UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)),
-                Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))))
+            entries.append(
+                (
+                    Array(UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)),
+                    Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+                ))
         }
         return entries
     }

@@ -53,15 +53,17 @@ struct Report {
 
     var table: String {
         let header = ["row", "ours", "floor", "ratio", "reach", "", "fastest", "floor is", "what is timed"]
-        let lines = [header] + rows.map { row in
-            [
-                row.name, Self.text(row.value, row.unit), row.floor.map { Self.text($0, row.unit) } ?? "-",
-                row.ratio.map { String(format: "%.2f x", $0) } ?? "-", Self.text(row.reach, row.unit),
-                row.isReached.map { $0 ? "ok" : "MISS" } ?? "",
-                row.fastestRatio.map { String(format: "%.2f x", $0) } ?? "-", row.floorName ?? "-",
-                row.what + (row.note.map { " (\($0))" } ?? ""),
-            ]
-        }
+        let lines =
+            [header]
+            + rows.map { row in
+                [
+                    row.name, Self.text(row.value, row.unit), row.floor.map { Self.text($0, row.unit) } ?? "-",
+                    row.ratio.map { String(format: "%.2f x", $0) } ?? "-", Self.text(row.reach, row.unit),
+                    row.isReached.map { $0 ? "ok" : "MISS" } ?? "",
+                    row.fastestRatio.map { String(format: "%.2f x", $0) } ?? "-", row.floorName ?? "-",
+                    row.what + (row.note.map { " (\($0))" } ?? ""),
+                ]
+            }
         let widths = header.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         return lines.map { line in
             zip(line, widths).map { $0.padding(toLength: $1, withPad: " ", startingAt: 0) }.joined(separator: "  ")

@@ -32,7 +32,12 @@ struct GitHubIssues: Decodable {
 
 /// Any response, for inputs of which the program knows no types.
 enum AnyTree: Decodable {
-    case null, boolean(Bool), number(Double), text(String), list([AnyTree]), object([String: AnyTree])
+    case null
+    case boolean(Bool)
+    case number(Double)
+    case text(String)
+    case list([AnyTree])
+    case object([String: AnyTree])
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()

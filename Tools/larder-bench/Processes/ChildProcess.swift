@@ -39,7 +39,8 @@ enum ChildProcess {
             child.waitUntilExit()
         }
         guard child.terminationReason == .exit, child.terminationStatus == 0 else {
-            throw BenchFailure("\(child.executableURL?.lastPathComponent ?? "a child") ended with \(child.terminationStatus)")
+            throw BenchFailure(
+                "\(child.executableURL?.lastPathComponent ?? "a child") ended with \(child.terminationStatus)")
         }
         return (seconds, String(decoding: printed, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }

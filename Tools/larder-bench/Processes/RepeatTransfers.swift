@@ -20,7 +20,8 @@ struct RepeatTransfers: AsyncParsableCommand {
     func run() async throws {
         guard let url = URL(string: url) else { throw ValidationError("\(url) is no URL.") }
         let folder = URL(filePath: folder)
-        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: ItemShop.schemaText))
+        let store = try Store.open(
+            at: folder.appending(path: "store"), schema: try Schema(parsing: ItemShop.schemaText))
         let app = try store.partition()
         var growth: [Int] = []
         try await ObjectServer.withTransport(to: url, smallestPart: Int64(Self.partSize)) { storage in
@@ -50,9 +51,10 @@ struct RepeatTransfers: AsyncParsableCommand {
         let runner = TransferRunner(app, storage: storage, options: options)
         // Not all at once: what queueing takes is not what is asked here.
         for first in stride(from: 0, to: count, by: 1_000) {
-            _ = try await app.transfers.upload((first..<min(first + 1_000, count)).map { number in
-                (file, ObjectLocation(bucket: ObjectServer.bucket, key: "\(parts)/\(number)"), UploadOptions())
-            })
+            _ = try await app.transfers.upload(
+                (first..<min(first + 1_000, count)).map { number in
+                    (file, ObjectLocation(bucket: ObjectServer.bucket, key: "\(parts)/\(number)"), UploadOptions())
+                })
             try await runner.drain()
         }
         guard try app.transfers.list(in: [.failed, .pending]).isEmpty else {

@@ -4,11 +4,23 @@ import LarderRecords
 /// What the rows work with.
 struct Bench {
     enum Row: String, CaseIterable {
-        case parse, commit, recommit, read, visit, readOne = "read-one", changeOne = "change-one", decode, watch
-        case scale, open, walk, size, jsonRows = "json-rows", allocations
-        case enqueue, enqueueMany = "enqueue-many", drain, layers, openQueue = "open-queue"
-        case coldStart = "cold-start", switching = "switch", seal
-        case queueUploads = "queue-uploads", resumeUpload = "resume-upload", largeFile = "large-file"
+        case parse, commit, recommit, read, visit
+        case readOne = "read-one"
+        case changeOne = "change-one"
+        case decode, watch
+        case scale, open, walk, size
+        case jsonRows = "json-rows"
+        case allocations
+        case enqueue
+        case enqueueMany = "enqueue-many"
+        case drain, layers
+        case openQueue = "open-queue"
+        case coldStart = "cold-start"
+        case switching = "switch"
+        case seal
+        case queueUploads = "queue-uploads"
+        case resumeUpload = "resume-upload"
+        case largeFile = "large-file"
         case transferMemory = "transfer-memory"
     }
 

@@ -17,7 +17,8 @@ extension Bench {
             try await coldStart(
                 "cold-start", showing: true, what: "10,000 pending and all of them shown, 100 watchers, a session"),
             try await coldStart(
-                "cold-start-plain", showing: false, what: "10,000 pending and none of them shown, 100 watchers, a session"),
+                "cold-start-plain", showing: false,
+                what: "10,000 pending and none of them shown, 100 watchers, a session"),
         ]
     }
 
@@ -48,22 +49,24 @@ extension Bench {
         let bare = try BareQueue(file: "\(path)/bare.sqlite")
         try bare.insert((0..<pending).map(RatingDesk.draft))
         let fragment = GraphQLFragment("fragment F on Item { title }")
-        let times = try await Measurement.times(rounds: max(rounds / 2, 3), [
-            {
-                var opened: Store?
-                let time = try Measurement.time {
-                    let (store, app) = try open()
-                    opened = store
-                    let title = try app.read("Item:77", fragment)["title"]?.string
-                    guard (title == ItemShop.newTitle) == isShown else {
-                        throw BenchFailure("the mutation is not seen, or is")
+        let times = try await Measurement.times(
+            rounds: max(rounds / 2, 3),
+            [
+                {
+                    var opened: Store?
+                    let time = try Measurement.time {
+                        let (store, app) = try open()
+                        opened = store
+                        let title = try app.read("Item:77", fragment)["title"]?.string
+                        guard (title == ItemShop.newTitle) == isShown else {
+                            throw BenchFailure("the mutation is not seen, or is")
+                        }
                     }
-                }
-                try opened?.close()
-                return time
-            },
-            { try Measurement.time { keep(try bare.readAll()) } },
-        ])
+                    try opened?.close()
+                    return time
+                },
+                { try Measurement.time { keep(try bare.readAll()) } },
+            ])
         return BenchRow(
             name: row, what: "\(records) records, \(what): to the first read", times,
             floorName: "the rows of the 10,000 read once", reach: .most(0.030))
@@ -99,23 +102,27 @@ extension Bench {
         var number = 1
         let fragment = GraphQLFragment("fragment F on Item { title }")
         let bare = try BareQueue(file: "\(path)/bare.sqlite")
-        let times = try await Measurement.times(rounds: rounds * 2, [
-            {
-                number += 1
-                let name = names[number % 2]
-                return try await Measurement.time {
-                    let app = try await store.switch(to: environment(name)).partition
-                    guard try app.read("Item:77", fragment)["title"]?.string == ItemShop.newTitle else {
-                        throw BenchFailure("the mutation is not seen")
+        let times = try await Measurement.times(
+            rounds: rounds * 2,
+            [
+                {
+                    number += 1
+                    let name = names[number % 2]
+                    return try await Measurement.time {
+                        let app = try await store.switch(to: environment(name)).partition
+                        guard try app.read("Item:77", fragment)["title"]?.string == ItemShop.newTitle else {
+                            throw BenchFailure("the mutation is not seen")
+                        }
                     }
-                }
-            },
-            { try Measurement.time { try bare.insert(RatingDesk.draft(0)) } },
-        ])
+                },
+                { try Measurement.time { try bare.insert(RatingDesk.draft(0)) } },
+            ])
         try store.close()
-        return [BenchRow(
-            name: "switch", what: "another environment, 100 mutations pending in each, to its first read", times,
-            floorName: "one INSERT, durable", reach: .most(0.020))]
+        return [
+            BenchRow(
+                name: "switch", what: "another environment, 100 mutations pending in each, to its first read", times,
+                floorName: "one INSERT, durable", reach: .most(0.020))
+        ]
     }
 
     /// What protects a credential at rest, without reading or writing it.
@@ -124,22 +131,26 @@ extension Bench {
         let key = SymmetricKey(size: .bits256)
         // As large as the tokens are together that a user pool issues.
         let bytes = [UInt8](repeating: 120, count: 4_000)
-        let times = try await Measurement.times(rounds: rounds, [
-            {
-                try Measurement.time(repeating: 100) {
-                    let sealed = try SealedBytes.seal(bytes, of: owner, name: "userPool", with: key)
-                    keep(try SealedBytes.open(sealed, of: owner, name: "userPool", with: key))
-                }
-            },
-            {
-                try Measurement.time(repeating: 100) {
-                    let box = try AES.GCM.seal(bytes, using: key)
-                    keep(try AES.GCM.open(box, using: key))
-                }
-            },
-        ])
-        return [BenchRow(
-            name: "seal", what: "\(bytes.count) bytes of credentials sealed and opened", times,
-            floorName: "AES-GCM of the same bytes", reach: .most(0.000_050))]
+        let times = try await Measurement.times(
+            rounds: rounds,
+            [
+                {
+                    try Measurement.time(repeating: 100) {
+                        let sealed = try SealedBytes.seal(bytes, of: owner, name: "userPool", with: key)
+                        keep(try SealedBytes.open(sealed, of: owner, name: "userPool", with: key))
+                    }
+                },
+                {
+                    try Measurement.time(repeating: 100) {
+                        let box = try AES.GCM.seal(bytes, using: key)
+                        keep(try AES.GCM.open(box, using: key))
+                    }
+                },
+            ])
+        return [
+            BenchRow(
+                name: "seal", what: "\(bytes.count) bytes of credentials sealed and opened", times,
+                floorName: "AES-GCM of the same bytes", reach: .most(0.000_050))
+        ]
     }
 }

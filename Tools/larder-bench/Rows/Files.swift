@@ -16,23 +16,27 @@ extension Bench {
 
     func open() async throws -> [BenchRow] {
         try await withLargeStore { path in
-            let times = try await Measurement.times(rounds: rounds, [
-                {
-                    var opened: RecordCache?
-                    let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
-                    try opened?.close()
-                    return time
-                },
-                {
-                    var opened: RawEnvironment?
-                    let time = try Measurement.time { opened = try RawEnvironment(folder: "\(path)/1") }
-                    keep(opened)
-                    return time
-                },
-            ])
-            return [BenchRow(
-                name: "open", what: "opening a store after a clean close", times,
-                floorName: "mdb_env_open", reach: .excess(0.005), note: "\(largest) records")]
+            let times = try await Measurement.times(
+                rounds: rounds,
+                [
+                    {
+                        var opened: RecordCache?
+                        let time = try Measurement.time { opened = try RecordCache(folder: path, stamp: "bench") }
+                        try opened?.close()
+                        return time
+                    },
+                    {
+                        var opened: RawEnvironment?
+                        let time = try Measurement.time { opened = try RawEnvironment(folder: "\(path)/1") }
+                        keep(opened)
+                        return time
+                    },
+                ])
+            return [
+                BenchRow(
+                    name: "open", what: "opening a store after a clean close", times,
+                    floorName: "mdb_env_open", reach: .excess(0.005), note: "\(largest) records")
+            ]
         }
     }
 
@@ -40,13 +44,17 @@ extension Bench {
         try await withLargeStore { path in
             let file = "\(path)/1/data.mdb"
             let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int ?? 0
-            let times = try await Measurement.times(rounds: min(rounds, 7), [
-                { try Measurement.time { keep(try PageWalk.run(path: file)) } },
-                { try Measurement.time { keep(try readOnce(file)) } },
-            ])
-            return [BenchRow(
-                name: "walk", what: "the page walk of that file", times,
-                floorName: "reading the file once", reach: .ratio(3), note: "\(size) bytes, in the system's cache")]
+            let times = try await Measurement.times(
+                rounds: min(rounds, 7),
+                [
+                    { try Measurement.time { keep(try PageWalk.run(path: file)) } },
+                    { try Measurement.time { keep(try readOnce(file)) } },
+                ])
+            return [
+                BenchRow(
+                    name: "walk", what: "the page walk of that file", times,
+                    floorName: "reading the file once", reach: .ratio(3), note: "\(size) bytes, in the system's cache")
+            ]
         }
     }
 
@@ -75,10 +83,13 @@ extension Bench {
         try cache.close()
         let generation = try currentGeneration(path)
         let pages = try RawEnvironment(folder: generation).pages()
-        return [BenchRow(
-            name: "size", what: "bytes on disk after compacting", unit: .bytes, value: Double(try fileSize(generation)),
-            floorName: "the JSON's bytes", floor: Double(input.body.count), reach: .ratio(1),
-            note: "\(before) before; \(pages)")]
+        return [
+            BenchRow(
+                name: "size", what: "bytes on disk after compacting", unit: .bytes,
+                value: Double(try fileSize(generation)),
+                floorName: "the JSON's bytes", floor: Double(input.body.count), reach: .ratio(1),
+                note: "\(before) before; \(pages)")
+        ]
     }
 
     /// The folder of the newest generation, which is the current one where nobody compacts.

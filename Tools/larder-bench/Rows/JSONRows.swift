@@ -17,26 +17,30 @@ extension Bench {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             let filled = try JSONRecordStore.makeDatabase("\(path)/filled.sqlite")
             try JSONRecordStore.commit(records, filled)
-            let commits = try await Measurement.times(rounds: rounds, [
-                {
-                    let path = freshPath("commit")
-                    defer { remove(path) }
-                    let cache = try RecordCache(folder: path, stamp: "bench")
-                    defer { try? cache.close() }
-                    return try await Measurement.time { keep(try await cache.write(parsed, of: input.operation)) }
-                },
-                {
-                    let path = freshPath("sqlite")
-                    defer { remove(path) }
-                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-                    let database = try JSONRecordStore.makeDatabase("\(path)/rows.sqlite")
-                    return try Measurement.time { try JSONRecordStore.commit(records, database) }
-                },
-            ])
-            let reads = try await Measurement.times(rounds: rounds, [
-                { try Measurement.time { keep(try cache.read(input.operation)) } },
-                { try Measurement.time { keep(try JSONRecordStore.read(filled)) } },
-            ])
+            let commits = try await Measurement.times(
+                rounds: rounds,
+                [
+                    {
+                        let path = freshPath("commit")
+                        defer { remove(path) }
+                        let cache = try RecordCache(folder: path, stamp: "bench")
+                        defer { try? cache.close() }
+                        return try await Measurement.time { keep(try await cache.write(parsed, of: input.operation)) }
+                    },
+                    {
+                        let path = freshPath("sqlite")
+                        defer { remove(path) }
+                        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                        let database = try JSONRecordStore.makeDatabase("\(path)/rows.sqlite")
+                        return try Measurement.time { try JSONRecordStore.commit(records, database) }
+                    },
+                ])
+            let reads = try await Measurement.times(
+                rounds: rounds,
+                [
+                    { try Measurement.time { keep(try cache.read(input.operation)) } },
+                    { try Measurement.time { keep(try JSONRecordStore.read(filled)) } },
+                ])
             return [
                 BenchRow(
                     name: "json-rows", what: "commit, ours beside theirs", commits,

@@ -16,12 +16,17 @@ extension Bench {
         var peaks: [Int] = []
         var rows: [BenchRow] = []
         try await ChildProcess.withObjectServer { server in
-            let up = try await Measurement.times(rounds: rounds, [
-                { try await file.upload(to: server, &peaks) }, { try file.curlUp(to: server) },
-            ])
-            let down = try await Measurement.times(rounds: rounds, [
-                { try await file.download(from: server, size: Self.size, &peaks) }, { try file.curlDown(from: server) },
-            ])
+            let up = try await Measurement.times(
+                rounds: rounds,
+                [
+                    { try await file.upload(to: server, &peaks) }, { try file.curlUp(to: server) },
+                ])
+            let down = try await Measurement.times(
+                rounds: rounds,
+                [
+                    { try await file.download(from: server, size: Self.size, &peaks) },
+                    { try file.curlDown(from: server) },
+                ])
             rows += [
                 BenchRow(
                     name: "upload-1GiB", what: "1 GiB up over loopback, as a process", up, floorName: "curl -T",
@@ -32,9 +37,10 @@ extension Bench {
             ]
         }
         if let peak = peaks.max() {
-            rows.append(BenchRow(
-                name: "1GiB-memory", what: "the most memory of those processes", unit: .bytes, value: Double(peak),
-                reach: .most(Double(64 << 20))))
+            rows.append(
+                BenchRow(
+                    name: "1GiB-memory", what: "the most memory of those processes", unit: .bytes, value: Double(peak),
+                    reach: .most(Double(64 << 20))))
         }
         return rows
     }

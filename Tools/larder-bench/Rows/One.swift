@@ -34,22 +34,26 @@ extension Bench {
         var generator = SystemRandomNumberGenerator()
         let keys = (0..<2_000).map { _ in ItemShop.key(Int.random(in: 0..<count, using: &generator)) }
         let rawKeys = keys.map { Array($0.utf8) }
-        let times = try await Measurement.times(rounds: rounds, [
-            {
-                var missing = 0
-                let time = try Measurement.time {
-                    for key in keys {
-                        if try !cache.read(shop.fragment, from: .object(key: key)).response.isComplete { missing += 1 }
+        let times = try await Measurement.times(
+            rounds: rounds,
+            [
+                {
+                    var missing = 0
+                    let time = try Measurement.time {
+                        for key in keys {
+                            if try !cache.read(shop.fragment, from: .object(key: key)).response.isComplete {
+                                missing += 1
+                            }
+                        }
                     }
-                }
-                guard missing == 0 else { throw BenchFailure("\(missing) items are missing") }
-                return time / Double(keys.count)
-            },
-            {
-                let time = try Measurement.time { for key in rawKeys { try raw.get(key) } }
-                return time / Double(keys.count)
-            },
-        ])
+                    guard missing == 0 else { throw BenchFailure("\(missing) items are missing") }
+                    return time / Double(keys.count)
+                },
+                {
+                    let time = try Measurement.time { for key in rawKeys { try raw.get(key) } }
+                    return time / Double(keys.count)
+                },
+            ])
         return BenchRow(
             name: name, what: "one record of ten fields by key, to a Response", times,
             floorName: "mdb_get in a renewed transaction", reach: .ratio(4),
@@ -95,13 +99,17 @@ extension Bench {
             let path = freshPath("raw")
             defer { remove(path) }
             let raw = try RawChange(folder: path, recordCount: ItemShop.pageSize)
-            let times = try await Measurement.times(rounds: rounds * 3, [
-                { try await Measurement.time { try await change() } },
-                { try Measurement.time { try raw.change(number) } },
-            ])
-            return [BenchRow(
-                name: "change-one", what: "one field of one record, durable", times,
-                floorName: "mdb_put into records, changes and meta", reach: .ratio(1.3))]
+            let times = try await Measurement.times(
+                rounds: rounds * 3,
+                [
+                    { try await Measurement.time { try await change() } },
+                    { try Measurement.time { try raw.change(number) } },
+                ])
+            return [
+                BenchRow(
+                    name: "change-one", what: "one field of one record, durable", times,
+                    floorName: "mdb_put into records, changes and meta", reach: .ratio(1.3))
+            ]
         }
     }
 }

@@ -11,13 +11,17 @@ extension Bench {
 
     func parse() async throws -> [BenchRow] {
         let layout = input.operation.layout
-        let times = try await Measurement.times(rounds: rounds, [
-            { try Measurement.time { keep(try ParsedResponse.parse(input.body, along: layout)) } },
-            serialization(),
-        ])
-        return [BenchRow(
-            name: "parse", what: "response bytes to records in memory", times,
-            floorName: "JSONSerialization", reach: .ratio(0.35))]
+        let times = try await Measurement.times(
+            rounds: rounds,
+            [
+                { try Measurement.time { keep(try ParsedResponse.parse(input.body, along: layout)) } },
+                serialization(),
+            ])
+        return [
+            BenchRow(
+                name: "parse", what: "response bytes to records in memory", times,
+                floorName: "JSONSerialization", reach: .ratio(0.35))
+        ]
     }
 
     /// As in a program, what is committed has been made just before: the response is parsed, and the floor's entries
@@ -36,22 +40,26 @@ extension Bench {
                 return try await Measurement.time { keep(try await cache.write(parsed, of: input.operation)) }
             }
         }
-        let times = try await Measurement.times(rounds: rounds, [
-            contender(isFirst: false),
-            {
-                let path = freshPath("raw")
-                defer { remove(path) }
-                return try commitRaw(path, before, after.map { $0.copied() })
-            },
-            contender(isFirst: true),
-        ])
+        let times = try await Measurement.times(
+            rounds: rounds,
+            [
+                contender(isFirst: false),
+                {
+                    let path = freshPath("raw")
+                    defer { remove(path) }
+                    return try commitRaw(path, before, after.map { $0.copied() })
+                },
+                contender(isFirst: true),
+            ])
         let first = String(format: "the first since it was opened: %.2f x", times[2].median / times[1].median)
         let count = after.reduce(0) { $0 + $1.entries.count }
         let bytes = after.reduce(0) { $0 + $1.byteCount }
-        return [BenchRow(
-            name: "commit", what: "those records to durable in an empty cache", times,
-            floorName: "mdb_put of the same tables", reach: .ratio(1.5),
-            note: "\(count) entries, \(bytes) bytes, \(after.count) tables; \(first)")]
+        return [
+            BenchRow(
+                name: "commit", what: "those records to durable in an empty cache", times,
+                floorName: "mdb_put of the same tables", reach: .ratio(1.5),
+                note: "\(count) entries, \(bytes) bytes, \(after.count) tables; \(first)")
+        ]
     }
 
     /// What the cache's file holds before and after the commit.
@@ -94,22 +102,26 @@ extension Bench {
         try await withInputCache { cache in
             let published = Mutex(0)
             cache.observe { _ in published.withLock { $0 += 1 } }
-            let times = try await Measurement.times(rounds: rounds, [
-                {
-                    var isEmpty = false
-                    let time = try await Measurement.time {
-                        let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
-                        isEmpty = try await cache.write(parsed, of: input.operation).changes.isEmpty
-                    }
-                    guard isEmpty else { throw BenchFailure("the same response again changed something") }
-                    return time
-                },
-                serialization(),
-            ])
+            let times = try await Measurement.times(
+                rounds: rounds,
+                [
+                    {
+                        var isEmpty = false
+                        let time = try await Measurement.time {
+                            let parsed = try ParsedResponse.parse(input.body, along: input.operation.layout)
+                            isEmpty = try await cache.write(parsed, of: input.operation).changes.isEmpty
+                        }
+                        guard isEmpty else { throw BenchFailure("the same response again changed something") }
+                        return time
+                    },
+                    serialization(),
+                ])
             guard published.withLock({ $0 }) == 0 else { throw BenchFailure("the same response again was published") }
-            return [BenchRow(
-                name: "recommit", what: "the same response bytes again, nothing changed", times,
-                floorName: "JSONSerialization", reach: .ratio(0.6), note: "publishes nothing")]
+            return [
+                BenchRow(
+                    name: "recommit", what: "the same response bytes again, nothing changed", times,
+                    floorName: "JSONSerialization", reach: .ratio(0.6), note: "publishes nothing")
+            ]
         }
     }
 }

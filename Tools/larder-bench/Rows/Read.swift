@@ -21,24 +21,28 @@ extension Bench {
             let reader = try raw.begin(UInt32(MDB_RDONLY))
             mdb_txn_reset(reader)
             defer { mdb_txn_abort(reader) }
-            let times = try await Measurement.times(rounds: rounds * 5, [
-                { try Measurement.time { keep(try cache.read(input.operation)) } },
-                {
-                    try Measurement.time {
-                        try RawEnvironment.check(mdb_txn_renew(reader))
-                        var bytes = 0
-                        for entry in entries {
-                            bytes += entry.key.withUnsafeBytes { RawEnvironment.get(reader, table, $0) }
+            let times = try await Measurement.times(
+                rounds: rounds * 5,
+                [
+                    { try Measurement.time { keep(try cache.read(input.operation)) } },
+                    {
+                        try Measurement.time {
+                            try RawEnvironment.check(mdb_txn_renew(reader))
+                            var bytes = 0
+                            for entry in entries {
+                                bytes += entry.key.withUnsafeBytes { RawEnvironment.get(reader, table, $0) }
+                            }
+                            mdb_txn_reset(reader)
+                            keep(bytes)
                         }
-                        mdb_txn_reset(reader)
-                        keep(bytes)
-                    }
-                },
-            ])
-            return [BenchRow(
-                name: "read", what: "the whole query from the cache to a Response", times,
-                floorName: "mdb_get of \(entries.count) string keys", reach: .ratio(1.5),
-                note: "Response of \(response.byteCount) bytes")]
+                    },
+                ])
+            return [
+                BenchRow(
+                    name: "read", what: "the whole query from the cache to a Response", times,
+                    floorName: "mdb_get of \(entries.count) string keys", reach: .ratio(1.5),
+                    note: "Response of \(response.byteCount) bytes")
+            ]
         }
     }
 
@@ -65,13 +69,17 @@ extension Bench {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
             let bytes = response.json
-            let times = try await Measurement.times(rounds: rounds * 5, [
-                { Measurement.time { keep(response.data.map(touch)) } },
-                { Measurement.time { keep(bytes.reduce(0 as UInt64) { $0 &+ UInt64($1) }) } },
-            ])
-            return [BenchRow(
-                name: "visit", what: "every field of that Response touched", times,
-                floorName: "one pass over its JSON")]
+            let times = try await Measurement.times(
+                rounds: rounds * 5,
+                [
+                    { Measurement.time { keep(response.data.map(touch)) } },
+                    { Measurement.time { keep(bytes.reduce(0 as UInt64) { $0 &+ UInt64($1) }) } },
+                ])
+            return [
+                BenchRow(
+                    name: "visit", what: "every field of that Response touched", times,
+                    floorName: "one pass over its JSON")
+            ]
         }
     }
 
@@ -90,18 +98,22 @@ extension Bench {
     func decode() async throws -> [BenchRow] {
         try await withInputCache { cache in
             let response = try cache.read(input.operation).response
-            return [input.isGitHub
-                ? try await decode(response, GitHubIssues.self, "structs")
-                : try await decode(response, AnyTree.self, "a tree")]
+            return [
+                input.isGitHub
+                    ? try await decode(response, GitHubIssues.self, "structs")
+                    : try await decode(response, AnyTree.self, "a tree")
+            ]
         }
     }
 
     private func decode<T: Decodable>(_ response: Response, _ type: T.Type, _ noun: String) async throws -> BenchRow {
         let json = Data(response.json)
-        let times = try await Measurement.times(rounds: rounds, [
-            { try Measurement.time { keep(try response.decode(type)) } },
-            { try Measurement.time { keep(try JSONDecoder().decode(type, from: json)) } },
-        ])
+        let times = try await Measurement.times(
+            rounds: rounds,
+            [
+                { try Measurement.time { keep(try response.decode(type)) } },
+                { try Measurement.time { keep(try JSONDecoder().decode(type, from: json)) } },
+            ])
         return BenchRow(
             name: "decode", what: "Response to \(noun)", times,
             floorName: "JSONDecoder on the same JSON", reach: input.isGitHub ? .ratio(0.4) : nil,
@@ -113,9 +125,10 @@ extension Bench {
         try await withInputCache { cache in
             keep(try cache.read(input.operation))
             if let count = try Allocations.count({ keep(try cache.read(input.operation)) }) {
-                rows.append(BenchRow(
-                    name: "allocations", what: "one warmed read of the whole query", unit: .allocations,
-                    value: Double(count)))
+                rows.append(
+                    BenchRow(
+                        name: "allocations", what: "one warmed read of the whole query", unit: .allocations,
+                        value: Double(count)))
             }
         }
         try await withItems(ItemShop.pageSize) { shop, cache in
@@ -123,8 +136,9 @@ extension Bench {
             if let count = try Allocations.count({
                 keep(try cache.read(shop.fragment, from: .object(key: ItemShop.key(77))))
             }) {
-                rows.append(BenchRow(
-                    name: "allocations", what: "one warmed read-one", unit: .allocations, value: Double(count)))
+                rows.append(
+                    BenchRow(
+                        name: "allocations", what: "one warmed read-one", unit: .allocations, value: Double(count)))
             }
         }
         return rows

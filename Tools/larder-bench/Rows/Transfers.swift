@@ -4,7 +4,9 @@ import LarderOperations
 import Synchronization
 
 extension Bench {
-    private func withDepot<Result>(_ body: (Store, Partition, URL) async throws -> Result) async throws -> Result {
+    private func withTransferFixture<Result>(_ body: (Store, Partition, URL) async throws -> Result) async throws
+        -> Result
+    {
         let folder = URL(filePath: freshPath("transfers"))
         defer { remove(folder.path) }
         let store = try Store.open(at: folder, schema: try Schema(parsing: ItemShop.schemaText))
@@ -16,35 +18,41 @@ extension Bench {
     /// Many small uploads that are queued in one call.
     func queueUploads() async throws -> [BenchRow] {
         let count = 10_000
-        return try await withDepot { store, app, folder in
+        return try await withTransferFixture { store, app, folder in
             let file = folder.appending(path: "small")
             try Data(repeating: 7, count: 1000).write(to: file)
             let own = try BareTransfers(file: folder.appending(path: "own.sqlite").path, table: .own)
             let bare = try BareTransfers(file: folder.appending(path: "bare.sqlite").path, table: .bare)
             // Foundation's `UUID()` would take longer than the rows.
             let ids = { UUID.ascending(count, at: Date()) }
-            let times = try await Measurement.times(rounds: max(rounds / 3, 3), [
-                {
-                    let uploads = (0..<count).map { number in
-                        (file: file, location: ObjectLocation(bucket: "media", key: "photos/\(number).jpg"),
-                            options: UploadOptions())
-                    }
-                    return try await Measurement.time { keep(try await app.transfers.upload(uploads).count) }
-                },
-                {
-                    let ids = ids()
-                    return try Measurement.time { try own.insert(ids, path: file.path) }
-                },
-                {
-                    let ids = ids()
-                    return try Measurement.time { try bare.insert(ids, path: file.path) }
-                },
-            ])
+            let times = try await Measurement.times(
+                rounds: max(rounds / 3, 3),
+                [
+                    {
+                        let uploads = (0..<count).map { number in
+                            (
+                                file: file, location: ObjectLocation(bucket: "media", key: "photos/\(number).jpg"),
+                                options: UploadOptions()
+                            )
+                        }
+                        return try await Measurement.time { keep(try await app.transfers.upload(uploads).count) }
+                    },
+                    {
+                        let ids = ids()
+                        return try Measurement.time { try own.insert(ids, path: file.path) }
+                    },
+                    {
+                        let ids = ids()
+                        return try Measurement.time { try bare.insert(ids, path: file.path) }
+                    },
+                ])
             let ratio = String(
                 format: "%.2f x of rows without indices and checks", times[0].median / times[2].median)
-            return [BenchRow(
-                name: "queue-uploads", what: "10,000 small uploads queued, durable", times,
-                floorName: "10,000 INSERTs of the same rows in one commit", reach: .ratio(2), note: ratio)]
+            return [
+                BenchRow(
+                    name: "queue-uploads", what: "10,000 small uploads queued, durable", times,
+                    floorName: "10,000 INSERTs of the same rows in one commit", reach: .ratio(2), note: ratio)
+            ]
         }
     }
 
@@ -95,9 +103,11 @@ extension Bench {
             times.append(time / .seconds(1))
         }
         let note = "at most \(sentAgain) of \(parts) parts sent again, over \(options.connectionsPerHost) connections"
-        return [BenchRow(
-            name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
-            value: times.sorted()[times.count / 2], reach: .most(0.1), note: note)]
+        return [
+            BenchRow(
+                name: "resume-upload", what: "a store opened in the middle of an upload, to the first byte sent",
+                value: times.sorted()[times.count / 2], reach: .most(0.1), note: note)
+        ]
     }
 
     /// Uploads one after the other, whose exchanges are let go of when they are over.

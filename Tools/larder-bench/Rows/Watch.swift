@@ -6,15 +6,19 @@ extension Bench {
     func watch() async throws -> [BenchRow] {
         let many = try await WatchedStore(folder: freshPath("watch"), watchers: 10_000)
         let few = try await WatchedStore(folder: freshPath("watch"), watchers: 10)
-        let times = try await Measurement.times(rounds: rounds * 3, [
-            { try await Measurement.time { try await many.change() } },
-            { try await Measurement.time { try await few.change() } },
-        ])
+        let times = try await Measurement.times(
+            rounds: rounds * 3,
+            [
+                { try await Measurement.time { try await many.change() } },
+                { try await Measurement.time { try await few.change() } },
+            ])
         try many.store.close()
         try few.store.close()
-        return [BenchRow(
-            name: "watch", what: "one change with 10,000 watchers, 10 concerned, until they have it", times,
-            floorName: "the same with 10 watchers", reach: .ratio(1.2))]
+        return [
+            BenchRow(
+                name: "watch", what: "one change with 10,000 watchers, 10 concerned, until they have it", times,
+                floorName: "the same with 10 watchers", reach: .ratio(1.2))
+        ]
     }
 }
 

@@ -11,7 +11,8 @@ struct Printout: Sendable {
     init(isQuiet: Bool) {
         self.isQuiet = isQuiet
         let environment = ProcessInfo.processInfo.environment
-        hasColor = isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty
+        hasColor =
+            isatty(STDOUT_FILENO) == 1 && (environment["NO_COLOR"] ?? "").isEmpty
             && environment["TERM"] != "dumb"
     }
 

@@ -44,7 +44,8 @@ extension Story {
         try claims.expect("a mutation is pending", try app.mutations(in: [.pending]).count, is: 1)
         try store.close()
 
-        printout.say("the store now belongs to the environment prototype; \(Self.user) signs in, fetches, and queues a rating")
+        printout.say(
+            "the store now belongs to the environment prototype; \(Self.user) signs in, fetches, and queues a rating")
         printout.fact("from guest to signed in, credentials sealed and durable", signing.duration)
         printout.fact("mutations unsent", 1)
     }
@@ -73,7 +74,8 @@ extension Story {
 
         let name = try claims.require("there is a current partition", try store.current()).name
         let other = try claims.require(
-            "there is the user's", try store.partitionIdentities().first { $0.user == .user(Self.user) }).name
+            "there is the user's", try store.partitionIdentities().first { $0.user == .user(Self.user) }
+        ).name
         try store.close()
         try plant(from: other, to: name)
         var options = Store.Options()
@@ -111,9 +113,11 @@ extension Story {
     }
 
     private var proof: Credentials {
-        Credentials(userPool: .init(
-            idToken: "the id of \(Self.user)", accessToken: "what \(Self.user) may do", refreshToken: "for new ones",
-            expires: nil))
+        Credentials(
+            userPool: .init(
+                idToken: "the id of \(Self.user)", accessToken: "what \(Self.user) may do",
+                refreshToken: "for new ones",
+                expires: nil))
     }
 
     /// Copies rows, as anybody can who has the file.

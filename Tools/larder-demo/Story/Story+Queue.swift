@@ -90,7 +90,10 @@ extension Story {
 
     func beRejected() async throws {
         printout.step(14, "What the server refuses is taken back, and kept")
-        let before = try ratings(), effects = server.effectCount, tooMany: Int64 = 6, stars: Int64 = 4
+        let before = try ratings()
+        let effects = server.effectCount
+        let tooMany: Int64 = 6
+        let stars: Int64 = 4
         let card = Observed(try app.watch(KilledSender.key, Questions.card))
         _ = try await card.first("a watcher has its data at once") { $0.complete != nil }
         let rating = try ExpectedRating(of: KilledSender.id, in: app, with: tooMany)

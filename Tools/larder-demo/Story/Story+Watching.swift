@@ -4,7 +4,8 @@ import RecipeServer
 extension Story {
     func watchOtherQuery() async throws {
         printout.step(4, "Watching the list while another question changes a recipe")
-        let id = "7", title = "Grandmother's secret stew"
+        let id = "7"
+        let title = "Grandmother's secret stew"
         let old = titles(try cookbook())[id] ?? "none"
         let author = try claims.require(
             "the list's first recipe has an author", try cookbook()["recipes"]?["items"]?[0]?["author"]?["id"]?.string)
@@ -39,7 +40,8 @@ extension Story {
 
     func watchObject() async throws {
         printout.step(6, "Watching one object by its key, and removing it")
-        let id = "43", key = "Recipe:43"
+        let id = "43"
+        let key = "Recipe:43"
         let title = titles(try cookbook())[id] ?? "none"
         let object = Observed(app.watch(key))
         let card = Observed(try app.watch(key, Questions.card))
@@ -58,8 +60,10 @@ extension Story {
         try claims.expect(
             "the fragment has one rating more", rated.state.complete?["ratingCount"]?.int, is: count + 1)
         printout.say("\(key) (\"\(title)\") is given five stars")
-        printout.fact("changed fields, told to the object's watcher", change.state.changedFields.sorted()
-            .joined(separator: ", "))
+        printout.fact(
+            "changed fields, told to the object's watcher",
+            change.state.changedFields.sorted()
+                .joined(separator: ", "))
         printout.fact("ratings, told to the watcher of a fragment on it", "\(count) -> \(count + 1)")
         printout.fact("answer arrived -> on disk -> that watcher", answered.arrival.duration(to: rated.time))
 

@@ -100,10 +100,12 @@ extension DecidedEnvironment.Origin {
 
 /// What verbs take that show an environment.
 struct EnvironmentOption: ParsableArguments {
-    @Option(name: .customLong("env"), help: ArgumentHelp(
-        "The environment. Otherwise the variable LARDER_ENV, .larder.json here or above, the user's "
-            + "larder/config.json, or the store's current one, in this order.",
-        valueName: "name"))
+    @Option(
+        name: .customLong("env"),
+        help: ArgumentHelp(
+            "The environment. Otherwise the variable LARDER_ENV, .larder.json here or above, the user's "
+                + "larder/config.json, or the store's current one, in this order.",
+            valueName: "name"))
     var name: String?
 
     /// - Throws: A miss where nobody says anything.

@@ -56,20 +56,25 @@ struct EnvAdd: Verb {
         let taken = try await store.withLock(for: "env add") { _ in
             try await store.withDatabase(.writing) { try await put(draft, in: $0.environments(of: store.url)) }
         }
-        let from: String? = switch draft.predecessor {
-        case nil, .environment(environment): nil
-        case .environment(let name): name
-        case .unnamed: "the program that named none"
-        }
+        let from: String? =
+            switch draft.predecessor {
+            case nil, .environment(environment): nil
+            case .environment(let name): name
+            case .unnamed: "the program that named none"
+            }
         try output.result(
             .object([
                 ("name", .string(draft.name)), ("isProtected", .boolean(draft.isProtected)),
-                ("taken", .array(taken.map { partition in
-                    .object([
-                        ("partition", .string(partition.name)),
-                        ("user", partition.user.map(JSONText.string) ?? .null),
-                    ])
-                })),
+                (
+                    "taken",
+                    .array(
+                        taken.map { partition in
+                            .object([
+                                ("partition", .string(partition.name)),
+                                ("user", partition.user.map(JSONText.string) ?? .null),
+                            ])
+                        })
+                ),
             ]),
             text: "added \(draft.name)"
                 + (from.map { "; \(taken.count) partitions of \($0) are its own now" } ?? ""))
@@ -82,7 +87,8 @@ struct EnvAdd: Verb {
             try table.find(predecessor) == nil, try succeeds != nil || table.find(draft.name) == nil
         {
             throw OperationsError(
-                .unknownEnvironment, "no environment is named \(predecessor), which \(draft.name) is to succeed; "
+                .unknownEnvironment,
+                "no environment is named \(predecessor), which \(draft.name) is to succeed; "
                     + "larder-migrate env list names those that there are")
         }
         let before = Set(try table.partitions().filter { $0.environment == draft.name }.map(\.name))

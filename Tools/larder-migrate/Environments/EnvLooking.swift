@@ -21,12 +21,18 @@ struct EnvList: Verb {
         }
         try output.result(
             .object([
-                ("environments", .array(environments.map { environment in
-                    .object([
-                        ("name", .string(environment.name)), ("isCurrent", .boolean(environment.name == current)),
-                        ("isProtected", .boolean(environment.isProtected)), ("partitions", .int(count(environment))),
-                    ])
-                }))
+                (
+                    "environments",
+                    .array(
+                        environments.map { environment in
+                            .object([
+                                ("name", .string(environment.name)),
+                                ("isCurrent", .boolean(environment.name == current)),
+                                ("isProtected", .boolean(environment.isProtected)),
+                                ("partitions", .int(count(environment))),
+                            ])
+                        })
+                )
             ]),
             text: environments.map { environment in
                 "\(environment.name == current ? "*" : " ") \(environment.name)"
@@ -96,10 +102,13 @@ struct EnvShow: Verb {
         output.note("environment \(found.name)\(found.isProtected ? ", protected" : "")")
         var members: [(name: String, value: JSONText)] = [
             ("name", .string(found.name)), ("definition", .raw(found.definition)),
-            ("fingerprints", .object([
-                ("identity", .string(found.fingerprints.identity)), ("data", .string(found.fingerprints.data)),
-                ("storage", .string(found.fingerprints.storage)),
-            ])),
+            (
+                "fingerprints",
+                .object([
+                    ("identity", .string(found.fingerprints.identity)), ("data", .string(found.fingerprints.data)),
+                    ("storage", .string(found.fingerprints.storage)),
+                ])
+            ),
             ("isProtected", .boolean(found.isProtected)),
         ]
         if origin { members.append(("origin", decided.origin.json)) }

@@ -5,9 +5,11 @@ import LarderCommandLine
 
 /// Where a backup is put before data is changed.
 struct BackupOptions: ParsableArguments {
-    @Option(name: .customLong("backups"), help: ArgumentHelp(
-        "The folder in which the backup is made first. Default: the store's name with .backups, beside it.",
-        valueName: "folder"))
+    @Option(
+        name: .customLong("backups"),
+        help: ArgumentHelp(
+            "The folder in which the backup is made first. Default: the store's name with .backups, beside it.",
+            valueName: "folder"))
     var path: String?
     @Flag(name: .customLong("no-backup"), help: "Change data without a backup.")
     var isOmitted = false

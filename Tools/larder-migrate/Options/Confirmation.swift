@@ -5,9 +5,11 @@ import LarderOperations
 
 /// What verbs take that may destroy something of a protected environment.
 struct Confirmation: ParsableArguments {
-    @Option(name: .customLong("confirm"), help: ArgumentHelp(
-        "The name of the environment, once more, where it is protected. Repeat the option where it is about several.",
-        valueName: "name"))
+    @Option(
+        name: .customLong("confirm"),
+        help: ArgumentHelp(
+            "The name of the environment, once more, where it is protected. Repeat the option where it is about several.",
+            valueName: "name"))
     var names: [String] = []
 }
 

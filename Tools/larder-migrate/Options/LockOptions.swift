@@ -3,8 +3,10 @@ import LarderCommandLine
 
 /// What verbs take that change the store.
 struct LockOptions: ParsableArguments {
-    @Option(name: .customLong("timeout"), help: ArgumentHelp(
-        "How long to wait for whoever has the migration lock, or the store's files.", valueName: "seconds"))
+    @Option(
+        name: .customLong("timeout"),
+        help: ArgumentHelp(
+            "How long to wait for whoever has the migration lock, or the store's files.", valueName: "seconds"))
     var seconds: Double = 5
 
     func duration() throws(Failure) -> Duration {

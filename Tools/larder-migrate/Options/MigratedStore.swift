@@ -36,8 +36,9 @@ struct MigratedStore {
         guard hasAnything else {
             // What may not be looked into only looks as if nothing were there.
             guard access(url.path, R_OK | X_OK) == 0 else {
-                throw Failure(OperationsError(
-                    .notWritable, "the store \(url.path) may not be read; give this user access to the folder"))
+                throw Failure(
+                    OperationsError(
+                        .notWritable, "the store \(url.path) may not be read; give this user access to the folder"))
             }
             throw Failure(.noStore, .failure, "\(url.path) holds no store")
         }

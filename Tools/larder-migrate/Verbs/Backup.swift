@@ -15,9 +15,10 @@ struct Backup: Verb {
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var lock: LockOptions
-    @Option(help: ArgumentHelp(
-        "The folder in which the new one is made. Default: the store's name with .backups, beside it.",
-        valueName: "folder"))
+    @Option(
+        help: ArgumentHelp(
+            "The folder in which the new one is made. Default: the store's name with .backups, beside it.",
+            valueName: "folder"))
     var to: String?
 
     func perform(_ output: Output) async throws {

@@ -20,8 +20,9 @@ struct Import: Verb {
     @OptionGroup var schema: SchemaOptions
     @OptionGroup var backup: BackupOptions
     @OptionGroup var lock: LockOptions
-    @Option(help: ArgumentHelp(
-        "Whose files they are: appsync (a folder with its databases) or apollo (a file).", valueName: "library"))
+    @Option(
+        help: ArgumentHelp(
+            "Whose files they are: appsync (a folder with its databases) or apollo (a file).", valueName: "library"))
     var from: ImportFormat
     @Option(help: ArgumentHelp("The prefix of an AppSync client that has one.", valueName: "prefix"))
     var prefix: String?
@@ -112,10 +113,11 @@ extension ImportFormat: ExpressibleByArgument {}
 
 extension Failure {
     fileprivate init(_ error: ImportError) {
-        let exit: ExitStatus = switch error.code {
-        case .missing, .foreign, .ambiguous, .tooLarge, .unreadable, .damaged: .usage
-        case .busy, .store: .failure
-        }
+        let exit: ExitStatus =
+            switch error.code {
+            case .missing, .foreign, .ambiguous, .tooLarge, .unreadable, .damaged: .usage
+            case .busy, .store: .failure
+            }
         self.init(Code(rawValue: error.code.rawValue), exit, error.message)
     }
 }

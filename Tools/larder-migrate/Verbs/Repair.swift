@@ -46,16 +46,18 @@ struct Repair: Verb {
 
 extension StoreRepair {
     fileprivate var json: JSONText {
-        .array(steps.map { step in
-            switch step {
-            case .salvageDatabase(let finding):
-                .object([("step", .string("salvageDatabase")), ("finding", .string(finding))])
-            case .rebuildCache(let partition, let finding):
-                .object([
-                    ("step", .string("rebuildCache")), ("partition", .string(partition)), ("finding", .string(finding)),
-                ])
-            }
-        })
+        .array(
+            steps.map { step in
+                switch step {
+                case .salvageDatabase(let finding):
+                    .object([("step", .string("salvageDatabase")), ("finding", .string(finding))])
+                case .rebuildCache(let partition, let finding):
+                    .object([
+                        ("step", .string("rebuildCache")), ("partition", .string(partition)),
+                        ("finding", .string(finding)),
+                    ])
+                }
+            })
     }
 
     fileprivate var text: String {
@@ -76,12 +78,17 @@ extension RepairReport {
         .object([
             ("kept", .string(kept)), ("isNewStore", .boolean(isNewStore)), ("lost", .int(lost)),
             ("setAside", .int(setAside)),
-            ("tables", .array(rows.map { row in
-                .object([
-                    ("table", .string(row.table)), ("saved", .int(row.saved)), ("isDamaged", .boolean(row.isDamaged)),
-                    ("damaged", .int(row.damaged)),
-                ])
-            })),
+            (
+                "tables",
+                .array(
+                    rows.map { row in
+                        .object([
+                            ("table", .string(row.table)), ("saved", .int(row.saved)),
+                            ("isDamaged", .boolean(row.isDamaged)),
+                            ("damaged", .int(row.damaged)),
+                        ])
+                    })
+            ),
         ])
     }
 

@@ -22,9 +22,10 @@ struct Restore: Verb {
     @OptionGroup var backup: BackupOptions
     @OptionGroup var lock: LockOptions
     @OptionGroup var confirmation: Confirmation
-    @Flag(help: """
-        No program has sent mutations of this store since the backup was made: those that are unsent in it stay pending.
-        """)
+    @Flag(
+        help: """
+            No program has sent mutations of this store since the backup was made: those that are unsent in it stay pending.
+            """)
     var nothingSentSince = false
     @ArgumentParser.Argument(help: ArgumentHelp("The backup: a folder with a manifest.json.", valueName: "backup"))
     var folder: String
@@ -54,10 +55,14 @@ extension StoreRestoration.Report {
             ("backup", backup.map { .string($0.path) } ?? .null), ("caches", .strings(caches)),
         ]
         if let database {
-            members.append(("mutations", .object([
-                ("restored", .int(database.mutations)), ("settledSince", .int(database.settledSince)),
-                ("kept", .int(database.kept)), ("setAside", .int(database.setAside)),
-            ])))
+            members.append(
+                (
+                    "mutations",
+                    .object([
+                        ("restored", .int(database.mutations)), ("settledSince", .int(database.settledSince)),
+                        ("kept", .int(database.kept)), ("setAside", .int(database.setAside)),
+                    ])
+                ))
             members.append(("partitions", .int(database.partitions)))
             members.append(("leftOut", .strings(database.leftOut)))
         }
@@ -69,7 +74,8 @@ extension StoreRestoration.Report {
         if let database {
             lines[0] += ", \(database.mutations) mutations and \(database.partitions) partitions"
             if database.setAside > 0 {
-                lines.append("\(database.setAside) may have been sent, or lack what they waited for: they are set aside")
+                lines.append(
+                    "\(database.setAside) may have been sent, or lack what they waited for: they are set aside")
             }
             if database.settledSince > 0 {
                 lines.append("\(database.settledSince) mutations were settled since, and are not sent again")

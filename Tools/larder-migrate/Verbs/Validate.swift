@@ -35,7 +35,8 @@ struct Validate: Verb {
         guard findings.isEmpty else {
             for finding in findings { output.note(finding) }
             throw Failure(
-                .findings, .damaged, "the store is damaged: \(findings.count) findings; "
+                .findings, .damaged,
+                "the store is damaged: \(findings.count) findings; "
                     + "larder-migrate repair shows what can be saved, larder-migrate restore brings back a backup",
                 details: [("findingCount", .int(findings.count)), ("findings", .strings(findings)), exposure.member])
         }

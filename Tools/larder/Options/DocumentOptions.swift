@@ -4,8 +4,9 @@ import LarderCommandLine
 
 /// Which of a document's operations, or fragments, is meant, and with which variables.
 struct DocumentOptions: ParsableArguments {
-    @Option(help: ArgumentHelp(
-        "Which operation of the file (or which fragment), where it has several.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "Which operation of the file (or which fragment), where it has several.", valueName: "name"))
     var name: String?
 
     @Option(help: ArgumentHelp("A JSON object with the variables; - for standard input.", valueName: "file"))

@@ -4,8 +4,9 @@ import LarderCommandLine
 
 /// The operation that a verb works with.
 struct OperationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp(
-        "A GraphQL document with one or several operations and their fragments.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "A GraphQL document with one or several operations and their fragments.", valueName: "file"))
     var operation: String
 
     @OptionGroup var document: DocumentOptions

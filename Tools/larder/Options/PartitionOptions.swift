@@ -6,18 +6,25 @@ import LarderOperations
 
 /// Which of the store's partitions is meant: one for each environment and user.
 struct PartitionOptions: ParsableArguments {
-    @Option(name: .customLong("partition"), help: ArgumentHelp(
-        "The partition, by its own name, as env lists them. Default: the environment variable LARDER_PARTITION, then the "
-            + "current partition.",
-        valueName: "name"))
+    @Option(
+        name: .customLong("partition"),
+        help: ArgumentHelp(
+            "The partition, by its own name, as env lists them. Default: the environment variable LARDER_PARTITION, then the "
+                + "current partition.",
+            valueName: "name"))
     var name: String?
 
     /// The name that was said, if any was.
     ///
     /// - Throws: For what would lead out of the store's folder.
     func said() throws(Failure) -> String? {
-        guard let name = name ?? ProcessInfo.processInfo.environment["LARDER_PARTITION"], !name.isEmpty else { return nil }
-        guard name.utf8.allSatisfy({ UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
+        guard let name = name ?? ProcessInfo.processInfo.environment["LARDER_PARTITION"], !name.isEmpty else {
+            return nil
+        }
+        guard
+            name.utf8.allSatisfy({
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0
+            })
         else { throw Failure(usage: "a partition's name has small letters and digits alone; env lists them") }
         return name
     }
@@ -50,13 +57,16 @@ extension StoreFolder {
         } catch {
             // One that knows of no environments, or can tell nothing any more: the cache may be read all the same.
             let unnamed = Store.cacheFolder(of: url).path
-            guard error.code == .pending || FileManager.default.fileExists(atPath: unnamed) else { throw Failure(error) }
+            guard error.code == .pending || FileManager.default.fileExists(atPath: unnamed) else {
+                throw Failure(error)
+            }
             return Store.unnamedPartition
         }
         guard let current else { return Store.unnamedPartition }
         guard let partition = current.partition else {
-            throw Failure(LarderError(
-                .noEnvironment, "no environment is chosen; name a partition by --partition, as env lists them"))
+            throw Failure(
+                LarderError(
+                    .noEnvironment, "no environment is chosen; name a partition by --partition, as env lists them"))
         }
         return partition.name
     }

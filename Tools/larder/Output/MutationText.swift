@@ -18,13 +18,14 @@ extension Mutation {
     var summary: JSONText { .object(members) }
 
     var whole: JSONText {
-        .object(members + [
-            ("idempotencyKey", .string(idempotencyKey)), ("document", .string(content.document)),
-            ("variables", .raw(content.variables)), ("dependencies", .strings(dependencies.map(\.text))),
-            ("transfers", .strings(transfers.map(\.text))),
-            ("optimisticResponse", content.optimisticResponse.map(JSONText.raw) ?? .null),
-            ("expires", expires.map { .string($0.text) } ?? .null),
-        ])
+        .object(
+            members + [
+                ("idempotencyKey", .string(idempotencyKey)), ("document", .string(content.document)),
+                ("variables", .raw(content.variables)), ("dependencies", .strings(dependencies.map(\.text))),
+                ("transfers", .strings(transfers.map(\.text))),
+                ("optimisticResponse", content.optimisticResponse.map(JSONText.raw) ?? .null),
+                ("expires", expires.map { .string($0.text) } ?? .null),
+            ])
     }
 
     var line: String {

@@ -38,19 +38,20 @@ struct ShownTransfer {
 
     var json: JSONText {
         func text(_ date: Date?) -> JSONText { date.map { .string($0.text) } ?? .null }
-        return .object(transfer.members + [
-            ("replaces", .boolean(transfer.replaces)),
-            ("contentType", transfer.contentType.map(JSONText.string) ?? .null),
-            ("metadata", transfer.metadata.map(JSONText.raw) ?? .object([])),
-            ("partSize", transfer.partSize.map { .int(Int($0)) } ?? .null), ("parts", .int(parts)),
-            ("upload", transfer.upload.map(JSONText.string) ?? .null),
-            ("etag", transfer.etag.map(JSONText.string) ?? .null),
-            ("version", transfer.version.map(JSONText.string) ?? .null),
-            ("crc32c", transfer.crc32c.map { .string($0.digits) } ?? .null),
-            ("sha256", transfer.sha256.map { .string($0.digits) } ?? .null),
-            ("expires", text(transfer.expires)), ("notBefore", text(transfer.notBefore)),
-            ("ended", text(transfer.ended)), ("mutations", .strings(waiting.map(\.text))),
-        ])
+        return .object(
+            transfer.members + [
+                ("replaces", .boolean(transfer.replaces)),
+                ("contentType", transfer.contentType.map(JSONText.string) ?? .null),
+                ("metadata", transfer.metadata.map(JSONText.raw) ?? .object([])),
+                ("partSize", transfer.partSize.map { .int(Int($0)) } ?? .null), ("parts", .int(parts)),
+                ("upload", transfer.upload.map(JSONText.string) ?? .null),
+                ("etag", transfer.etag.map(JSONText.string) ?? .null),
+                ("version", transfer.version.map(JSONText.string) ?? .null),
+                ("crc32c", transfer.crc32c.map { .string($0.digits) } ?? .null),
+                ("sha256", transfer.sha256.map { .string($0.digits) } ?? .null),
+                ("expires", text(transfer.expires)), ("notBefore", text(transfer.notBefore)),
+                ("ended", text(transfer.ended)), ("mutations", .strings(waiting.map(\.text))),
+            ])
     }
 
     var lines: String {

@@ -37,9 +37,10 @@ struct StoreFolder: Sendable {
         guard !isStore else { return }
         // What may not be looked into only looks as if nothing were there.
         if access(Store.cacheFolder(of: url, partition: partition).path, R_OK | X_OK) != 0, errno == EACCES {
-            throw Failure(RecordError(
-                .notWritable,
-                "the store \(url.path) may not be read; give this user access to the folder and its files"))
+            throw Failure(
+                RecordError(
+                    .notWritable,
+                    "the store \(url.path) may not be read; give this user access to the folder and its files"))
         }
         guard FileManager.default.fileExists(atPath: url.path) else {
             throw Failure(.noStore, .failure, "there is no store at \(url.path)")
@@ -66,8 +67,10 @@ struct StoreFolder: Sendable {
 
     /// The bytes of the store's data files.
     var byteCount: Int {
-        guard let walk = FileManager.default.enumerator(
-            at: Store.cacheFolder(of: url, partition: partition), includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
+        guard
+            let walk = FileManager.default.enumerator(
+                at: Store.cacheFolder(of: url, partition: partition),
+                includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
         else { return 0 }
         var total = 0
         for case let file as URL in walk where file.lastPathComponent == "data.mdb" {

@@ -25,10 +25,13 @@ struct Written {
 
     var json: JSONText {
         .object([
-            ("records", .object([
-                ("created", .int(records.created)), ("changed", .int(records.changed)),
-                ("removed", .int(records.removed)),
-            ])),
+            (
+                "records",
+                .object([
+                    ("created", .int(records.created)), ("changed", .int(records.changed)),
+                    ("removed", .int(records.removed)),
+                ])
+            ),
             ("bytes", .object([("before", .int(bytesBefore)), ("after", .int(bytesAfter))])),
         ])
     }

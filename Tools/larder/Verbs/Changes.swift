@@ -43,7 +43,8 @@ struct Changes: Verb {
                     let shown = found.prefix(count ?? .max)
                     return try output.result(
                         .object([
-                            ("epoch", .string(String(log.position.epoch, radix: 16))), ("changes", .array(shown.map(\.json))),
+                            ("epoch", .string(String(log.position.epoch, radix: 16))),
+                            ("changes", .array(shown.map(\.json))),
                             ("hasMore", .boolean(shown.count < found.count)),
                         ]),
                         text: shown.map(\.line).joined(separator: "\n"))

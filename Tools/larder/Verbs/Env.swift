@@ -15,14 +15,15 @@ struct Env: Verb {
     @OptionGroup var store: StoreOptions
 
     func perform(_ output: Output) async throws {
-        let found = try await store.folder().withOperations(.reading, output) { database in
-            let table = database.environments
-            return Found(
-                environments: try table.list(), current: try table.current()?.partition?.name,
-                partitions: try table.partitions().map { partition in
-                    (partition, try database.mutations.counts(in: partition.name))
-                })
-        } ?? Found(environments: [], current: nil, partitions: [])
+        let found =
+            try await store.folder().withOperations(.reading, output) { database in
+                let table = database.environments
+                return Found(
+                    environments: try table.list(), current: try table.current()?.partition?.name,
+                    partitions: try table.partitions().map { partition in
+                        (partition, try database.mutations.counts(in: partition.name))
+                    })
+            } ?? Found(environments: [], current: nil, partitions: [])
         try output.result(found.json, text: found.text)
     }
 
@@ -33,20 +34,30 @@ struct Env: Verb {
 
         var json: JSONText {
             .object([
-                ("environments", .array(environments.map { environment in
-                    .object([
-                        ("name", .string(environment.name)), ("definition", .raw(environment.definition)),
-                        ("isProtected", .boolean(environment.isProtected)),
-                    ])
-                })),
-                ("partitions", .array(partitions.map { partition, counts in
-                    .object(partition.members + [
-                        ("isCurrent", .boolean(partition.name == current)),
-                        ("pending", .int(counts[.pending] ?? 0)), ("inFlight", .int(counts[.inFlight] ?? 0)),
-                        ("acknowledged", .int(counts[.acknowledged] ?? 0)),
-                        ("deadLetters", .int(counts[.deadLetter] ?? 0)),
-                    ])
-                })),
+                (
+                    "environments",
+                    .array(
+                        environments.map { environment in
+                            .object([
+                                ("name", .string(environment.name)), ("definition", .raw(environment.definition)),
+                                ("isProtected", .boolean(environment.isProtected)),
+                            ])
+                        })
+                ),
+                (
+                    "partitions",
+                    .array(
+                        partitions.map { partition, counts in
+                            .object(
+                                partition.members + [
+                                    ("isCurrent", .boolean(partition.name == current)),
+                                    ("pending", .int(counts[.pending] ?? 0)),
+                                    ("inFlight", .int(counts[.inFlight] ?? 0)),
+                                    ("acknowledged", .int(counts[.acknowledged] ?? 0)),
+                                    ("deadLetters", .int(counts[.deadLetter] ?? 0)),
+                                ])
+                        })
+                ),
             ])
         }
 

@@ -21,11 +21,15 @@ struct Fetch: Verb {
     var endpoint: String
     @Option(help: ArgumentHelp("Where the answer may come from.", valueName: "policy"))
     var policy: FetchPolicy = .cacheFirst
-    @Option(name: .customLong("error-policy"), help: ArgumentHelp(
-        "What becomes of an answer that has errors beside its data.", valueName: "policy"))
+    @Option(
+        name: .customLong("error-policy"),
+        help: ArgumentHelp(
+            "What becomes of an answer that has errors beside its data.", valueName: "policy"))
     var errorPolicy: ErrorPolicy = .fail
-    @Option(name: .customLong("header"), help: ArgumentHelp(
-        "A header of the request. May be given several times.", valueName: "'Name: value'"))
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp(
+            "A header of the request. May be given several times.", valueName: "'Name: value'"))
     var headers: [String] = []
     @Option(help: ArgumentHelp("How long the whole exchange may take.", valueName: "seconds"))
     var timeout: Double = 30

@@ -13,8 +13,9 @@ struct Get: Verb {
 
     @OptionGroup var store: StoreOptions
     @OptionGroup var partition: PartitionOptions
-    @ArgumentParser.Argument(help: ArgumentHelp(
-        "The object's cache key, such as Movie:12345, or the path of a part.", valueName: "key"))
+    @ArgumentParser.Argument(
+        help: ArgumentHelp(
+            "The object's cache key, such as Movie:12345, or the path of a part.", valueName: "key"))
     var key: String
 
     func perform(_ output: Output) async throws {

@@ -23,12 +23,15 @@ struct Info: Verb {
             ("generation", .int(statistics.generation)), ("bytes", .int(Int(clamping: statistics.fileSize))),
             ("pageSize", .int(statistics.pageSize)), ("freePages", .int(statistics.otherPages)),
             ("records", .int(statistics.entries(of: "records"))),
-            ("changes", .object([
-                // Of 64 bits, more than many readers of JSON keep in a number.
-                ("epoch", .string(String(statistics.position.epoch, radix: 16))),
-                ("last", .int(Int(clamping: statistics.position.number))),
-                ("first", .int(Int(clamping: statistics.firstChange))),
-            ])),
+            (
+                "changes",
+                .object([
+                    // Of 64 bits, more than many readers of JSON keep in a number.
+                    ("epoch", .string(String(statistics.position.epoch, radix: 16))),
+                    ("last", .int(Int(clamping: statistics.position.number))),
+                    ("first", .int(Int(clamping: statistics.firstChange))),
+                ])
+            ),
             ("tables", .array(statistics.tables.map(\.json))),
         ]
         let exposure = StoreExposure(of: folder.url)

@@ -84,9 +84,10 @@ extension Mutations {
         static let verb = "discard", done = "discarded", purpose = "giving it up"
 
         @OptionGroup var target: MutationOptions
-        @Option(help: ArgumentHelp(
-            "What becomes of those that depend on it: setAside, or release them from waiting for it.",
-            valueName: "how"))
+        @Option(
+            help: ArgumentHelp(
+                "What becomes of those that depend on it: setAside, or release them from waiting for it.",
+                valueName: "how"))
         var dependents: Dependents = .setAside
 
         func change() -> (MutationQueue) async throws -> [UUID]? {

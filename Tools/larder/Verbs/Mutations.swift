@@ -17,8 +17,9 @@ extension Mutations {
         static let name = "mutations list"
 
         @OptionGroup var store: StoreOptions
-        @Option(help: ArgumentHelp(
-            "Only those in this state: pending, inFlight, acknowledged or deadLetter.", valueName: "state"))
+        @Option(
+            help: ArgumentHelp(
+                "Only those in this state: pending, inFlight, acknowledged or deadLetter.", valueName: "state"))
         var state: StateName<MutationState>?
         @OptionGroup var limit: LimitOptions
 

@@ -23,10 +23,12 @@ struct Rm: Verb {
     var field: String?
     @Option(name: .customLong("of"), help: ArgumentHelp("Whose field.", valueName: "key"))
     var owner: String?
-    @Option(name: .customLong("as"), help: ArgumentHelp(
-        "evicted: asking for the object is a miss until it comes again. deleted: it is known to be no more, and "
-            + "lists go without it.",
-        valueName: "how"))
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "evicted: asking for the object is a miss until it comes again. deleted: it is known to be no more, and "
+                + "lists go without it.",
+            valueName: "how"))
     var removal: Removal = .evicted
 
     func validate() throws {

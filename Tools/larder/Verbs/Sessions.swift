@@ -8,29 +8,46 @@ struct CredentialsVerb: Verb {
     static let configuration = CommandConfiguration(
         commandName: "credentials",
         abstract: "Tells which credentials are kept, of what age, and what was put into quarantine. Never a secret.",
-        discussion: "One a line: partition, environment and user, kind, when it was stored; or why it is in quarantine.")
+        discussion: "One a line: partition, environment and user, kind, when it was stored; or why it is in quarantine."
+    )
 
     @OptionGroup var store: StoreOptions
 
     func perform(_ output: Output) async throws {
         let found = try await store.folder().sessions(output)
         try output.result(
-            .object([("partitions", .array(found.map { status in
-                .object(status.owner + [
-                    ("sealedWith", status.sealedWith.map(JSONText.string) ?? .null),
-                    ("credentials", .array(status.credentials.map { kind in
-                        .object([
-                            ("kind", .string(kind.kind)), ("created", .date(kind.created)),
-                            ("updated", .date(kind.updated)),
-                        ])
-                    })),
-                    ("quarantined", .array(status.quarantined.map { held in
-                        .object([
-                            ("kind", .string(held.kind)), ("reason", .string(held.reason)), ("time", .date(held.time)),
-                        ])
-                    })),
-                ])
-            }))]),
+            .object([
+                (
+                    "partitions",
+                    .array(
+                        found.map { status in
+                            .object(
+                                status.owner + [
+                                    ("sealedWith", status.sealedWith.map(JSONText.string) ?? .null),
+                                    (
+                                        "credentials",
+                                        .array(
+                                            status.credentials.map { kind in
+                                                .object([
+                                                    ("kind", .string(kind.kind)), ("created", .date(kind.created)),
+                                                    ("updated", .date(kind.updated)),
+                                                ])
+                                            })
+                                    ),
+                                    (
+                                        "quarantined",
+                                        .array(
+                                            status.quarantined.map { held in
+                                                .object([
+                                                    ("kind", .string(held.kind)), ("reason", .string(held.reason)),
+                                                    ("time", .date(held.time)),
+                                                ])
+                                            })
+                                    ),
+                                ])
+                        })
+                )
+            ]),
             text: found.flatMap { status in
                 status.credentials.map { "\(status.label), \($0.kind), stored \($0.updated.ISO8601Format())" }
                     + status.quarantined.map {
@@ -49,13 +66,20 @@ struct SessionVerb: Verb {
     func perform(_ output: Output) async throws {
         let found = try await store.folder().sessions(output)
         try output.result(
-            .object([("sessions", .array(found.map { status in
-                .object(status.owner + [
-                    ("state", .string(status.standing.state.rawValue)),
-                    ("since", status.standing.since.map(JSONText.date) ?? .null),
-                    ("reason", status.standing.reason.map(JSONText.string) ?? .null),
-                ])
-            }))]),
+            .object([
+                (
+                    "sessions",
+                    .array(
+                        found.map { status in
+                            .object(
+                                status.owner + [
+                                    ("state", .string(status.standing.state.rawValue)),
+                                    ("since", status.standing.since.map(JSONText.date) ?? .null),
+                                    ("reason", status.standing.reason.map(JSONText.string) ?? .null),
+                                ])
+                        })
+                )
+            ]),
             text: found.map { "\($0.label): \(Output.oneLine("\($0.standing)"))" }.joined(separator: "\n"))
     }
 }

@@ -22,12 +22,15 @@ extension StoredWatcher {
         .object([
             ("name", .string(name)), ("document", .string(document)),
             ("operation", operationName.map(JSONText.string) ?? .null), ("variables", .raw(variables)),
-            ("position", position.map { position in
-                .object([
-                    ("epoch", .string(String(position.epoch, radix: 16))),
-                    ("number", .int(Int(clamping: position.number))),
-                ])
-            } ?? .null),
+            (
+                "position",
+                position.map { position in
+                    .object([
+                        ("epoch", .string(String(position.epoch, radix: 16))),
+                        ("number", .int(Int(clamping: position.number))),
+                    ])
+                } ?? .null
+            ),
         ])
     }
 

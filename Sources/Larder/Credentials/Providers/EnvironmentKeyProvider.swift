@@ -48,7 +48,8 @@ public struct EnvironmentKeyProvider: KeyProvider {
     /// - Throws: `.cannotRotate`.
     public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         throw KeyError(
-            .cannotRotate, "set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
+            .cannotRotate,
+            "set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
                 + "again")
     }
 

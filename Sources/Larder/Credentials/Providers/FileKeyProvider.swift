@@ -46,7 +46,8 @@ public struct FileKeyProvider: KeyProvider {
         let new = MasterKeys(current: MasterKey())
         if try NewKeyFile(file, new).placeIfMissing() {
             if let open = try? OpenKeyFile(file, for: .changing), (try? open.tryLock()) == true,
-                (try? open.isStill(at: file)) == true {
+                (try? open.isStill(at: file)) == true
+            {
                 NewKeyFile.removeLeftovers(besides: file)
             }
             return new

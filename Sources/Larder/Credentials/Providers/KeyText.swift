@@ -13,7 +13,8 @@ struct KeyText {
 
     var text: String {
         var text = Self.magic + "\(Self.version)\n"
-        text += "# Without this file nobody can read the credentials of its store. Keep it apart from copies of the store.\n"
+        text +=
+            "# Without this file nobody can read the credentials of its store. Keep it apart from copies of the store.\n"
         for key in keys.all { text += "key \(key.id) \(Data(key.bytes).base64EncodedString())\n" }
         return text + "sum \(Self.checksum(text))\n"
     }
@@ -31,7 +32,8 @@ struct KeyText {
         }
         guard version <= Self.version else {
             throw KeyError(
-                .newerFormat, "a newer version of the library wrote \(place) (format \(version), known are those to "
+                .newerFormat,
+                "a newer version of the library wrote \(place) (format \(version), known are those to "
                     + "\(Self.version)); update the program")
         }
         guard text.hasSuffix("\n"), let end = text.range(of: "sum ", options: .backwards),
@@ -59,7 +61,8 @@ struct KeyText {
 
     private static func damaged(_ place: String, _ what: String) -> KeyError {
         KeyError(
-            .damaged, "\(place) is damaged: \(what); restore it from a backup. Removing it makes a new key, and whoever is "
+            .damaged,
+            "\(place) is damaged: \(what); restore it from a backup. Removing it makes a new key, and whoever is "
                 + "signed in must sign in again")
     }
 }

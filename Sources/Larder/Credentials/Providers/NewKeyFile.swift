@@ -78,7 +78,8 @@ struct NewKeyFile {
 
     private func failure(_ error: FileError, _ what: String) -> KeyError {
         KeyError(
-            .notWritable, "the key file \(file.path) cannot be \(what): \(error.reason); "
+            .notWritable,
+            "the key file \(file.path) cannot be \(what): \(error.reason); "
                 + "give this user access to its folder, or free space", cause: error)
     }
 }

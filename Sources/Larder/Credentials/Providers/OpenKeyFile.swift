@@ -28,7 +28,8 @@ final class OpenKeyFile {
         guard status.mode & 0o077 == 0 else {
             let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
             throw KeyError(
-                .exposed, "others may read the key file \(path) (mode \(String(status.mode & 0o777, radix: 8))); "
+                .exposed,
+                "others may read the key file \(path) (mode \(String(status.mode & 0o777, radix: 8))); "
                     + "run: chmod 600 \(quoted)")
         }
     }

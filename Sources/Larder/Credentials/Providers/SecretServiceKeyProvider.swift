@@ -86,7 +86,8 @@ public struct SecretServiceKeyProvider: KeyProvider {
         let complaint = answer.complaint.isEmpty ? "status \(answer.status)" : answer.complaint
         let isLocked = complaint.localizedCaseInsensitiveContains("locked")
         return KeyError(
-            isLocked ? .locked : .unreadable, "\(self) could not \(what): \(complaint); "
+            isLocked ? .locked : .unreadable,
+            "\(self) could not \(what): \(complaint); "
                 + (isLocked ? "unlock the keyring" : "start a keyring, or use a key file"))
     }
 }

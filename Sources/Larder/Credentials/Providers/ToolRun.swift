@@ -1,3 +1,5 @@
+internal import Foundation
+
 #if canImport(Darwin)
 internal import Darwin
 #elseif canImport(Glibc)
@@ -5,7 +7,6 @@ internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
 #endif
-internal import Foundation
 
 /// One run of a program that keeps keys: no shell, and no longer than its deadline.
 struct ToolRun {
@@ -62,7 +63,8 @@ struct ToolRun {
             if said.bytes.count > KeyText.longest { return Answer(status: 0, output: said.bytes, complaint: "") }
             if Task.isCancelled { throw KeyError(.cancelled, "the task was cancelled") }
             throw KeyError(
-                .timedOut, "\(program) has not answered for \(purpose) by the deadline and was ended; "
+                .timedOut,
+                "\(program) has not answered for \(purpose) by the deadline and was ended; "
                     + "unlock the keyring if it asks for a password")
         }
         said.read()

@@ -11,7 +11,7 @@ final class KeyRing: Sendable {
     private struct State {
         var key: PartitionKey?
         /// For which sealed key, and the calls of the provider that have not ended.
-        var openings: [(sealed: [UInt8], flight: Flight<Result<PartitionKey, KeyError>>)] = []
+        var openings: [(sealed: [UInt8], task: SharedTask<Result<PartitionKey, KeyError>>)] = []
     }
 
     let provider: any KeyProvider
@@ -19,16 +19,16 @@ final class KeyRing: Sendable {
     private let partition: String
     private let owner: SealedBytes.Owner
     /// How long a provider may take for an answer that is of use to anybody.
-    private let patience: Duration
+    private let keyTimeout: Duration
     private let state = Mutex(State())
 
     private static let mostCalls = 4
 
-    init(_ provider: any KeyProvider, partition: String, executor: OutsideExecutor, patience: Duration) {
+    init(_ provider: any KeyProvider, partition: String, executor: OutsideExecutor, keyTimeout: Duration) {
         self.provider = provider
         self.executor = executor
         self.partition = partition
-        self.patience = patience
+        self.keyTimeout = keyTimeout
         owner = .partitionKey(of: partition)
     }
 
@@ -39,22 +39,22 @@ final class KeyRing: Sendable {
     func open(
         _ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant
     ) async throws(KeyError) -> PartitionKey {
-        let flight = state.withLock { state -> Flight<Result<PartitionKey, KeyError>>? in
+        let task = state.withLock { state -> SharedTask<Result<PartitionKey, KeyError>>? in
             if state.key?.stored.sealed == stored.sealed { return nil }
-            state.openings.removeAll { $0.flight.isFinished }
+            state.openings.removeAll { $0.task.isFinished }
             let mine = state.openings.last { $0.sealed == stored.sealed }
-            if let mine, mine.flight.deadline > .now || state.openings.count >= Self.mostCalls { return mine.flight }
-            let flight = Flight(on: executor, until: .now + patience) { [self] in await unseal(stored) }
-            state.openings.append((stored.sealed, flight))
-            return flight
+            if let mine, mine.task.deadline > .now || state.openings.count >= Self.mostCalls { return mine.task }
+            let task = SharedTask(on: executor, until: .now + keyTimeout) { [self] in await unseal(stored) }
+            state.openings.append((stored.sealed, task))
+            return task
         }
-        guard let flight else {
+        guard let task else {
             guard let key = state.withLock({ $0.key }), key.stored.sealed == stored.sealed else {
                 return try await open(stored, until: deadline)
             }
             return key
         }
-        guard let result = await flight.value(until: deadline) else { throw Self.unanswered(provider) }
+        guard let result = await task.value(until: deadline) else { throw Self.unanswered(provider) }
         return try result.get()
     }
 
@@ -62,8 +62,8 @@ final class KeyRing: Sendable {
     ///
     /// - Throws: As the provider; `.timedOut`, `.cancelled`.
     func make(now: Date, until deadline: ContinuousClock.Instant) async throws(KeyError) -> PartitionKey {
-        let flight = Flight(on: executor, until: .now + patience) { [self] () -> Result<PartitionKey, KeyError> in
-            let deadline = ContinuousClock.now + patience
+        let task = SharedTask(on: executor, until: .now + keyTimeout) { [self] () -> Result<PartitionKey, KeyError> in
+            let deadline = ContinuousClock.now + keyTimeout
             do throws(KeyError) {
                 let keys: MasterKeys
                 do throws(KeyError) { keys = try await provider.keys(deadline: deadline) } catch {
@@ -74,7 +74,7 @@ final class KeyRing: Sendable {
                 return .success(try Self.seal(key, of: partition, with: keys.current, now: now))
             } catch { return .failure(error) }
         }
-        guard let result = await flight.value(until: deadline) else { throw Self.unanswered(provider) }
+        guard let result = await task.value(until: deadline) else { throw Self.unanswered(provider) }
         return try result.get()
     }
 
@@ -83,7 +83,7 @@ final class KeyRing: Sendable {
 
     private func unseal(_ stored: StoredPartitionKey) async -> Result<PartitionKey, KeyError> {
         do throws(KeyError) {
-            let keys = try await provider.keys(deadline: .now + patience)
+            let keys = try await provider.keys(deadline: .now + keyTimeout)
             let key = PartitionKey(try Self.unseal(stored, with: keys, provider), stored: stored)
             remember(key)
             return .success(key)
@@ -95,7 +95,8 @@ final class KeyRing: Sendable {
     ) throws(KeyError) -> SymmetricKey {
         guard let master = keys[stored.sealedWith] else {
             throw KeyError(
-                .unknownKey, "\(provider) lacks key \(stored.sealedWith), with which partition "
+                .unknownKey,
+                "\(provider) lacks key \(stored.sealedWith), with which partition "
                     + "\(stored.partition) is sealed; put it back")
         }
         do throws(SealError) {
@@ -116,8 +117,10 @@ final class KeyRing: Sendable {
         do {
             let sealed = try SealedBytes.seal(
                 key.withUnsafeBytes { Array($0) }, of: .partitionKey(of: partition), with: master.key)
-            return PartitionKey(key, stored: StoredPartitionKey(
-                partition: partition, sealedWith: master.id, sealed: sealed, created: now))
+            return PartitionKey(
+                key,
+                stored: StoredPartitionKey(
+                    partition: partition, sealedWith: master.id, sealed: sealed, created: now))
         } catch { throw KeyError(.invalid, "the key of partition \(partition) cannot be sealed", cause: error) }
     }
 

@@ -34,7 +34,8 @@ package enum SealedBytes {
         private init(_ kind: Kind, _ parts: [String]) {
             self.kind = kind
             self.parts = parts
-            header = Array(kind.rawValue.utf8) + [version, aesGCM256]
+            header =
+                Array(kind.rawValue.utf8) + [version, aesGCM256]
                 + parts.flatMap { SHA256.hash(data: Data("larder \(kind.rawValue) \($0)".utf8)).prefix(tagSize) }
         }
 
@@ -48,7 +49,9 @@ package enum SealedBytes {
         }
     }
 
-    package static func seal(_ bytes: [UInt8], of owner: Owner, name: String = "", with key: SymmetricKey) throws -> [UInt8] {
+    package static func seal(_ bytes: [UInt8], of owner: Owner, name: String = "", with key: SymmetricKey) throws
+        -> [UInt8]
+    {
         let box = try AES.GCM.seal(bytes, using: key, authenticating: owner.authenticated(name))
         return owner.header + Array(box.nonce) + Array(box.ciphertext) + Array(box.tag)
     }

@@ -107,7 +107,8 @@ extension ConfigurationFile {
     }
 
     private func unknownAPI(_ name: String, of names: [String]) -> LarderError {
-        root.fault("there is no GraphQL API named \(EnvironmentFault.shown(name)); there is "
-            + names.map(EnvironmentFault.shown).joined(separator: ", "))
+        root.fault(
+            "there is no GraphQL API named \(EnvironmentFault.shown(name)); there is "
+                + names.map(EnvironmentFault.shown).joined(separator: ", "))
     }
 }

@@ -6,7 +6,8 @@ extension ConfigurationFile {
 
     func ownEnvironment(named name: String?) throws(LarderError) -> BackendEnvironment {
         guard case .int(Self.version)? = root.members["larder"] else {
-            throw root.fault("version \(Self.version) is known, as a number; use a newer Larder for a newer file",
+            throw root.fault(
+                "version \(Self.version) is known, as a number; use a newer Larder for a newer file",
                 at: "larder")
         }
         guard let environments = try root.section("environments"), !environments.names.isEmpty else {
@@ -17,8 +18,9 @@ extension ConfigurationFile {
             throw environments.fault("there are several (\(names.joined(separator: ", "))); say which one is meant")
         }
         guard let section = try environments.section(name) else {
-            throw environments.fault("there is no \(EnvironmentFault.shown(name)); there is "
-                + names.map(EnvironmentFault.shown).joined(separator: ", "))
+            throw environments.fault(
+                "there is no \(EnvironmentFault.shown(name)); there is "
+                    + names.map(EnvironmentFault.shown).joined(separator: ", "))
         }
         try BackendEnvironment.validate(name: name)
         try section.refuseOthers(

@@ -108,11 +108,12 @@ public struct ConfigurationFile: Sendable {
         } else {
             guard let name else { throw root.fault("this kind of file names no environment; say what to call it") }
             try BackendEnvironment.validate(name: name)
-            environment = switch kind {
-            case .larder, .awsConfiguration: try awsConfiguration(name, api)
-            case .amplifyConfiguration: try amplifyConfiguration(name, api)
-            case .amplifyOutputs: try amplifyOutputs(name, api)
-            }
+            environment =
+                switch kind {
+                case .larder, .awsConfiguration: try awsConfiguration(name, api)
+                case .amplifyConfiguration: try amplifyConfiguration(name, api)
+                case .amplifyOutputs: try amplifyOutputs(name, api)
+                }
         }
         do throws(LarderError) { try environment.validate() } catch {
             throw LarderError(.environment, "\(origin): \(error.message)")

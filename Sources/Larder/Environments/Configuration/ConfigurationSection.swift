@@ -20,9 +20,11 @@ struct ConfigurationSection {
 
     /// The path of a member.
     func path(_ name: String) -> String {
-        let isPlain = !name.isEmpty && name.utf8.allSatisfy {
-            ($0 | 0x20) &- UInt8(ascii: "a") < 26 || $0 &- UInt8(ascii: "0") < 10 || $0 == UInt8(ascii: "_")
-        }
+        let isPlain =
+            !name.isEmpty
+            && name.utf8.allSatisfy {
+                ($0 | 0x20) &- UInt8(ascii: "a") < 26 || $0 &- UInt8(ascii: "0") < 10 || $0 == UInt8(ascii: "_")
+            }
         return isPlain ? (path.isEmpty ? name : "\(path).\(name)") : "\(path)[\(EnvironmentFault.shown(name))]"
     }
 

@@ -89,7 +89,8 @@ extension CRC32C {
         var register = state
         Self.tables.withUnsafeBufferPointer { tables in
             for at in stride(from: 0, to: whole, by: 8) {
-                let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+                let word =
+                    UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self))
                     ^ UInt64(register)
                 register = 0
                 for place in 0..<8 {

@@ -148,7 +148,8 @@ struct DestinationFile {
     func synchronizeFolder() throws(LarderError) {
         do throws(FileError) { try files.synchronizeFolder(folder.path) } catch {
             throw LarderError(
-                .destinationUnusable, "\(file.path) was put in place, and a power cut may undo that: its folder could "
+                .destinationUnusable,
+                "\(file.path) was put in place, and a power cut may undo that: its folder could "
                     + "not be synced; look after the volume", cause: error)
         }
     }

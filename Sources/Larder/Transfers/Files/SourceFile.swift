@@ -29,12 +29,15 @@ final class SourceFile: Sendable {
 
     private static func changed(_ path: String) -> LarderError {
         LarderError(
-            .sourceChanged, "\(path) is not the file that was queued, or was written to since; retry the transfer to "
+            .sourceChanged,
+            "\(path) is not the file that was queued, or was written to since; retry the transfer to "
                 + "send it as it is now")
     }
 
     /// Its bytes from an offset on, for whoever sends them from there.
-    func segment(_ offset: Int64) -> FileSegment { FileSegment(descriptor: file.descriptor, offset: offset, owner: self) }
+    func segment(_ offset: Int64) -> FileSegment {
+        FileSegment(descriptor: file.descriptor, offset: offset, owner: self)
+    }
 
     /// Fills a buffer with the bytes from an offset on.
     func read(_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(LarderError) {
@@ -85,7 +88,8 @@ extension SourceFile {
         status = try readable(file.path) { () throws(FileError) in try file.status() }
         guard status.size > 0 else {
             throw LarderError(
-                .sourceUnreadable, "\(file.path) says that it has 0 bytes, and has some; copy it to a file, and send that")
+                .sourceUnreadable,
+                "\(file.path) says that it has 0 bytes, and has some; copy it to a file, and send that")
         }
     }
 }

@@ -39,9 +39,10 @@ package struct TransferRemains: Sendable {
             files.append(File(url: found.url, bytes: found.bytes, transfer: found.transfer, state: state))
         }
         let named = Set(files.map(\.transfer))
-        transfers = try table?.remains(named: named).filter { transfer in
-            transfer.state == .cancelling || transfer.hasUpload || named.contains(transfer.id)
-        } ?? []
+        transfers =
+            try table?.remains(named: named).filter { transfer in
+                transfer.state == .cancelling || transfer.hasUpload || named.contains(transfer.id)
+            } ?? []
     }
 
     private static func mayGoOn(_ state: TransferState) -> Bool {

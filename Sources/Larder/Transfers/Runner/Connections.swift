@@ -11,7 +11,7 @@ final class Connections: Sendable {
         var width: Int
         var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         /// How often in a row it asked for patience, and until when it is left alone.
-        var pleas = 0
+        var consecutiveThrottles = 0
         var heldUntil: ContinuousClock.Instant?
 
         /// Gives free places to those who wait longest.
@@ -29,12 +29,12 @@ final class Connections: Sendable {
     }
 
     private let limit: Int
-    private let pause: @Sendable (_ pleas: Int, _ asked: Duration?) -> Duration
+    private let pause: @Sendable (_ consecutiveThrottles: Int, _ asked: Duration?) -> Duration
     private let state = Mutex(State())
 
     /// - Parameter pause: How long to leave a host alone that has asked for patience so often in a row, the last time
     ///   for so long.
-    init(limit: Int, pause: @escaping @Sendable (_ pleas: Int, _ asked: Duration?) -> Duration) {
+    init(limit: Int, pause: @escaping @Sendable (_ consecutiveThrottles: Int, _ asked: Duration?) -> Duration) {
         self.limit = max(1, limit)
         self.pause = pause
     }
@@ -67,9 +67,9 @@ final class Connections: Sendable {
     func hold(_ host: String, for time: Duration?, since begun: ContinuousClock.Instant) {
         change(host) { host in
             if let until = host.heldUntil, begun < until { return }
-            host.pleas += 1
+            host.consecutiveThrottles += 1
             host.width = 1
-            host.heldUntil = .now + pause(host.pleas, time)
+            host.heldUntil = .now + pause(host.consecutiveThrottles, time)
         }
     }
 
@@ -132,7 +132,7 @@ final class Connections: Sendable {
         let admitted = change(host) { host in
             host.busy -= 1
             if isWell, host.heldUntil.map({ begun >= $0 }) ?? true {
-                host.pleas = 0
+                host.consecutiveThrottles = 0
                 host.width = min(limit, host.width + 1)
             }
             return host.admit()

@@ -35,17 +35,17 @@ extension TransferRunner: Service {
 
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
-        let table = try core.intent.database().transfers
+        let table = try core.operationsStore.database().transfers
         try await lifecycle.alone(options.connectivity) { owner in
             try await core.settingDamagedAside {
                 try await recover(table)
                 try await table.prune(keeping: Self.kept, in: core.name)
             }
-            let carrier = TransferCarrier(runner: self, table: table, owner: owner)
+            let executor = TransferExecutor(runner: self, table: table, owner: owner)
             await withDiscardingTaskGroup { group in
-                group.addTask { await carrier.sweep() }
-                while let ids = await lifecycle.next({ try await look(carrier, untilEmpty) }) {
-                    for id in ids { group.addTask { await self.carry(id, carrier) } }
+                group.addTask { await executor.sweep() }
+                while let ids = await lifecycle.next({ try await look(executor, untilEmpty) }) {
+                    for id in ids { group.addTask { await self.carry(id, executor) } }
                 }
                 group.cancelAll()
             }
@@ -62,22 +62,26 @@ extension TransferRunner: Service {
     }
 
     /// Takes one transfer as far as it comes.
-    private func carry(_ id: UUID, _ carrier: TransferCarrier) async {
+    private func carry(_ id: UUID, _ executor: TransferExecutor) async {
         // A task of its own, so that it can be ended by itself when somebody pauses or cancels the transfer.
         let task = Task {
             do {
-                try await carrier.carry(id)
+                try await executor.carry(id)
                 let ended = progress.withLock { progress in
                     progress.ended += 1
                     return progress.ended
                 }
                 if ended.isMultiple(of: Self.endsBetweenPrunes) {
-                    try await carrier.table.prune(keeping: Self.kept, in: core.name)
+                    try await executor.table.prune(keeping: Self.kept, in: core.name)
                 }
-            } catch { await end(id, carrier.table, because: error) }
+            } catch { await end(id, executor.table, because: error) }
         }
         progress.withLock { $0.tasks[id] = task }
-        await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
         progress.withLock { progress in
             progress.busy.remove(id)
             progress.clearing.remove(id)
@@ -97,8 +101,8 @@ extension TransferRunner: Service {
     }
 
     /// What to take up now.
-    private func look(_ carrier: TransferCarrier, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
-        let (now, table) = (core.now(), carrier.table)
+    private func look(_ executor: TransferExecutor, _ untilEmpty: Bool) async throws -> RunnerLifecycle.Look<[UUID]> {
+        let (now, table) = (core.now(), executor.table)
         try endStopped(table)
         if let left = refusal {
             lifecycle.set(.waitingForSignIn)
@@ -112,11 +116,11 @@ extension TransferRunner: Service {
         // First: what ends meanwhile may be pending again.
         let (busy, clearing) = progress.withLock { ($0.busy, $0.clearing) }
         let runnable = try table.runnable(in: core.name, now: now, limit: options.maximumTransfers + busy.count) {
-            carrier.isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3))
+            executor.isHeld($0, ObjectLocation(bucket: $1, key: $2, region: $3))
         }
         if runnable.mustExpire {
             core.layers.remove(try await table.expire(in: core.name, now: now))
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
             try core.transfers.noteOthers(core)
             return .wait(.zero)
         }

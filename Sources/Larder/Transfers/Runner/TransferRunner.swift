@@ -111,7 +111,7 @@ public final class TransferRunner: Sendable {
         core = partition.core
         self.storage = storage
         self.options = options
-        lifecycle = RunnerLifecycle(core, bell: core.transfers.bell, lockSuffix: Self.lockSuffix)
+        lifecycle = RunnerLifecycle(core, changeSignal: core.transfers.changeSignal, lockSuffix: Self.lockSuffix)
     }
 
     /// What it is doing now.
@@ -123,7 +123,7 @@ public final class TransferRunner: Sendable {
             progress.refusals = 0
             progress.refusedUntil = nil
         }
-        core.transfers.bell.ring()
+        core.transfers.changeSignal.notify()
     }
 
     // MARK: What attempts tell

@@ -3,13 +3,13 @@ internal import LarderOperations
 
 /// One try to send a file.
 struct UploadAttempt: Sendable {
-    let carrier: TransferCarrier
+    let executor: TransferExecutor
     let transfer: StoredTransfer
     let meter: TransferMeter
     let doubt: UploadDoubt
 
-    private var storage: any ObjectTransport { carrier.storage }
-    private var options: TransferRunner.Options { carrier.options }
+    private var storage: any ObjectTransport { executor.storage }
+    private var options: TransferRunner.Options { executor.options }
     private var location: ObjectLocation { transfer.location }
 
     /// - Returns: The object that the storage has.
@@ -21,10 +21,10 @@ struct UploadAttempt: Sendable {
         do throws(LarderError) { source = try SourceFile(path: transfer.path, identity: identity) } catch {
             // It may have arrived before it went.
             guard let object = try await objectOfParts() else { throw error }
-            try await carrier.abortForgotten(transfer.multipartUpload)
+            try await executor.abortForgotten(transfer.multipartUpload)
             return object
         }
-        if source.identity != identity { try await carrier.table.note(transfer.attempt, [.file(source.identity)]) }
+        if source.identity != identity { try await executor.table.note(transfer.attempt, [.file(source.identity)]) }
         // While nothing is there of it that could only be of this file: the size of parts is forgotten with the file.
         if let sha256 = transfer.sha256, transfer.partSize == nil {
             guard try await source.sha256(0..<identity.size) == sha256 else {
@@ -40,7 +40,7 @@ struct UploadAttempt: Sendable {
         }
         let host = storage.host(of: location)
         let attributes = try ObjectAttributes(of: transfer)
-        return try await carrier.connections.with(host) {
+        return try await executor.connections.with(host) {
             if identity.size == 0 { doubt.begin(lasting: options.idle) }
             let object: StoredObject
             do throws(ObjectError) {
@@ -70,27 +70,27 @@ struct UploadAttempt: Sendable {
         let (upload, arrived) = try await begin(source, plan)
         guard let upload else {
             let object = try await objectOfParts()
-            try await carrier.abortForgotten(transfer.multipartUpload)
+            try await executor.abortForgotten(transfer.multipartUpload)
             if let object { return object }
             // Somebody has aborted it, or it was completed as another object.
-            try await carrier.table.note(transfer.attempt, [.restart])
+            try await executor.table.note(transfer.attempt, [.restart])
             throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
         }
         let missing = plan.numbers.filter { arrived[$0] == nil }
-        try await carrier.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
-        let parts = try carrier.table.parts(of: transfer.id)
+        try await executor.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }
+        let parts = try executor.table.parts(of: transfer.id)
         doubt.begin(lasting: options.completionTimeout)
         do throws(ObjectError) {
             let object = try await storage.completeUpload(
                 upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
             doubt.end()
             options.afterStep(.objectMade)
-            if let before = transfer.uploadsBefore { await carrier.abortLate(of: location, after: before) }
+            if let before = transfer.uploadsBefore { await executor.abortLate(of: location, after: before) }
             return object
         } catch {
             doubt.end(unless: error)
             guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
-            try await carrier.abortForgotten(upload)
+            try await executor.abortForgotten(upload)
             return object
         }
     }
@@ -102,23 +102,23 @@ struct UploadAttempt: Sendable {
         let attempt = transfer.attempt
         if let upload = transfer.multipartUpload {
             let listed: [UploadedPart]
-            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: carrier.deadline) } catch {
+            do throws(ObjectError) { listed = try await storage.parts(of: upload, deadline: executor.deadline) } catch {
                 guard error.code == .noSuchUpload else { throw error }
                 return (nil, [:])
             }
             // Nothing is noted of the plan where the file has changed since the upload was begun.
-            if transfer.partSize == nil { try await carrier.table.note(attempt, [.partSize(plan.partSize)]) }
+            if transfer.partSize == nil { try await executor.table.note(attempt, [.partSize(plan.partSize)]) }
             return (upload, try await reconcile(listed, source, plan))
         }
-        if let before = transfer.uploadsBefore { try await carrier.abortUnnoted(of: location, after: before) }
+        if let before = transfer.uploadsBefore { try await executor.abortUnnoted(of: location, after: before) }
         var notes = [TransferNote.partSize(plan.partSize)]
-        if let before = try await carrier.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
-        try await carrier.table.note(attempt, notes)
+        if let before = try await executor.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
+        try await executor.table.note(attempt, notes)
         options.afterStep(.uploadAsked)
         let upload = try await storage.beginUpload(
-            to: location, try ObjectAttributes(of: transfer), deadline: carrier.deadline)
+            to: location, try ObjectAttributes(of: transfer), deadline: executor.deadline)
         options.afterStep(.uploadBegun)
-        try await carrier.table.note(attempt, [.upload(upload.id)])
+        try await executor.table.note(attempt, [.upload(upload.id)])
         options.afterStep(.uploadNoted)
         return (upload, [:])
     }
@@ -156,10 +156,10 @@ struct UploadAttempt: Sendable {
                 willEnd()
             }
         } pace: { count in
-            try await carrier.pacer.wait(for: count)
+            try await executor.pacer.wait(for: count)
             meter.move(count, of: part)
         }
-        body.turn = carrier.pacer.turn
+        body.turn = executor.pacer.turn
         return body
     }
 
@@ -170,7 +170,7 @@ struct UploadAttempt: Sendable {
     private func reconcile(
         _ listed: [UploadedPart], _ source: SourceFile, _ plan: PartPlan
     ) async throws -> [Int: StoredPart] {
-        let noted = Dictionary(try carrier.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
+        let noted = Dictionary(try executor.table.parts(of: transfer.id).map { ($0.number, $0) }) { $1 }
         var arrived: [Int: StoredPart] = [:]
         var found: [StoredPart] = []
         for part in listed where plan.numbers.contains(part.number) {
@@ -186,7 +186,7 @@ struct UploadAttempt: Sendable {
         }
         let lost = noted.keys.filter { arrived[$0] == nil }.sorted()
         if !found.isEmpty || !lost.isEmpty {
-            try await carrier.table.note(transfer.attempt, [.parts(found), .lost(lost)])
+            try await executor.table.note(transfer.attempt, [.parts(found), .lost(lost)])
         }
         meter.restart(arrived: arrived.values.reduce(0) { $0 + $1.size })
         return arrived
@@ -206,10 +206,10 @@ struct UploadAttempt: Sendable {
 
     /// The object, if it is there and is what the parts that are noted make.
     private func objectOfParts() async throws -> StoredObject? {
-        let parts = try carrier.table.parts(of: transfer.id)
+        let parts = try executor.table.parts(of: transfer.id)
         guard let size = transfer.size, !parts.isEmpty, parts.reduce(0, { $0 + $1.size }) == size else { return nil }
         let object: StoredObject
-        do throws(ObjectError) { object = try await storage.object(at: location, deadline: carrier.deadline) } catch {
+        do throws(ObjectError) { object = try await storage.object(at: location, deadline: executor.deadline) } catch {
             guard error.code == .notFound else { throw error }
             return nil
         }

@@ -32,7 +32,8 @@ extension ObjectAttributes {
         let size = metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         guard size <= Self.maximumSize else {
             throw LarderError(
-                .invalidTransfer, "the metadata has \(size) bytes, an object keeps \(Self.maximumSize); put the rest "
+                .invalidTransfer,
+                "the metadata has \(size) bytes, an object keeps \(Self.maximumSize); put the rest "
                     + "elsewhere, such as into an object of its own")
         }
         let type = contentType?.utf8.count ?? 0

@@ -1,10 +1,11 @@
 import Crypto
+import Larder
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-import Larder
 
 /// What tells whether a storage has what it was sent.
 enum Checksums {

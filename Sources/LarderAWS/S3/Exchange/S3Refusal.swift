@@ -1,5 +1,6 @@
 import Larder
 import LarderHTTP
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else

@@ -64,9 +64,11 @@ extension S3Transport {
         let credentials = try await credentials(by: deadline)
         let signature = SignatureV4(credentials: credentials, time: signingTime, region: region)
         let payload = payload ?? .of(request.content)
-        var headers = request.headers + [
-            ("host", address.host), ("x-amz-content-sha256", payload.headerValue), ("x-amz-date", signature.time.stamp),
-        ]
+        var headers =
+            request.headers + [
+                ("host", address.host), ("x-amz-content-sha256", payload.headerValue),
+                ("x-amz-date", signature.time.stamp),
+            ]
         if let token = credentials.sessionToken { headers.append(("x-amz-security-token", token)) }
         let canonical = CanonicalRequest(
             method: request.method.rawValue, path: address.path, query: request.query, headers: headers,

@@ -29,7 +29,8 @@ extension S3Transport {
                     answer.unusable("The storage did not say the object's ETag, or said a name of more than 2 KiB."))
             }
             let crc32c = document["ChecksumType"] == "COMPOSITE" ? nil : Checksums.crc32c(document["ChecksumCRC32C"])
-            let isRight = crc32c.flatMap { crc32c in whole.map { crc32c == $0.crc32c } }
+            let isRight =
+                crc32c.flatMap { crc32c in whole.map { crc32c == $0.crc32c } }
                 ?? Self.isRight(etag, parts, answer.headers)
             guard isRight else {
                 throw S3Refusal(

@@ -54,9 +54,10 @@ final class DecodingContext {
         do throws(JSONError) {
             inner = try ResponseBuffer.parsed(buffer.text(cell), .refuse)
         } catch {
-            throw DecodingError.dataCorrupted(.init(
-                codingPath: path(to: place), debugDescription: "The JSON of a custom scalar cannot be read.",
-                underlyingError: error))
+            throw DecodingError.dataCorrupted(
+                .init(
+                    codingPath: path(to: place), debugDescription: "The JSON of a custom scalar cannot be read.",
+                    underlyingError: error))
         }
         let context = DecodingContext(inner, root: inner.cell(at: 0), options, outer: (self, place))
         return CellDecoder(context: context, place: 0)

@@ -54,13 +54,13 @@ final class TransferModelRun {
     }
 
     private static func open(_ folder: URL) throws -> (Store, Partition) {
-        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
         return (store, try store.partition(of: backends.0, leaving: .park))
     }
 
     func close() throws { try store.close() }
 
-    private var depot: Depot { Depot(folder: folder, store: store, app: app, storage: storage) }
+    private var fixture: TransferFixture { TransferFixture(folder: folder, store: store, app: app, storage: storage) }
 
     private func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
 
@@ -79,15 +79,21 @@ final class TransferModelRun {
         case 6:
             return try await change({ $0.state == .pending }, "pause") {
                 try await $0.pause()
-            } after: { $0.state = .paused }
+            } after: {
+                $0.state = .paused
+            }
         case 7, 8:
             return try await change({ $0.state == .paused }, "resume") {
                 try await $0.resume()
-            } after: { $0.state = .pending }
+            } after: {
+                $0.state = .pending
+            }
         case 9:
             return try await change({ $0.state != .done && $0.state != .cancelled }, "cancel") {
                 try await $0.cancel()
-            } after: { $0.state = .cancelled }
+            } after: {
+                $0.state = .cancelled
+            }
         case 10, 11: return try await retry()
         case 12: return try write()
         case 13: return worsen()
@@ -109,7 +115,7 @@ final class TransferModelRun {
         let (isUpload, isExpired, isRefused) = (below(2) == 0, below(8) == 0, below(6) == 0)
         let expires = isExpired ? Date(timeIntervalSinceNow: -1) : nil
         let transfer: Transfer
-        let (file, bytes) = try depot.file(key, bytes: size, seed: random.next())
+        let (file, bytes) = try fixture.file(key, bytes: size, seed: random.next())
         let place = isUpload ? file : folder.appending(path: "copy \(key)")
         if isUpload {
             transfer = try await app.transfers.upload(
@@ -140,7 +146,9 @@ final class TransferModelRun {
 
     private func retry() async throws -> String {
         let isFailed = { (transfer: ModelTransfer) in if case .failed = transfer.state { true } else { false } }
-        return try await change(isFailed, "retry") { try await $0.retry() } after: { transfer in
+        return try await change(isFailed, "retry") {
+            try await $0.retry()
+        } after: { transfer in
             transfer.state = .pending
             (transfer.isExpired, transfer.isChanged) = (false, false)
             if self.below(2) == 0 {
@@ -174,14 +182,14 @@ final class TransferModelRun {
         guard below(3) == 0 else { return "no discard" }
         app = try await store.switch(to: Self.backends.1, pending: .discard).partition
         for id in model.keys where model[id]?.state != .done { model[id]?.state = .cancelled }
-        try await depot.drain()
-        #expect(depot.partials.isEmpty)
+        try await fixture.drain()
+        #expect(fixture.partials.isEmpty)
         app = try await store.switch(to: Self.backends.0).partition
         return "discard"
     }
 
     private func drain() async throws -> String {
-        try await depot.drain()
+        try await fixture.drain()
         for id in model.keys {
             guard let transfer = model[id] else { continue }
             if transfer.state == .pending { model[id]?.wasBegun = true }
@@ -192,7 +200,7 @@ final class TransferModelRun {
 
     /// Runs for a moment.
     private func interrupt() async throws -> String {
-        let runner = depot.runner()
+        let runner = fixture.runner()
         let running = Task { try await runner.run() }
         let time = below(20)
         try await Task.sleep(for: .milliseconds(time))
@@ -250,6 +258,6 @@ final class TransferModelRun {
         if let difference = try difference() { return difference }
         if let left = try app.transfers.all(in: [.cancelling]).first { return "\(left.id) is not cleared" }
         let uploads = storage.state.withLock { $0.uploads.count }
-        return uploads == 0 && depot.partials.isEmpty ? nil : "\(uploads) uploads and \(depot.partials) are left"
+        return uploads == 0 && fixture.partials.isEmpty ? nil : "\(uploads) uploads and \(fixture.partials) are left"
     }
 }

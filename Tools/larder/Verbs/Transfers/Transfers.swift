@@ -23,9 +23,10 @@ extension Transfers {
         static let name = "transfers list"
 
         @OptionGroup var store: StoreOptions
-        @Option(help: ArgumentHelp(
-            "Only those in this state: pending, running, paused, failed, cancelling, done or cancelled.",
-            valueName: "state"))
+        @Option(
+            help: ArgumentHelp(
+                "Only those in this state: pending, running, paused, failed, cancelling, done or cancelled.",
+                valueName: "state"))
         var state: StateName<TransferState>?
         @OptionGroup var limit: LimitOptions
 

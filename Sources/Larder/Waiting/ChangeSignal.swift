@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Wakes whoever waits for something to happen. Ringing while nobody waits is not forgotten by those who noted the
 /// count before they looked.
-final class Bell: Sendable {
+final class ChangeSignal: Sendable {
     private struct State {
         var count: UInt64 = 0
         var next = 0
@@ -14,7 +14,7 @@ final class Bell: Sendable {
     /// How often it was rung.
     var count: UInt64 { state.withLock { $0.count } }
 
-    func ring() {
+    func notify() {
         let waiting = state.withLock { state in
             state.count += 1
             defer { state.waiting = [:] }

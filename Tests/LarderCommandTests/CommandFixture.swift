@@ -3,7 +3,7 @@ import LarderTestSupport
 import Testing
 
 /// A folder with a schema, documents and responses, and room for a store.
-struct Pantry {
+struct CommandFixture {
     let folder: URL
 
     static let schema = """
@@ -30,24 +30,24 @@ struct Pantry {
         "minutes":null,"size":null,"author":{"__typename":"Author","id":"7","name":"Ada"}}]}}
         """#
 
-    /// Runs `body` with a pantry whose store holds `list`.
-    static func withStore(_ body: (Pantry) async throws -> Void) async throws {
-        try await withFiles { pantry in
-            let outcome = try await pantry.ingestList()
+    /// Runs `body` with a fixture whose store holds `list`.
+    static func withStore(_ body: (CommandFixture) async throws -> Void) async throws {
+        try await withFiles { fixture in
+            let outcome = try await fixture.ingestList()
             try #require(outcome.status == 0, "\(outcome.errors)")
-            try await body(pantry)
+            try await body(fixture)
         }
     }
 
-    /// Runs `body` with a pantry that has no store yet.
-    static func withFiles(_ body: (Pantry) async throws -> Void) async throws {
+    /// Runs `body` with a fixture that has no store yet.
+    static func withFiles(_ body: (CommandFixture) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
-            let pantry = Pantry(folder: folder)
-            try pantry.write(schema, to: "schema.graphqls")
-            try pantry.write(operations, to: "operations.graphql")
-            try pantry.write(list, to: "list.json")
-            try pantry.write(#"{"n":2}"#, to: "two.json")
-            try await body(pantry)
+            let fixture = CommandFixture(folder: folder)
+            try fixture.write(schema, to: "schema.graphqls")
+            try fixture.write(operations, to: "operations.graphql")
+            try fixture.write(list, to: "list.json")
+            try fixture.write(#"{"n":2}"#, to: "two.json")
+            try await body(fixture)
         }
     }
 

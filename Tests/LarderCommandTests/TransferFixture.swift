@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 
 /// A folder with a store, whose transfers are brought into the states in which they are wanted, and files for them.
-struct Dock {
+struct TransferFixture {
     let folder: URL
 
     static let schema = """
@@ -16,12 +16,12 @@ struct Dock {
     static let size = 300_000
     static let location = ObjectLocation(bucket: "media", key: "v/1 a.mov", region: "eu-west-1")
 
-    /// Runs `body` with a dock at which nothing is queued.
-    static func run(_ body: (Dock) async throws -> Void) async throws {
+    /// Runs `body` with a fixture at which nothing is queued.
+    static func run(_ body: (TransferFixture) async throws -> Void) async throws {
         try await withTemporaryFolder { folder in
-            let dock = Dock(folder: folder)
-            try await dock.withPartition { _ in }
-            try await body(dock)
+            let fixture = TransferFixture(folder: folder)
+            try await fixture.withPartition { _ in }
+            try await body(fixture)
         }
     }
 
@@ -54,7 +54,8 @@ struct Dock {
 
     // MARK: Transfers
 
-    func upload(_ options: UploadOptions = UploadOptions(), to location: ObjectLocation = location) async throws -> UUID {
+    func upload(_ options: UploadOptions = UploadOptions(), to location: ObjectLocation = location) async throws -> UUID
+    {
         if !FileManager.default.fileExists(atPath: source.path) {
             try Data(repeating: 7, count: Self.size).write(to: source)
         }
@@ -91,7 +92,8 @@ struct Dock {
     func fail(_ attempt: TransferAttempt) async throws {
         try await withTable { table in
             _ = try await table.fail(
-                attempt, TransferFailure(code: "object.accessDenied", message: "not\nallowed", time: Date()), now: Date())
+                attempt, TransferFailure(code: "object.accessDenied", message: "not\nallowed", time: Date()),
+                now: Date())
         }
     }
 

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 
 /// A small schema with what the tests need: entities, parts, an interface, a list, a custom scalar, policies.
-let kitchenSchema = """
+let fixtureSchema = """
     scalar Note
     interface Contribution { id: ID! author: Cook }
     type Cook @typePolicy(keyFields: "id") { id: ID! name: String! specialty: String }
@@ -52,11 +52,11 @@ extension TransportError {
 }
 
 /// Runs `body` in a new store, which is closed afterwards.
-func withKitchen(
+func withStoreFixture(
     _ transport: (any GraphQLTransport)? = nil, _ body: (Partition) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
         try await body(try store.partition(transport: transport))
         try store.close()
     }

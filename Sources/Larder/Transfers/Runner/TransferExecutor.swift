@@ -14,7 +14,7 @@ internal import Logging
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
 /// | the file is in its place | - | it is the partial file, by its inode or its bytes: it is done |
 /// | finish | done | nothing left to do |
-struct TransferCarrier: Sendable {
+struct TransferExecutor: Sendable {
     let runner: TransferRunner
     let table: TransferTable
     let owner: String
@@ -55,16 +55,18 @@ struct TransferCarrier: Sendable {
         defer { core.transfers.forgetMeter(of: id) }
         let doubt = UploadDoubt()
         do {
-            let object = switch transfer.kind {
-            case .upload: try await UploadAttempt(carrier: self, transfer: transfer, meter: meter, doubt: doubt).run()
-            case .download: try await DownloadAttempt(carrier: self, transfer: transfer, meter: meter).run()
-            }
+            let object =
+                switch transfer.kind {
+                case .upload:
+                    try await UploadAttempt(executor: self, transfer: transfer, meter: meter, doubt: doubt).run()
+                case .download: try await DownloadAttempt(executor: self, transfer: transfer, meter: meter).run()
+                }
             runner.noteArrival(of: id)
             try await table.finish(
                 transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
             options.afterStep(.finished)
             runner.forgetTroubles(of: id)
-            core.intent.bell.ring()
+            core.operationsStore.changeSignal.notify()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder) }
         } catch {
             if let time = doubt.time {
@@ -109,9 +111,11 @@ struct TransferCarrier: Sendable {
             failure = TransferFailure(code: "transfer.invalid", message: "\(error)", time: core.now())
             consequence = .fail
         }
-        core.logger.debug("an attempt of a transfer has failed", metadata: [
-            "transfer": "\(transfer.id)", "error": "\(failure.message)",
-        ])
+        core.logger.debug(
+            "an attempt of a transfer has failed",
+            metadata: [
+                "transfer": "\(transfer.id)", "error": "\(failure.message)",
+            ])
         try await ifStillOurs { () throws(OperationsError) in
             switch consequence {
             case .retry(let isFault, let asked):
@@ -183,6 +187,6 @@ struct TransferCarrier: Sendable {
             runner.noteRemains(of: transfer.id)
         }
         core.layers.remove(try await table.fail(transfer.attempt, failure, now: core.now()))
-        core.intent.bell.ring()
+        core.operationsStore.changeSignal.notify()
     }
 }

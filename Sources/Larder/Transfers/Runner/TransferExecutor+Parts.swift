@@ -1,6 +1,6 @@
 internal import LarderOperations
 
-extension TransferCarrier {
+extension TransferExecutor {
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.
     ///
     /// After a failure none is begun any more. Those under way go on where the failure may pass: what has arrived of

@@ -1,11 +1,11 @@
 internal import Synchronization
 
 /// Work that is under way, for which any number of callers wait, each up to its own deadline. None of them ends it.
-final class Flight<Value: Sendable>: Sendable {
+final class SharedTask<Value: Sendable>: Sendable {
     /// When whoever does the work is to be done with it.
     let deadline: ContinuousClock.Instant
     private let result = Mutex<Value?>(nil)
-    private let bell = Bell()
+    private let changeSignal = ChangeSignal()
 
     /// Begins the work, where it may block its thread.
     init(
@@ -21,16 +21,16 @@ final class Flight<Value: Sendable>: Sendable {
     /// What came of it; nil once the deadline has passed or the calling task was cancelled.
     func value(until deadline: ContinuousClock.Instant) async -> Value? {
         while true {
-            let count = bell.count
+            let count = changeSignal.count
             if let value = result.withLock({ $0 }) { return value }
             guard .now < deadline, !Task.isCancelled else { return nil }
-            await bell.wait(past: count, for: deadline - .now)
+            await changeSignal.wait(past: count, for: deadline - .now)
         }
     }
 
     private func finish(_ value: Value) {
         result.withLock { $0 = value }
-        bell.ring()
+        changeSignal.notify()
     }
 }
 

@@ -4,7 +4,7 @@ import LarderTestSupport
 import Testing
 
 /// A store, a storage in memory, and files.
-struct Depot: Sendable {
+struct TransferFixture: Sendable {
     let folder: URL
     let store: Store
     let app: Partition
@@ -13,7 +13,7 @@ struct Depot: Sendable {
     static let location = ObjectLocation(bucket: "media", key: "v/1.mov", region: "eu-west-1")
 
     static func open(_ folder: URL) throws -> (Store, Partition) {
-        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: kitchenSchema))
+        let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
         return (store, try store.partition())
     }
 
@@ -46,19 +46,19 @@ struct Depot: Sendable {
     }
 }
 
-/// Runs `body` with a depot; nothing may be left of it but what was asked for.
-func withDepot(
-    tellsChecksums: Bool = false, _ body: (Depot) async throws -> Void
+/// Runs `body` with a fixture; nothing may be left of it but what was asked for.
+func withTransferFixture(
+    tellsChecksums: Bool = false, _ body: (TransferFixture) async throws -> Void
 ) async throws {
-    try await withDepot(MemoryStorage(tellsChecksums: tellsChecksums), body)
+    try await withTransferFixture(MemoryStorage(tellsChecksums: tellsChecksums), body)
 }
 
-/// Runs `body` with a depot of this storage.
-func withDepot(_ storage: MemoryStorage, _ body: (Depot) async throws -> Void) async throws {
+/// Runs `body` with a fixture of this storage.
+func withTransferFixture(_ storage: MemoryStorage, _ body: (TransferFixture) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
-        let (store, app) = try Depot.open(folder)
-        let depot = Depot(folder: folder, store: store, app: app, storage: storage)
-        do { try await body(depot) } catch {
+        let (store, app) = try TransferFixture.open(folder)
+        let fixture = TransferFixture(folder: folder, store: store, app: app, storage: storage)
+        do { try await body(fixture) } catch {
             try? store.close()
             throw error
         }
@@ -66,7 +66,7 @@ func withDepot(_ storage: MemoryStorage, _ body: (Depot) async throws -> Void) a
     }
 }
 
-extension Depot {
+extension TransferFixture {
     /// Queues uploads in parts which the storage takes no further than their fifth, and nobody may abort.
     func stuckUploads(_ count: Int, of file: URL) async throws -> [Transfer] {
         var uploads: [Transfer] = []

@@ -3,7 +3,7 @@ internal import LarderOperations
 internal import Logging
 
 /// What is left behind, at the storage and in the store's folder.
-extension TransferCarrier {
+extension TransferExecutor {
     /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the
     /// next runner, where that cannot be done.
     func clear(_ transfer: StoredTransfer) async throws {
@@ -30,9 +30,11 @@ extension TransferCarrier {
             do {
                 let remains = try TransferRemains(in: core.folder, table)
                 for left in remains.removeStrayFiles().left {
-                    core.logger.warning("a partial file that nobody goes on with cannot be removed", metadata: [
-                        "transfer": "\(left.transfer)", "reason": "\(left.reason)",
-                    ])
+                    core.logger.warning(
+                        "a partial file that nobody goes on with cannot be removed",
+                        metadata: [
+                            "transfer": "\(left.transfer)", "reason": "\(left.reason)",
+                        ])
                 }
                 for transfer in remains.transfers where transfer.state == .cancelling && transfer.kind == .download {
                     guard transfer.partition != core.name, await isCleared(transfer) else { continue }
@@ -41,9 +43,11 @@ extension TransferCarrier {
                     }
                 }
             } catch {
-                core.logger.warning("what transfers have left behind cannot be looked for", metadata: [
-                    "error": "\(error)",
-                ])
+                core.logger.warning(
+                    "what transfers have left behind cannot be looked for",
+                    metadata: [
+                        "error": "\(error)"
+                    ])
             }
             try? await Task.sleep(for: Self.sweepPause)
         } while !Task.isCancelled
@@ -70,9 +74,11 @@ extension TransferCarrier {
             }
             return true
         } catch {
-            core.logger.warning("what a transfer has left behind cannot be cleared away yet", metadata: [
-                "transfer": "\(transfer.id)", "error": "\(error)",
-            ])
+            core.logger.warning(
+                "what a transfer has left behind cannot be cleared away yet",
+                metadata: [
+                    "transfer": "\(transfer.id)", "error": "\(error)",
+                ])
             return false
         }
     }
@@ -92,9 +98,11 @@ extension TransferCarrier {
     /// The same once more: the storage may have begun what it was asked for only after it was looked for.
     func abortLate(of location: ObjectLocation, after before: [String]) async {
         do { try await abortUnnoted(of: location, after: before) } catch {
-            core.logger.warning("an upload that the storage may have begun late cannot be looked for", metadata: [
-                "location": "\(location)", "error": "\(error)",
-            ])
+            core.logger.warning(
+                "an upload that the storage may have begun late cannot be looked for",
+                metadata: [
+                    "location": "\(location)", "error": "\(error)",
+                ])
         }
     }
 
@@ -104,9 +112,11 @@ extension TransferCarrier {
         guard let upload else { return }
         do throws(ObjectError) { try await storage.abortUpload(upload, deadline: deadline) } catch {
             guard error.code == .accessDenied else { throw error }
-            core.logger.warning("an upload that the storage does not know may not be aborted either", metadata: [
-                "location": "\(upload.location)", "upload": "\(upload.id)", "error": "\(error)",
-            ])
+            core.logger.warning(
+                "an upload that the storage does not know may not be aborted either",
+                metadata: [
+                    "location": "\(upload.location)", "upload": "\(upload.id)", "error": "\(error)",
+                ])
         }
     }
 

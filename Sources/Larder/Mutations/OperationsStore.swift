@@ -5,7 +5,7 @@ internal import Synchronization
 /// What a store wants done: `larder.sqlite`, opened when it is needed first.
 ///
 /// A store that only reads and fetches has no such file.
-final class Intent: Sendable {
+final class OperationsStore: Sendable {
     private enum State {
         case unopened
         case open(OperationsDatabase)
@@ -16,7 +16,7 @@ final class Intent: Sendable {
     private let options: OperationsDatabase.Options
     private let state = Mutex(State.unopened)
     /// Rung whenever this process has changed something.
-    let bell = Bell()
+    let changeSignal = ChangeSignal()
 
     init(folder: URL, options: OperationsDatabase.Options) {
         self.folder = folder
@@ -52,7 +52,8 @@ final class Intent: Sendable {
             locks.contains(where: { $0.hasSuffix(MutationRunner.lockSuffix) })
         else { return }
         throw OperationsError(
-            .damaged, "larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
+            .damaged,
+            "larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
                 + "if nothing is missed")
     }
 
@@ -68,7 +69,7 @@ final class Intent: Sendable {
             if case .open(let database) = state { return database as OperationsDatabase? }
             return nil
         }
-        bell.ring()
+        changeSignal.notify()
         do throws(OperationsError) { try open?.close() } catch { throw LarderError(error) }
     }
 }

@@ -18,7 +18,7 @@ struct NotedAnswer: Sendable {
 ///
 /// Storing costs three waits for the disk, however many are stored. So where more are on the way they are waited for:
 /// a moment, and not for more than some. There is room for so many: whoever is quicker than the cache waits for it.
-final class NotedAnswers: Sendable {
+final class AnswerBatch: Sendable {
     private struct State {
         var waiting: [NotedAnswer] = []
         /// Whether what waits is not to wait for more.
@@ -32,7 +32,7 @@ final class NotedAnswers: Sendable {
         /// Takes out what is to be given to the consumer now, and who waits for room.
         mutating func take() -> (answers: [NotedAnswer]?, producers: [CheckedContinuation<Void, Never>])? {
             guard !waiting.isEmpty else { return isClosed ? (nil, []) : nil }
-            guard isDue || isClosed || waiting.count >= NotedAnswers.room else { return nil }
+            guard isDue || isClosed || waiting.count >= AnswerBatch.room else { return nil }
             defer {
                 (waiting, producers, isDue) = ([], [], false)
                 turn += 1
@@ -101,8 +101,11 @@ final class NotedAnswers: Sendable {
 
     /// Gives the consumer what it is to have, if it waits and there is anything.
     private func give() {
-        let given = state.withLock { state -> (CheckedContinuation<[NotedAnswer]?, Never>, [NotedAnswer]?,
-            [CheckedContinuation<Void, Never>])? in
+        let given = state.withLock {
+            state -> (
+                CheckedContinuation<[NotedAnswer]?, Never>, [NotedAnswer]?,
+                [CheckedContinuation<Void, Never>]
+            )? in
             guard let consumer = state.consumer, let (answers, producers) = state.take() else { return nil }
             state.consumer = nil
             return (consumer, answers, producers)

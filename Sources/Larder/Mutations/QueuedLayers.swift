@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// What a partition's queued mutations show before the server has answered: one optimistic layer for each, in the order
 /// of the queue, over whatever is read.
-final class LayerBook: Sendable {
+final class QueuedLayers: Sendable {
     private struct Page {
         var sequence: Int64
         var id: UUID

@@ -11,13 +11,13 @@ import Testing
 
 /// A folder with room for a store and its backups, and the store's content in few words: a number in the cache, and
 /// mutations.
-struct Cellar {
+struct MigrationFixture {
     let folder: URL
     var store: URL { folder.appending(path: "store") }
     var backups: URL { folder.appending(path: "store.backups") }
 
-    static func with(_ body: (Cellar) async throws -> Void) async throws {
-        try await withTemporaryFolder { try await body(Cellar(folder: $0)) }
+    static func with(_ body: (MigrationFixture) async throws -> Void) async throws {
+        try await withTemporaryFolder { try await body(MigrationFixture(folder: $0)) }
     }
 
     private static let schema = "type Query { number(key: Int!): Int }"
@@ -142,7 +142,8 @@ struct Cellar {
     /// What must hold after whatever happened.
     func expectSound(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let outcome = try await migrate("validate")
-        #expect(outcome.status == 0, "\(comment.map { "\($0)" } ?? ""): \(outcome.errors)",
+        #expect(
+            outcome.status == 0, "\(comment.map { "\($0)" } ?? ""): \(outcome.errors)",
             sourceLocation: sourceLocation)
     }
 
