@@ -67,7 +67,7 @@ struct AttemptRunner: Sendable {
                 count += 1
                 runner.note(end, sentIn: turn)
                 let goesOn = count < Self.longestTurn || !runner.wantsLanes
-                next = try await self.end(mutation, end, goingOn: goesOn ? requests : nil)
+                next = try await self.end(mutation, end, sentIn: turn, goingOn: goesOn ? requests : nil)
             }
         } catch { throw LarderError(translating: error) }
     }
@@ -133,10 +133,12 @@ struct AttemptRunner: Sendable {
     ///
     /// - Parameters:
     ///   - isFound: Whether the attempt was another runner's. Then it may be sent again at once.
+    ///   - turn: What was known of the server when it was begun; nil for another runner's.
     ///   - requests: Those of the lane, where its next may be begun.
     /// - Returns: The next of the lane, if it was begun.
     private func end(
-        _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, goingOn requests: NextRequest? = nil
+        _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, sentIn turn: MutationRunner.Turn? = nil,
+        goingOn requests: NextRequest? = nil
     ) async throws -> Mutation? {
         if let answer = end.answer {
             return try await note(answer.body, (answer.parsed, answer.request), of: mutation, requests)
@@ -172,7 +174,11 @@ struct AttemptRunner: Sendable {
             }
             // That the server does not know the user, has no time, or is none, says nothing of this mutation.
             let isItsFault = doubt == .fault && !end.verdict.isSignedOut && !end.verdict.isThrottled
-            let isThere = !isItsFault || !end.verdict.isServerInDoubt ? true : await runner.findsServer(transport)
+            var isThere = true
+            if isItsFault, end.verdict.isServerInDoubt {
+                isThere = await runner.findsServer(transport)
+                if let turn { isThere = isThere && runner.hasServerStayed(since: turn) }
+            }
             if isItsFault, isThere, runner.countFault(of: mutation.id) >= options.maximumFaults {
                 runner.forgetFaults(of: mutation.id)
                 try await setAside(mutation, failure)

@@ -171,9 +171,16 @@ extension MutationRunner: Service {
     struct Turn {
         var resumptions: Int
         var pause: Int
+        var failedSearches: Int
     }
 
-    var turn: Turn { progress.withLock { Turn(resumptions: $0.resumptions, pause: $0.pause.turn) } }
+    var turn: Turn {
+        progress.withLock { progress in
+            Turn(
+                resumptions: progress.resumptions, pause: progress.pause.turn,
+                failedSearches: progress.failedSearches)
+        }
+    }
 
     /// Takes note of what an exchange says for all others: that the server does not know the user, unless a user has
     /// signed in since it was begun; and that the server asks to be left alone, or has taken something up.

@@ -23,6 +23,7 @@ extension MutationRunner {
             progress.searches -= 1
             progress.isServerInDoubt = !search.isFound
             guard !search.isFound else { return progress.isServerMissing }
+            progress.failedSearches += 1
             progress.pause.begin(at: now, inTurn: turn) { count in
                 options.backoff.pause(after: count, asked: search.retryAfter, fraction: options.random())
             }
@@ -37,6 +38,10 @@ extension MutationRunner {
         core.operationsStore.changeSignal.notify()
         return search.isFound
     }
+
+    /// Whether the server was there all the time since an exchange was begun, as far as it was looked for. Otherwise
+    /// what stood in its place may have given the answer.
+    func hasServerStayed(since turn: Turn) -> Bool { progress.withLock { $0.failedSearches == turn.failedSearches } }
 
     private struct Search {
         /// Why none was found.

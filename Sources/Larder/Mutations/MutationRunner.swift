@@ -61,6 +61,8 @@ public final class MutationRunner: Sendable {
         var searches = 0
         /// Whether the last that asked has found none.
         var isServerMissing = false
+        /// How often the server was looked for and not found.
+        var failedSearches = 0
         /// When to forget again what is old; the first time is at the beginning.
         var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
         var busyLanes: Set<String> = []

@@ -65,7 +65,10 @@ package struct Aftermath: Sendable {
             if !isAsPromised {
                 problems.append("mutation \(promise.tag) was \(promise.state.map(\.rawValue) ?? "?") and is \(state)")
             }
-            if state == .applied, let key = AppliedKey("\(id)"), try !app.records.isApplied(key) {
+            // What was edited after an attempt has another key than the one that is its id.
+            let keys = ["\(id)"] + promised.effects.filter { $0.effect.tag == promise.tag }.map(\.key)
+            let isKnown = try keys.compactMap(AppliedKey.init).contains { try app.records.isApplied($0) }
+            if state == .applied, !isKnown {
                 problems.append("mutation \(promise.tag) is settled, and the cache knows nothing of its answer")
             }
         }
