@@ -4,9 +4,4 @@ internal import CLMDB
 package struct Table: Sendable, Hashable {
     let dbi: MDB_dbi
     package let keys: TableDefinition.Keys
-
-    init(dbi: MDB_dbi, keys: TableDefinition.Keys) {
-        self.dbi = dbi
-        self.keys = keys
-    }
 }

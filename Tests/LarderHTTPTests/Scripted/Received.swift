@@ -79,7 +79,9 @@ enum JSONValue: Codable, Hashable, Sendable {
     }
 
     enum Step: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
-        case key(String), index(Int)
+        case key(String)
+        case index(Int)
+
         init(stringLiteral value: String) { self = .key(value) }
         init(integerLiteral value: Int) { self = .index(value) }
     }
