@@ -17,6 +17,7 @@ extension HTTPTransport {
         configuration.connectionPool.retryConnectionEstablishment = false
         // On Apple's systems the client would otherwise wait for a network until the connect timeout.
         configuration.networkFrameworkWaitForConnectivity = false
+        configuration.refuseImpossibleStatuses()
         return configuration
     }
 

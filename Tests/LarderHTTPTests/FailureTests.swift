@@ -128,13 +128,15 @@ struct FailureTests {
         }
     }
 
-    @Test("What is not HTTP is unusable or an interruption, and no trap")
-    func reportsForeignProtocol() async throws {
+    @Test("What is not HTTP is unusable or an interruption, and no trap", arguments: [
+        "220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 000 No\r\ncontent-length: 0\r\n\r\n",
+    ])
+    func reportsForeignProtocol(greeting: String) async throws {
         let group = MultiThreadedEventLoopGroup.singleton
         let channel = try await ServerBootstrap(group: group)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(GreetingHandler())
+                    try channel.pipeline.syncOperations.addHandler(GreetingHandler(greeting))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -288,11 +290,15 @@ private final class GreetingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private let greeting: String
+
+    init(_ greeting: String) { self.greeting = greeting }
+
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "220 mail.example ESMTP\r\n\r\n")), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: greeting)), promise: nil)
     }
 }

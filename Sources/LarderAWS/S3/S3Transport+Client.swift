@@ -1,5 +1,6 @@
 public import AsyncHTTPClient
 import Larder
+import LarderHTTP
 
 extension S3Transport {
     /// The client configuration this transport is made for: no redirects, nothing decompressed, and a storage that
@@ -13,6 +14,7 @@ extension S3Transport {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
         // Parts that are sent side by side get connections of their own.
         configuration.httpVersion = .http1Only
+        configuration.refuseImpossibleStatuses()
         return configuration
     }
 
