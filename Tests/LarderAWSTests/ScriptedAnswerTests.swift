@@ -279,6 +279,48 @@ struct ScriptedAnswerTests {
         }
     }
 
+    @Test("A part that is listed twice is one")
+    func partTwice() async throws {
+        let parts = ["a", "b"].map { "<Part><PartNumber>1</PartNumber><ETag>\($0)</ETag></Part>" }.joined()
+        let body = "<ListPartsResult>\(parts)</ListPartsResult>"
+        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            #expect(parts.map(\.etag) == ["b"])
+        }
+    }
+
+    /// Their places are the test's arguments, since they are too long for its log.
+    private static let costlyBodies = [
+        "<ListPartsResult " + (0..<300_000).map { "a\($0)=\"\" " }.joined() + "/>",
+        "<ListPartsResult>" + String(repeating: "<a/>", count: 1_000_000) + "</ListPartsResult>",
+        "<!DOCTYPE a [<!ENTITY e \"eeee\">]><ListPartsResult/>",
+        "<?xml version=\"1.0\" encoding=\"UTF-7\"?><ListPartsResult/>",
+    ]
+
+    @Test("XML that is made to cost time or memory is no answer, and is not read", arguments: costlyBodies.indices)
+    func costlyXML(index: Int) async throws {
+        let body = Self.costlyBodies[index]
+        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+            let error = try await objectError { () async throws(ObjectError) in
+                try await transport.parts(of: Self.upload, deadline: .ample)
+            }
+            #expect(error.code == .unusableAnswer)
+        }
+    }
+
+    @Test("XML with comments, quotation marks and sections that are taken as they are is read")
+    func oddXML() async throws {
+        let body = """
+            \u{FEFF}<?xml version="1.0" encoding="utf-8"?><!-- > < -->
+            <ListPartsResult xmlns='http://s3.amazonaws.com/doc/2006-03-01/' a=">"><Part><PartNumber>1</PartNumber>\
+            <ETag><![CDATA["<e>"]]></ETag></Part></ListPartsResult><!-- -->
+            """
+        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+            let parts = try await transport.parts(of: Self.upload, deadline: .ample)
+            #expect(parts.map(\.etag) == ["\"<e>\""])
+        }
+    }
+
     @Test("A question that is not answered by its deadline times out")
     func deadline() async throws {
         try await ScriptedStorage.run { _ in

@@ -5,13 +5,14 @@ import FoundationXML
 #endif
 
 extension XMLNode {
-    /// The root of a document; nil where the bytes are not one, or nest deeper than any answer does.
+    /// The root of a document; nil where the bytes are not one, or nest deeper or have more elements than any answer
+    /// does.
     ///
     /// Whitespace may come first: S3 sends some to keep a connection open while it works. Entities other than XML's own
     /// are not looked up.
     init?(_ bytes: [UInt8]) {
         let document = bytes.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-        guard !document.isEmpty else { return nil }
+        guard !document.isEmpty, XMLShape.isPlain(document) else { return nil }
         let reader = Reader()
         let parser = XMLParser(data: Data(document))
         parser.shouldResolveExternalEntities = false

@@ -107,8 +107,8 @@ extension S3Transport {
         var answer = S3Answer(status: Int(response.status.code), headers: response.headers, body: [])
         let isSuccess = (200..<300).contains(answer.status)
         do {
+            // Its bytes do not keep the exchange alive: they could come one by one.
             for try await chunk in response.body {
-                clock.moved()
                 guard answer.body.count + chunk.readableBytes <= options.maximumAnswerSize else {
                     throw ObjectError(
                         .unusableAnswer, "The answer is longer than the \(options.maximumAnswerSize) bytes allowed.",

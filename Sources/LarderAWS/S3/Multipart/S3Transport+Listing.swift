@@ -31,7 +31,8 @@ extension S3Transport {
             parts += page.parts
             marker = page.next
         } while marker != nil
-        return parts.sorted { $0.number < $1.number }
+        // One that is listed twice, as where pages overlap, is what was said of it last.
+        return Dictionary(parts.map { ($0.number, $0) }) { $1 }.values.sorted { $0.number < $1.number }
     }
 
     public func uploads(
