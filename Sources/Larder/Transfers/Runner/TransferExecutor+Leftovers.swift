@@ -85,12 +85,16 @@ extension TransferExecutor {
 
     /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
     /// that were not there before. Another program that began one at the same moment has to begin anew.
+    ///
+    /// The storage has listed them before. Where it refuses to now, that is an error: what it began would be taken for
+    /// what was there before, or be forgotten.
     func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
-        let found = try await uploads(of: location) ?? []
+        let found = try await listedUploads(of: location)
         // Those that were noted while the storage was asked are another transfer's.
         let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
             .compactMap(\.upload)
-        for id in found where !before.contains(id) && !known.contains(id) {
+        let others = Set(before).union(known)
+        for id in found where !others.contains(id) {
             try await storage.abortUpload(MultipartUpload(location: location, id: id), deadline: deadline)
         }
     }
@@ -120,15 +124,18 @@ extension TransferExecutor {
         }
     }
 
-    /// The uploads in parts of just this key that the storage has; nil where it does not tell this user, or does not
-    /// list uploads at all: what was begun and whose name did not arrive cannot be found there then. Keys are
-    /// bytes: those that are only written alike, as with accents that are characters of their own, are others.
+    /// The uploads in parts of just this key that the storage has. Keys are bytes: those that are only written alike,
+    /// as with accents that are characters of their own, are others.
+    private func listedUploads(of location: ObjectLocation) async throws(ObjectError) -> [String] {
+        try await storage.uploads(
+            in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
+        ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
+    }
+
+    /// The same; nil where the storage does not tell this user, or does not list uploads at all: what was begun and
+    /// whose name did not arrive cannot be found there then.
     func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
-        do throws(ObjectError) {
-            return try await storage.uploads(
-                in: location.bucket, region: location.region, prefix: location.key, deadline: deadline
-            ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
-        } catch {
+        do throws(ObjectError) { return try await listedUploads(of: location) } catch {
             guard [.accessDenied, .rejected, .notFound].contains(error.code) else { throw error }
             return nil
         }

@@ -15,10 +15,13 @@ final class UploadDoubt: Sendable {
     /// The storage has answered.
     func end() { lasting.withLock { $0 = nil } }
 
-    /// The exchange has failed: by an answer, before the storage could have all, or without an answer.
+    /// The exchange has failed: by an answer, before the storage could have all, or without an answer. A gateway that
+    /// lies between (502, 504) does not know what becomes of it, and an answer that ends nowhere says nothing.
     func end(unless error: ObjectError) {
-        let isAnswered = error.status != nil
-        let mayHaveArrived = [.cancelled, .interrupted, .timedOut, .unusableAnswer].contains(error.code)
-        if isAnswered || !mayHaveArrived { end() }
+        if let status = error.status {
+            if ![502, 504].contains(status), error.code != .unusableAnswer { end() }
+        } else if ![.cancelled, .interrupted, .timedOut, .unusableAnswer].contains(error.code) {
+            end()
+        }
     }
 }
