@@ -8,9 +8,9 @@ public struct IdentityError: Error, Sendable {
         /// A code of this name, to compare with.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The server could not be asked: no network, a fault of the server, the deadline. Signs nobody out.
+        /// The server could not be asked: no network, a fault of the server, the deadline. Signs no user out.
         public static let unreachable = Code(rawValue: "identity.unreachable")
-        /// The server asks to be left alone for a while. Signs nobody out.
+        /// The server asks to be left alone for a while. Signs no user out.
         public static let throttled = Code(rawValue: "identity.throttled")
         /// The user pool does not accept the tokens any more: revoked, expired, another client's.
         public static let userPoolRefused = Code(rawValue: "identity.userPoolRefused")
@@ -18,7 +18,7 @@ public struct IdentityError: Error, Sendable {
         public static let federatedRefused = Code(rawValue: "identity.federatedRefused")
         /// The task was cancelled.
         public static let cancelled = Code(rawValue: "identity.cancelled")
-        /// The answer, or the configuration, cannot be used. Signs nobody out.
+        /// The answer, or the configuration, cannot be used. Signs no user out.
         public static let unusable = Code(rawValue: "identity.unusable")
     }
 

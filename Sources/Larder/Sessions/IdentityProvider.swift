@@ -1,7 +1,7 @@
-/// Who signs users in, and gives new credentials for old ones.
+/// Signs users in, and gives new credentials for old ones.
 ///
-/// Its calls run on threads of their own. A deadline that passes cancels the call's task; until the call has returned
-/// nobody else refreshes the same credentials, since a refresh token may work only once.
+/// The provider's calls run on threads of their own. A deadline that passes cancels the call's task. Until the call has
+/// returned, no other task or process refreshes the same credentials, since a refresh token may work only once.
 public protocol IdentityProvider: Sendable {
     /// Gets new credentials. What the answer leaves out, such as a refresh token that is not rotated, stays as it was.
     /// For a guest there are cloud credentials alone, with the identity id that is to be kept.
@@ -15,7 +15,7 @@ public protocol IdentityProvider: Sendable {
     /// Tells the server that the credentials are not used any more.
     func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError)
 
-    /// Credentials for somebody who is not signed in; nil where there are none for guests.
+    /// Credentials for a user who is not signed in; nil where there are none for guests.
     func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials?
 }
 

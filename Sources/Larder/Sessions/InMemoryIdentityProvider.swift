@@ -69,10 +69,10 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     public var refreshes: Int { state.withLock { $0.refreshes } }
     /// How often a refresh token was refused: used before, revoked, or never issued.
     public var refusals: Int { state.withLock { $0.refusals } }
-    /// How often somebody signed out.
+    /// How often a user signed out.
     public var signOuts: Int { state.withLock { $0.signOuts } }
 
-    /// What a user gets who signs in.
+    /// What a user who signs in gets.
     public func signIn(_ user: String) -> Credentials { state.withLock { issue(to: user, &$0) } }
 
     /// - Throws: As it behaves; `.userPoolRefused` for a refresh token that does not work.

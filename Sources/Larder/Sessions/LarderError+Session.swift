@@ -1,5 +1,5 @@
 extension LarderError.Code {
-    /// Nobody is signed in, and nobody has signed in by the deadline; the message has the state and its reason.
+    /// No user is signed in, and none has signed in by the deadline; the message has the state and its reason.
     public static let notSignedIn = LarderError.Code(rawValue: "larder.notSignedIn")
     /// The program has ended the wait for a sign-in.
     public static let waitReleased = LarderError.Code(rawValue: "larder.waitReleased")

@@ -62,7 +62,7 @@ final class PartitionSession: Sendable {
     /// What credentials of a program that names no environment are bound to.
     private static let unnamedIdentity = "none"
 
-    /// Tells whoever follows the session of what another process has changed.
+    /// Tells the readers of the session's changes what another process has changed.
     func noticeChanges() { kept.withLock { $0?.session }?.noticeChanges() }
 
     /// Ends the session; the next one goes on with what this one could not store.
@@ -81,7 +81,7 @@ final class PartitionSession: Sendable {
 }
 
 extension Partition {
-    /// Whether somebody is signed in, and what proves it.
+    /// Whether a user is signed in, and what proves it.
     ///
     /// Uses no network and reads no key. It is the same for all handles of the partition, and is over when the partition
     /// is parked: ask for it again afterwards.
@@ -91,7 +91,7 @@ extension Partition {
         get throws(LarderError) {
             try core.requireCurrent()
             let session = try core.session.session(core.operationsStore)
-            // Parked meanwhile, by somebody who may have come before this one was there to be closed.
+            // Another thread may have parked the partition before this session was there to be closed.
             guard !core.isParked else {
                 core.session.park()
                 throw .parked

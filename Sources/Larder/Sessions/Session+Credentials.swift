@@ -1,7 +1,7 @@
 internal import LarderOperations
 
 extension Session {
-    /// What is stored, as it is: nothing is refreshed, and nobody is waited for but the key provider.
+    /// The stored credentials, as they are. The call refreshes nothing, and waits only for the key provider.
     ///
     /// What is stored and cannot be opened, because it is another environment's or damaged, is put into quarantine by
     /// this, and absent from then on; `status` lists it.
@@ -12,12 +12,12 @@ extension Session {
         return try await read(until: deadline).reading
     }
 
-    /// Credentials that are good now: those that are stored, or new ones for them. Those that end within the margin are
-    /// given where there are no new ones, for whatever reason.
+    /// Credentials that are good now: the stored ones, or new ones for them. Where there are no new ones, for whatever
+    /// reason, the call returns stored ones that end within the margin.
     ///
-    /// While nobody is signed in, somebody is waited for: up to the deadline, or until `releaseWaiters`. A refresh is
-    /// made once for all who wait, in whatever process; it goes on when they have given up, and its result is stored
-    /// before anybody gets it.
+    /// While no user is signed in, the call waits for a sign-in: up to the deadline, or until `releaseWaiters`. One
+    /// refresh serves all waiting callers, in whatever process. It goes on when they have given up, and its result is
+    /// stored before any caller gets it.
     ///
     /// - Throws: `.notSignedIn`; `.waitReleased`; `.timedOut`, with what was waited for and who held it; `keys.…` where
     ///   the credentials are there and cannot be opened now; `identity.…` where there are no new ones for them;

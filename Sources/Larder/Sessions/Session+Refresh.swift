@@ -5,7 +5,7 @@ extension Session {
     /// The refresh that is under way, if there is one.
     struct Refreshing {
         var task: SharedTask<Result<Credentials?, LarderError>>?
-        /// What it is doing, for the errors of those who have waited too long.
+        /// What the refresh is doing, for the errors of callers that have waited too long.
         var stage = ""
     }
 
@@ -80,12 +80,12 @@ extension Session {
                     of: partition, expecting: found.rows, change(by: error.event, reason: error.message))
             } catch { throw LarderError(error) }
             noticeChanges()
-            // Whoever waits does so for a sign-in from now on.
+            // From now on the callers wait for a sign-in.
             return nil
         }
     }
 
-    /// Stores new credentials in the place of those that they were got for, and frees the lock once that is done.
+    /// Stores new credentials in the place of the ones that were refreshed, and frees the lock once that is done.
     private func save(
         _ credentials: Credentials, for rows: [SealedCredential], under lock: HeldLock,
         until end: ContinuousClock.Instant
@@ -106,7 +106,7 @@ extension Session {
         }
         unsaved.keep(nil)
         lock.release()
-        // Somebody has signed in or out meanwhile: these are nobody's any more.
+        // A user has signed in or out meanwhile: the new credentials belong to no session any more.
         return isStored ? credentials : nil
     }
 

@@ -9,20 +9,20 @@ extension Session {
 
     /// What signing out has left.
     public struct SignOut: Sendable {
-        /// Mutations of the partition that the server may not have; they stay, and are sent when somebody has signed in
+        /// Mutations of the partition that the server may not have; they stay, and are sent when the user has signed in
         /// again.
         public var unsentMutations: Int
         /// Those of them that were set aside.
         public var deadLetters: Int
         /// Uploads of the partition that the storage may not have, failed ones included; they stay as well.
         public var unsentUploads: Int
-        /// Whether the server was told; nil where there was nobody to tell, or nothing to tell it with.
+        /// Whether the server was told; nil where there was no server to tell, or no credentials to tell it with.
         public var isServerTold: Bool?
         /// Why it was not.
         public var failure: IdentityError?
     }
 
-    /// Stores a user's credentials in the place of whatever there is. Whoever waits for a sign-in goes on.
+    /// Stores a user's credentials in the place of whatever there is. Callers that wait for a sign-in go on.
     ///
     /// - Throws: `keys.…` where no key can be had to seal them with; `.timedOut`; `.parked`; `operations.…`.
     public func signIn(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(LarderError) {
@@ -72,7 +72,7 @@ extension Session {
         }
     }
 
-    /// How long a key provider may keep somebody from being signed out here.
+    /// How long a key provider may delay a sign-out.
     private static let signOutPatience = Duration.seconds(1)
 
     /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline.
@@ -82,7 +82,7 @@ extension Session {
     @discardableResult
     public func signOut(deadline: ContinuousClock.Instant) async throws(LarderError) -> SignOut {
         _ = try standing()
-        // To tell the server with; whoever cannot read them now is signed out nevertheless.
+        // The server is told with these. A user whose credentials cannot be read now is signed out nevertheless.
         var old: Credentials?
         let end = min(deadline, .now + Self.signOutPatience)
         if provider != nil, case .present(let credentials) = try? await read(until: end).reading {

@@ -3,7 +3,7 @@ package import LarderOperations
 package import Logging
 internal import Synchronization
 
-/// Whether somebody is signed in to a partition, and what proves it.
+/// Whether a user is signed in to a partition, and what proves it.
 ///
 /// ```swift
 /// let session = app.session
@@ -12,7 +12,7 @@ internal import Synchronization
 /// let proof = try await session.credentials(deadline: .now + .seconds(10))   // refreshed if they have to be
 /// ```
 ///
-/// Being offline signs nobody out, and neither does a key store that is locked: only what the server refuses does.
+/// Being offline signs no user out, and neither does a key store that is locked: only a refusal by the server does.
 /// Nothing waits past its deadline.
 public final class Session: Sendable {
     /// How a session behaves.
@@ -22,11 +22,11 @@ public final class Session: Sendable {
         public var margin: TimeInterval = 60
         /// How long the identity provider may take for an answer.
         public var refreshTimeout = Duration.seconds(30)
-        /// How long a key provider may take for an answer that is of use to anybody.
+        /// How long a key provider may take for an answer that a caller can still use.
         public var keyTimeout = Duration.seconds(30)
-        /// Who this is, for the errors of other processes that wait for this one.
+        /// The program's name, for the errors of other processes that wait for this one.
         package var label = "larder"
-        /// Where is said what has nobody to be thrown at, such as that a credential was put into quarantine.
+        /// Where failures are logged that no caller can receive, such as that a credential was put into quarantine.
         package var logger = Logger(label: "larder")
         /// The time of day.
         package var now: @Sendable () -> Date = { Date() }
@@ -35,7 +35,7 @@ public final class Session: Sendable {
         public init() {}
     }
 
-    /// The suffix of the kernel's lock that whoever refreshes a partition's credentials holds.
+    /// The suffix of the kernel's lock that a process holds while it refreshes a partition's credentials.
     package static let lockSuffix = ".refresh"
 
     let database: OperationsDatabase
@@ -55,7 +55,7 @@ public final class Session: Sendable {
         var published: SessionState?
         var next = 0
         var streams: [Int: AsyncStream<SessionState>.Continuation] = [:]
-        /// How often those who wait for a sign-in were released.
+        /// How often callers that wait for a sign-in were released.
         var releases = 0
         var isClosed = false
     }
@@ -92,7 +92,7 @@ public final class Session: Sendable {
             label: options.label, now: options.now)
     }
 
-    /// Whether somebody is signed in, as it is stored now, by whatever process; unknown where that cannot be read.
+    /// Whether a user is signed in, as it is stored now, by whatever process; unknown where that cannot be read.
     public var state: SessionState { (try? standing())?.state ?? .unknown }
 
     /// The state, since when, and why. Reads one row.
@@ -105,18 +105,18 @@ public final class Session: Sendable {
         }
     }
 
-    /// The state now, and each one that it changes to, in this process or another. Whoever is slow sees the newest and
-    /// not each one between; where it cannot be read now, the one that was read last, if any was. Ends when the
-    /// partition is parked.
+    /// The state now, and each one that it changes to, in this process or another. A slow reader gets the newest state,
+    /// and not each one between. Where the state cannot be read now, the stream begins with the one that was read last,
+    /// if any was. It ends when the partition is parked.
     public var changes: AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self, bufferingPolicy: .bufferingNewest(1))
         let number = watching.withLock { watching -> Int? in
             guard !watching.isClosed else { return nil }
-            // Read where nobody else publishes, so that what is published last is the newest.
+            // Read under the lock, where no other thread publishes, so that the newest state is published last.
             if let state = try? stored() { publish(state, in: &watching) }
             watching.next += 1
             watching.streams[watching.next] = continuation
-            // That it cannot be read does not mean that nobody ever signed in.
+            // That it cannot be read does not mean that no user ever signed in.
             if let published = watching.published { continuation.yield(published) }
             return watching.next
         }
@@ -130,8 +130,8 @@ public final class Session: Sendable {
         return stream
     }
 
-    /// Looks whether the state has changed, in another process above all, and tells whoever follows it. Reads one row;
-    /// does nothing where that cannot be read.
+    /// Looks whether the state has changed, in another process above all, and tells the readers of `changes`. Reads one
+    /// row; does nothing where that cannot be read.
     public func noticeChanges() {
         let hasChanged = watching.withLock { watching in
             guard !watching.isClosed, let state = try? stored() else { return false }
@@ -152,7 +152,7 @@ public final class Session: Sendable {
         return true
     }
 
-    /// Ends the waits of all who wait for somebody to sign in: they get `larder.waitReleased`.
+    /// Ends the waits of all callers that wait for a sign-in: they get `larder.waitReleased`.
     public func releaseWaiters() {
         watching.withLock { $0.releases += 1 }
         changeSignal.notify()

@@ -3,7 +3,7 @@ internal import LarderOperations
 
 /// The state of a session, since when, and why.
 public struct SessionStanding: Sendable, Hashable {
-    /// Whether somebody is signed in.
+    /// Whether a user is signed in.
     public var state: SessionState
     /// Since when; nil where nothing ever happened.
     public var since: Date?
@@ -19,7 +19,8 @@ extension SessionStanding {
         reason = stored?.reason
     }
 
-    /// How an event changes what is stored. Whoever is accepted begins a session, also where another was before.
+    /// How an event changes what is stored. A user or guest who is accepted begins a session, also where another was
+    /// before.
     static func change(by event: SessionEvent, reason: String? = nil, now: Date) -> SessionChange {
         { stored in
             let old = SessionStanding(stored)

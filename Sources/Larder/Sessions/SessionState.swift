@@ -1,14 +1,14 @@
-/// Whether somebody is signed in.
+/// Whether a user is signed in.
 public enum SessionState: String, Sendable, Hashable, CaseIterable {
-    /// Nobody has ever signed in, or it cannot be told now.
+    /// No user has ever signed in, or it cannot be told now.
     case unknown
-    /// Somebody who is not signed in, with the credentials that guests have.
+    /// A user who is not signed in, with the credentials that guests have.
     case guest
-    /// Somebody is signed in.
+    /// A user is signed in.
     case signedIn
-    /// Nobody is signed in.
+    /// No user is signed in.
     case signedOut
-    /// Somebody was signed in, and the user pool has refused to go on. Their data and their queue are kept for them.
+    /// A user was signed in, and the user pool has refused to go on. Their data and their queue are kept for them.
     case userPoolTokensInvalid
     /// The identity pool has refused to go on.
     case federatedTokensInvalid
@@ -20,7 +20,7 @@ enum SessionEvent: String, Sendable, Hashable, CaseIterable {
     case signedIn
     /// Credentials of a guest were given.
     case becameGuest
-    /// The server gave new ones for those that there were.
+    /// The server gave new credentials for old ones.
     case refreshed
     /// The server could not be asked.
     case unreachable

@@ -1,18 +1,18 @@
 public import Foundation
 package import LarderOperations
 
-/// What can be said of a partition's session and credentials without a key, and to anybody: nothing of it is secret.
+/// What can be said of a partition's session and credentials without a key, and to any reader: nothing of it is secret.
 public struct SessionStatus: Sendable, Hashable {
     /// Credentials of a kind.
     public struct Kind: Sendable, Hashable {
         /// `userPool` or `cloud`.
         public var kind: String
-        /// When somebody signed in, and when they were last refreshed.
+        /// When the user signed in, and when the credentials were last refreshed.
         public var created: Date
         public var updated: Date
     }
 
-    /// What was put where nobody uses it.
+    /// A credential, or a partition's key, that was put into quarantine.
     public struct Quarantined: Sendable, Hashable {
         /// `userPool`, `cloud`, or `partitionKey` where it was the key of them.
         public var kind: String
@@ -25,9 +25,9 @@ public struct SessionStatus: Sendable, Hashable {
     public var partition: String
     /// Its environment's name; nil where it has none.
     public var environment: String?
-    /// Nil for whoever is not signed in.
+    /// Nil for a guest.
     public var user: String?
-    /// Whether somebody is signed in, since when, and why.
+    /// Whether a user is signed in, since when, and why.
     public var standing: SessionStanding
     /// What is stored.
     public var credentials: [Kind]

@@ -1,7 +1,7 @@
 internal import LarderOperations
 internal import Synchronization
 
-/// New credentials that could not be stored yet: nobody may refresh the old ones again, whose refresh token is used.
+/// New credentials that could not be stored yet. The old ones must not be refreshed again: their refresh token is used.
 ///
 /// They outlive the session that got them, which is over when its partition is parked, and wait for the next one.
 final class UnsavedCredentials: Sendable {

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// The partitions of a store that were opened in this process, of which at most one is not parked.
 ///
-/// Those that were left stay open until the store is closed: what is under way in them ends there.
+/// A partition that was left stays open until the store is closed: work that is under way in it ends there.
 final class OpenPartitions: Sendable {
     private struct State {
         var open: [String: Partition] = [:]
@@ -55,7 +55,7 @@ final class OpenPartitions: Sendable {
         }
         let result = state.withLock { state -> Result<Void, LarderError> in
             do throws(LarderError) {
-                // Read while nobody else tells of another: the newest is told last.
+                // Read under the lock, where no other thread publishes, so that the newest is published last.
                 let current: CurrentPartition?
                 do { current = try database.environments.current() } catch { throw LarderError(translating: error) }
                 guard let current else { return .success(()) }

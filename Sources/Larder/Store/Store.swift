@@ -12,7 +12,8 @@ public import Logging
 /// let app = try store.partition(transport: http)
 /// ```
 ///
-/// Opening uses no network and waits for nobody longer than its options say. A store is open once in a process.
+/// Opening uses no network, and waits for other processes no longer than its options say. A store is open once in a
+/// process.
 public final class Store: Sendable {
     /// How a store is opened.
     public struct Options: Sendable {
@@ -27,15 +28,15 @@ public final class Store: Sendable {
         public var verifiesAlways = false
         /// How long opening, and each write, may wait for other processes.
         public var lockDeadline = Duration.seconds(5)
-        /// Who this is, for the errors of other processes that wait for this one.
+        /// The program's name, for the errors of other processes that wait for this one.
         public var label = "larder"
-        /// Where diagnostics go: what is not worth an error, or has nobody to be thrown at.
+        /// Where diagnostics go: events that are not worth an error, and failures that no caller can receive.
         public var logger = Logger(label: "larder")
         /// What works out what mutations do to lists, by the names that they say.
         public var updaters: [String: ListUpdater] = [:]
         /// Gives the keys that credentials are sealed with; nil for a file beside the store's folder.
         public var keys: (any KeyProvider)?
-        /// Who refreshes credentials, and is told of whoever signs out.
+        /// Gives the provider that refreshes credentials, and that is told when a user signs out.
         public var identityProvider: @Sendable (PartitionIdentity) -> (any IdentityProvider)? = { _ in nil }
         /// How sessions behave.
         public var session = Session.Options()
@@ -77,7 +78,7 @@ public final class Store: Sendable {
     /// The files are opened by `partition`; this fails for nothing on disk. Files and folders of the store that other
     /// users may read or change, as older versions made them, become this user's alone, unless it is to be read only;
     /// `options.logger` is told of them.
-    /// `file` and `line` are named in the error of whoever opens the same store again in this process.
+    /// A second opening of the same store in this process throws an error that names `file` and `line`.
     public static func open(
         at folder: URL, schema: Schema, options: Options = Options(), file: String = #fileID, line: Int = #line
     ) throws(LarderError) -> Store {
@@ -108,9 +109,9 @@ public final class Store: Sendable {
     /// The first call opens the record cache: quick after a clean close, otherwise O(n) in its size.
     ///
     /// - Parameter transport: How the server is reached; without one, whatever needs the network fails at once.
-    /// - Throws: `.noEnvironment` where somebody said that there is to be no current one; `.parked` once the store was
-    ///   closed; `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`,
-    ///   `records.notWritable`, `records.full` or `records.missing`; the cause says which file.
+    /// - Throws: `.noEnvironment` where the store was switched to no environment; `.parked` once the store was closed;
+    ///   `records.damaged`, `records.futureFormat`, `records.busy`, `records.alreadyOpen`, `records.notWritable`,
+    ///   `records.full` or `records.missing`; the cause says which file.
     public func partition(transport: (any GraphQLTransport)? = nil) throws(LarderError) -> Partition {
         let current: CurrentPartition?
         do { current = try operationsStore.database(making: false)?.environments.current() } catch {
@@ -162,8 +163,7 @@ public final class Store: Sendable {
     /// Closes the store cleanly, so that opening it again, with `open`, is quick. Its partitions throw `.parked` from
     /// now on, and so does asking for one; their streams end. Closing again does nothing.
     ///
-    /// Reads that are under way end as they would have; of the writes that wait, those that had not begun are
-    /// `.parked`.
+    /// Reads that are under way end as they would have. Waiting writes that had not begun throw `.parked`.
     public func close() throws(LarderError) {
         var failure: LarderError?
         let open = partitions.close()

@@ -3,7 +3,7 @@ internal import LarderOperations
 
 /// What lies in a store's folder, so that no other folder is taken for a new store.
 package enum StoreContents {
-    /// Whether a name is of what a store keeps, or of what somebody who was killed has left in it.
+    /// Whether a store keeps something under this name, or a process that was killed has left something under it.
     package static func isOwn(_ name: String) -> Bool {
         let database = OperationsDatabase.fileName
         return ["records", "schemas", "locks", "transfers"].contains(name)

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Wakes whoever waits for something to happen. Ringing while nobody waits is not forgotten by those who noted the
-/// count before they looked.
+/// Wakes tasks that wait for something to happen. A notification that comes while no task waits is not lost for a task
+/// that noted the count before it looked.
 final class ChangeSignal: Sendable {
     private struct State {
         var count: UInt64 = 0

@@ -12,7 +12,7 @@ final class HeldLock: Sendable {
     /// Takes a lock, and waits for it without keeping a thread.
     ///
     /// - Parameters:
-    ///   - purpose: What it is taken for, for the errors of those who wait for it.
+    ///   - purpose: What the lock is taken for, for the errors of other callers that wait for it.
     ///   - waiting: Is told who holds it, each time that it is found held.
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// Work that is under way, for which any number of callers wait, each up to its own deadline. None of them ends it.
 final class SharedTask<Value: Sendable>: Sendable {
-    /// When whoever does the work is to be done with it.
+    /// The time by which the work is to be done.
     let deadline: ContinuousClock.Instant
     private let result = Mutex<Value?>(nil)
     private let changeSignal = ChangeSignal()
@@ -34,8 +34,8 @@ final class SharedTask<Value: Sendable>: Sendable {
     }
 }
 
-/// Does work that is cancelled at its deadline, and returns when it has really ended: whoever goes on before that may
-/// do the same thing a second time. Nil never, unless the work was not begun.
+/// Does work that is cancelled at its deadline, and returns when it has really ended: a caller that went on before that
+/// could do the same thing a second time. Returns nil only where the work was not begun.
 func cancelled<Value: Sendable>(
     at deadline: ContinuousClock.Instant, _ work: @escaping @Sendable () async -> Value
 ) async -> Value? {
