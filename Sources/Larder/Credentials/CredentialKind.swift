@@ -7,7 +7,7 @@ enum CredentialKind: String, Sendable, CaseIterable {
 }
 
 extension Credentials {
-    /// What is to be sealed, by kind; see the article on credentials for the bytes.
+    /// The parts that are sealed, by kind; see the article on credentials for the bytes.
     var parts: [(kind: CredentialKind, bytes: [UInt8])] {
         var parts: [(CredentialKind, [UInt8])] = []
         if let userPool {

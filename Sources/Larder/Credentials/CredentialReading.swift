@@ -4,7 +4,7 @@ public enum CredentialReading: Sendable, Hashable {
     case present(Credentials)
     /// There are none.
     case absent
-    /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. Nobody is signed out
+    /// They are there, and cannot be opened now: the key is locked, slow, missing or unreadable. No user is signed out
     /// for that.
     case unavailable(KeyError)
 

@@ -87,8 +87,8 @@ final class CredentialVault: Sendable {
         return SealedBytes.fault(of: row.sealed, owner: owner) ?? (snapshot.key == nil ? .keyDestroyed : nil)
     }
 
-    /// Seals and stores credentials in the place of those that are there, and what becomes of the session, in one
-    /// transaction: whatever fails, what was there is there still.
+    /// Seals and stores credentials in the place of the present ones, together with the change of the session, in one
+    /// transaction: if anything fails, the old credentials stay.
     ///
     /// - Parameter expected: What must be there; nil for whatever is.
     /// - Returns: False where something else is there than was expected.
@@ -120,7 +120,7 @@ final class CredentialVault: Sendable {
         }
     }
 
-    /// In the place of those that are expected: with the key that they have.
+    /// Replaces the credentials that are expected, and seals the new ones with their key.
     private func put(
         _ credentials: Credentials, expecting expected: [SealedCredential], until deadline: ContinuousClock.Instant,
         session change: @escaping SessionChange
@@ -184,7 +184,7 @@ final class CredentialVault: Sendable {
         try translating { () throws(OperationsError) in try table.snapshot(of: partition) }
     }
 
-    /// Refuses a key file in the store's folder: whoever copies the one has the other.
+    /// Refuses a key file in the store's folder: a copy of the folder would have the key as well.
     private func requireOutside() throws(LarderError) {
         guard let provider = ring.provider as? FileKeyProvider else { return }
         let file = provider.file.standardizedFileURL.resolvingSymlinksInPath().pathComponents
@@ -220,7 +220,8 @@ extension CredentialVault.Found {
         suspects.append(.init(row, reason: reason.rawValue))
     }
 
-    /// Without the user's tokens what is left belongs to nobody: it would be another's proof in a user's name.
+    /// Without the user's tokens the other credentials belong to no user: they would be another's proof in a user's
+    /// name.
     fileprivate mutating func requireUserPool() {
         guard suspects.contains(where: { $0.credential.kind == CredentialKind.userPool.rawValue }) else { return }
         for row in rows { suspect(row, .incomplete) }
@@ -228,7 +229,7 @@ extension CredentialVault.Found {
         reading = .absent
     }
 
-    /// Opens the rows; those that cannot be opened become suspects.
+    /// Opens the rows; rows that cannot be opened become suspects.
     fileprivate mutating func open(of owner: SealedBytes.Owner, with key: PartitionKey) {
         var (credentials, good): (Credentials, [SealedCredential]) = (Credentials(), [])
         for row in rows {

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// What proves that somebody may use a backend. It never prints a secret.
+/// What proves that a user may use a backend. It never prints a secret.
 public struct Credentials: Sendable, Hashable, Codable {
-    /// What a user pool has given to whoever signed in.
+    /// What a user pool has given to a user who signed in.
     public struct UserPoolTokens: Sendable, Hashable, Codable {
         /// Says who the user is.
         public var idToken: String

@@ -30,7 +30,7 @@ public struct KeyError: Error, Sendable {
         public static let newerFormat = Code(rawValue: "keys.newerFormat")
         /// The key cannot be written.
         public static let notWritable = Code(rawValue: "keys.notWritable")
-        /// This provider's key is changed by whoever gives it, and not from here.
+        /// The user changes this provider's key outside the program; it cannot be changed from here.
         public static let cannotRotate = Code(rawValue: "keys.cannotRotate")
         /// There is no such key store here.
         public static let unsupported = Code(rawValue: "keys.unsupported")

@@ -1,7 +1,7 @@
 /// Where the program's keys are kept: outside the store, so that a copy of the store tells nothing of credentials.
 ///
-/// A provider may be slow, wait for a person, or hang: whoever asks it gives up at its own deadline, and what comes
-/// later is kept for the next. Its calls run on threads of their own and may block them.
+/// A provider may be slow, wait for a person, or hang: the caller gives up at its own deadline, and an answer that
+/// comes later is kept for the next caller. The provider's calls run on threads of their own and may block them.
 ///
 /// What makes, adds or drops keys is called by one process at a time for each store, under a lock.
 public protocol KeyProvider: Sendable, CustomStringConvertible {

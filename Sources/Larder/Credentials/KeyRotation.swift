@@ -4,9 +4,9 @@ package import LarderOperations
 
 /// Takes a new key into use for all partitions of a store.
 ///
-/// A new key is kept by the provider; then the keys of all partitions are sealed with it, in one transaction; then the
-/// provider forgets the old one. Whoever is killed between any two of these has lost nothing: run it again. Credentials
-/// themselves are not touched.
+/// The provider keeps a new key; then the keys of all partitions are sealed with it, in one transaction; then the
+/// provider forgets the old one. A process that is killed between any two of these has lost nothing: run the rotation
+/// again. Credentials themselves are not touched.
 public struct KeyRotation: Sendable {
     /// What a rotation has done.
     public struct Report: Sendable, Hashable {
@@ -94,7 +94,7 @@ public struct KeyRotation: Sendable {
             do throws(KeyError) { return try await provider.addKey(deadline: deadline) } catch {
                 guard error.code == .cannotRotate else { throw error }
                 let keys = try await provider.keys(deadline: deadline)
-                // Somebody has changed it already, and there is something to do.
+                // The key was changed outside already, and stored keys are still sealed with an older one.
                 let stored = (try? database.credentials.keys()) ?? []
                 guard stored.contains(where: { $0.sealedWith != keys.current.id && keys[$0.sealedWith] != nil }) else {
                     throw error

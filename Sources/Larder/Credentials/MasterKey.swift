@@ -32,7 +32,7 @@ public struct MasterKey: Sendable, Hashable {
         id = hash.finalize().prefix(8).map { String(format: "%02x", $0) }.joined()
     }
 
-    /// The key itself, for whoever keeps it.
+    /// The key itself, for the provider that keeps it.
     public var bytes: [UInt8] { key.withUnsafeBytes { Array($0) } }
 
     /// The same keys have the same id.

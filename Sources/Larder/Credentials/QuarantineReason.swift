@@ -12,7 +12,7 @@ public enum QuarantineReason: String, Sendable, Hashable, CaseIterable {
     case keyDestroyed
     /// The key of the partition that opened it is damaged, and was put into quarantine as well.
     case keyDamaged
-    /// The program's key that opened it was gone when somebody signed in again.
+    /// The program's key that opened it was gone when a user signed in again.
     case keyGone
     /// It is good, and of no use: the user's tokens that it was issued for are in quarantine.
     case incomplete

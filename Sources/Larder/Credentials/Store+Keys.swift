@@ -3,8 +3,8 @@ internal import Foundation
 extension Store {
     /// Takes a new key into use for the credentials of all partitions, and forgets the old one.
     ///
-    /// Whoever is killed while it works has lost nothing: run it again. A key provider's place is one store's: keys that
-    /// two stores share would be forgotten for both.
+    /// A process that is killed while it works has lost nothing: run it again. A key provider's place is one store's:
+    /// keys that two stores share would be forgotten for both.
     ///
     /// - Throws: `keys.…` as the provider; `keys.cannotRotate`; `larder.timedOut` with the holder of the lock;
     ///   `.parked`; `operations.…`.

@@ -1,7 +1,7 @@
 internal import LarderOperations
 
 /// An upload in parts that the storage has begun, and neither completed nor aborted, of a transfer that was forgotten.
-/// The storage keeps what has arrived until somebody aborts it, as by `ObjectTransport.abortUpload`, or a rule of the
+/// The storage keeps what has arrived until a program aborts it, as by `ObjectTransport.abortUpload`, or a rule of the
 /// bucket's does.
 public struct AbandonedUpload: Sendable, Hashable {
     /// Where the object would have been.

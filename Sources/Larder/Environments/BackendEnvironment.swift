@@ -1,10 +1,10 @@
 public import Foundation
 
-/// What locates a backend: where its API is, who signs users in, where files are kept.
+/// What locates a backend: its API, the pool that signs users in, the bucket for files.
 ///
-/// A store knows an environment by its name. What belongs to it is bound to what it says, by three fingerprints: a user
-/// pool that is replaced makes its credentials worthless and leaves the cache as it is; a renamed bucket signs nobody
-/// out.
+/// A store knows an environment by its name. What belongs to it is bound to its definition, by three fingerprints: a
+/// user pool that is replaced makes its credentials worthless and leaves the cache as it is; a renamed bucket signs no
+/// user out.
 ///
 /// ```swift
 /// let staging = BackendEnvironment(name: "staging", api: .init(url: url))
@@ -25,7 +25,7 @@ public struct BackendEnvironment: Sendable, Hashable {
         }
     }
 
-    /// Who signs users in.
+    /// The pool that signs users in.
     public struct UserPool: Sendable, Hashable, Codable {
         /// The pool, such as `eu-west-1_AbCdEfGhI`.
         public var id: String
@@ -42,7 +42,7 @@ public struct BackendEnvironment: Sendable, Hashable {
         }
     }
 
-    /// Who gives users, and guests, the cloud's own credentials.
+    /// The pool that gives users, and guests, the cloud's own credentials.
     public struct IdentityPool: Sendable, Hashable, Codable {
         /// The pool, such as `eu-west-1:00000000-0000-0000-0000-000000000000`.
         public var id: String
@@ -82,14 +82,14 @@ public struct BackendEnvironment: Sendable, Hashable {
     public var name: String
     /// Where requests are sent.
     public var api: API
-    /// Who signs users in, if anybody.
+    /// The pool that signs users in, if any.
     public var userPool: UserPool?
-    /// Who gives credentials for the cloud, if anybody.
+    /// The pool that gives credentials for the cloud, if any.
     public var identityPool: IdentityPool?
     /// Where files are kept, if anywhere.
     public var bucket: Bucket?
-    /// What the API asks of those who are not signed in. It rotates: it is no part of what the environment is, and is
-    /// neither stored nor printed.
+    /// What the API asks of users who are not signed in. The key rotates: it is no part of what the environment is, and
+    /// is neither stored nor printed.
     public var apiKey: String?
     /// What this environment takes the place of, where it has moved or was renamed.
     public var predecessor: Predecessor?

@@ -4,13 +4,13 @@ internal import LarderOperations
 public struct EnvironmentSwitch: Sendable {
     /// How many mutations and transfers a partition has.
     public struct Work: Sendable, Hashable {
-        /// Those that wait for their turn.
+        /// Mutations that wait for their turn.
         public let pending: Int
-        /// Those that the server may have taken.
+        /// Mutations that the server may have taken.
         public let inFlight: Int
-        /// Those whose answers are yet to be stored.
+        /// Mutations whose answers are yet to be stored.
         public let answered: Int
-        /// Those that were set aside.
+        /// Mutations that were set aside.
         public let setAside: Int
         /// Transfers that are yet to be done, paused ones included.
         public let transfers: Int

@@ -1,12 +1,12 @@
 internal import LarderOperations
 
-/// Whose a partition is.
+/// The environment and the user that a partition belongs to.
 public struct PartitionIdentity: Sendable, Hashable {
-    /// The partition's own name, which nobody else ever has; its cache lies in a folder of this name.
+    /// The partition's own name, which no other partition ever has; its cache lies in a folder of this name.
     public let name: String
     /// Nil where the program names no environment.
     public let environment: String?
-    /// Who works with the environment.
+    /// The user who works with the environment.
     public let user: PartitionUser
 
     /// An identity as a store would give it; tests make them.

@@ -1,8 +1,8 @@
-/// Who works with an environment.
+/// The user who works with an environment.
 public enum PartitionUser: Sendable, Hashable {
-    /// Whoever is not signed in.
+    /// A user who is not signed in.
     case guest
-    /// Somebody, by an id that the environment's identity provider never gives to anybody else. It is not empty.
+    /// A user, by an id that the environment's identity provider never gives to another user. It is not empty.
     case user(String)
 
     /// Nil for a guest.

@@ -11,7 +11,7 @@ public enum PendingWork: String, Sendable, Hashable, CaseIterable {
     /// effect, where it was set aside, and where it waits for one that stays, or comes after one in its lane that is in
     /// flight or pending and stays.
     case carry
-    /// They are given up, those that were set aside too; what became of them can be asked for there.
+    /// They are given up, the ones that were set aside too; what became of them can be asked for there.
     case discard
 }
 

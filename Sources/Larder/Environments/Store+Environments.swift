@@ -4,15 +4,15 @@ internal import LarderOperations
 extension Store {
     /// The partition of an environment and a user, which is the current one from now on.
     ///
-    /// Uses no network and no credentials, and waits for nobody longer than the store's options say: what another
-    /// environment has left behind is not looked at.
+    /// Uses no network and no credentials, and waits for other processes no longer than the store's options say. It
+    /// does not look at what another environment has left behind.
     ///
     /// ```swift
     /// let app = try store.partition(of: staging, leaving: .park, transport: http)
     /// ```
     ///
     /// - Parameters:
-    ///   - user: Who works with it; nil for whoever did last, a guest at first.
+    ///   - user: The user who works with it; nil for the last one, a guest at first.
     ///   - work: What becomes of the mutations of the partition that is the current one, if it is another; with nil
     ///     it is not left, which is an error.
     ///   - transport: How its server is reached.
@@ -44,7 +44,7 @@ extension Store {
     /// `.parked` and its streams end; what is answered late lands there and nowhere else.
     ///
     /// - Parameters:
-    ///   - user: Who works with it; nil for whoever did last, a guest at first.
+    ///   - user: The user who works with it; nil for the last one, a guest at first.
     ///   - work: What becomes of the mutations of the one that is left.
     ///   - transport: How its server is reached.
     /// - Throws: As `partition(of:user:leaving:transport:)`; then nothing was switched, unless the code is
@@ -56,7 +56,7 @@ extension Store {
         try await enter(try destination(environment, user), work, transport)
     }
 
-    /// Makes the partition of another user of the current environment the current one, as when somebody signs in.
+    /// Makes the partition of another user of the current environment the current one, as when a user signs in.
     ///
     /// - Throws: `.noEnvironment` where no environment is chosen; otherwise as `switch(to:user:pending:transport:)`.
     public func `switch`(
@@ -129,8 +129,8 @@ extension Store {
         return partition
     }
 
-    /// Opens a partition that was the current one, and parks it if another has become that meanwhile: what is not open
-    /// yet nobody else could park.
+    /// Opens a partition that was the current one, and parks it if another has become the current one meanwhile: no
+    /// other caller could park it before it was open.
     func partition(
         unlessLeft name: String, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {

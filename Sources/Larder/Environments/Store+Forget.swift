@@ -10,7 +10,7 @@ extension Store {
     ///   - partition: One of `partitionIdentities()`; not the current one.
     ///   - confirming: The environment's name once more, where the environment is protected.
     ///   - losingUnsent: Whether mutations and uploads may be lost that the server may not have.
-    ///   - deadline: How long to wait for whoever migrates, backs up or restores the store, and for processes that read.
+    ///   - deadline: How long to wait for processes that migrate, back up or restore the store, and for readers.
     /// - Returns: What the storage has of uploads that were not done: abort it there, since nothing names it any more.
     /// - Throws: `operations.protected`, `operations.migrationLocked`, `operations.unknownPartition`,
     ///   `operations.environmentInUse`, `operations.unsentWork`, and `operations.uploadsLeft` where uploads that were

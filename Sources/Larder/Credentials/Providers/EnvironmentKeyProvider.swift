@@ -53,7 +53,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
                 + "again")
     }
 
-    /// Does nothing: whoever set the variables takes the older keys out of them.
+    /// Does nothing: the user who set the variables takes the older keys out of them.
     public func dropKeys(_ ids: Set<String>, deadline: ContinuousClock.Instant) async throws(KeyError) {}
 
     private static func key(_ text: String, _ variable: String) throws(KeyError) -> MasterKey {

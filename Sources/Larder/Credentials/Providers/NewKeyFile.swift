@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LarderFiles
 
-/// A key file that is complete and on disk before it has its name, so that nobody ever sees a part of one.
+/// A key file that is complete and on disk before it has its name, so that no reader ever sees a part of one.
 struct NewKeyFile {
     private let file: URL
     private let keys: MasterKeys
@@ -17,7 +17,8 @@ struct NewKeyFile {
     private static let infix = ".new."
     private static let suffixLength = 8
 
-    /// Removes what was left by others who were killed before it had its name. Only for whoever has locked the file.
+    /// Removes what other processes left that were killed before their file had its name. The caller must have locked
+    /// the file.
     static func removeLeftovers(besides file: URL) {
         let folder = file.deletingLastPathComponent()
         let prefix = file.lastPathComponent + infix

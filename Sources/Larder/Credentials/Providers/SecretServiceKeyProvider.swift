@@ -30,9 +30,10 @@ public struct SecretServiceKeyProvider: KeyProvider {
     public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         let answer = try await run(["lookup"] + attributes, deadline: deadline)
         guard answer.status == 0 else {
-            // It says nothing where there is none, and why it failed where it did.
+            // The tool writes nothing where there is no key, and the reason where it failed.
             guard answer.complaint.isEmpty, answer.status == 1 else { throw failure(answer, "be read") }
-            // Nor where it is locked and nobody unlocks it; a search finds it then.
+            // It also writes nothing where the keyring is locked and the user does not unlock it; a search finds the
+            // key then.
             let search = try await run(["search"] + attributes, deadline: deadline)
             guard search.status == 0 else { throw failure(search, "be read") }
             guard search.output.isEmpty else {

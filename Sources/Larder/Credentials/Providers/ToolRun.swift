@@ -52,7 +52,7 @@ struct ToolRun {
             said.read()
             complained.read()
             status = Self.status(of: child)
-            // Whatever says that much is something else, and would wait for somebody to read it.
+            // A program that writes this much is not the one expected, and would wait for its output to be read.
             guard said.bytes.count <= KeyText.longest else { break }
             if status == nil { try? await Task.sleep(for: .milliseconds(2)) }
         }
@@ -117,7 +117,7 @@ struct ToolRun {
         var status: Int32 = 0
         let answer = waitpid(child, &status, WNOHANG)
         if answer == 0 || answer < 0 && errno == EINTR { return nil }
-        // Of a program that somebody else has waited for nobody can tell how it ended.
+        // Another part of the program has waited for the child: how the child ended is unknown.
         guard answer == child else { return -1 }
         let signal = status & 0x7F
         return signal == 0 ? status >> 8 & 0xFF : -signal
@@ -158,7 +158,7 @@ private final class DescriptorPair {
         (reading, writing) = (pair[0], pair[1])
     }
 
-    /// Lets the reader see the end, whoever else has the socket.
+    /// Lets the reader see the end, also where another process has the socket.
     func endWriting() {
         _ = shutdown(writing, Int32(SHUT_WR))
         closeWriting()

@@ -18,7 +18,7 @@ final class KeyRing: Sendable {
     let executor: OutsideExecutor
     private let partition: String
     private let owner: SealedBytes.Owner
-    /// How long a provider may take for an answer that is of use to anybody.
+    /// How long a provider may take for an answer that a caller can still use.
     private let keyTimeout: Duration
     private let state = Mutex(State())
 

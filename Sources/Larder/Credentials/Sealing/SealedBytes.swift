@@ -63,7 +63,8 @@ package enum SealedBytes {
         guard sealed.count >= owner.header.count + nonceSize + authenticationSize, sealed[..<6] == owner.header[..<6]
         else { return .damaged }
         func tag(_ index: Int) -> Range<Int> { 6 + index * tagSize..<6 + (index + 1) * tagSize }
-        // Of another identity first: where both are others, that is why nobody here can want it.
+        // The environment is compared first: where the partition differs too, the environment is why no caller here can
+        // use it.
         if owner.kind == .credential, sealed[tag(1)] != owner.header[tag(1)] { return .otherEnvironment }
         if sealed[tag(0)] != owner.header[tag(0)] { return .otherPartition }
         return nil

@@ -1,5 +1,5 @@
-// The members' names are those that the tools write: AppSync's SDK and the AWS Mobile SDK read `awsconfiguration.json`,
-// Amplify for Swift the other two.
+// AppSync's SDK and the AWS Mobile SDK read members of these names in `awsconfiguration.json`, Amplify for Swift in the
+// other two files.
 
 extension ConfigurationFile {
     func awsConfiguration(_ name: String, _ choice: String?) throws(LarderError) -> BackendEnvironment {
@@ -42,7 +42,7 @@ extension ConfigurationFile {
             bucket: s3, apiKey: try section.string("apiKey"))
     }
 
-    /// The APIs of an `amplifyconfiguration.json`, without those that are not GraphQL's.
+    /// The GraphQL APIs of an `amplifyconfiguration.json`.
     func graphQLAPIs() throws(LarderError) -> [(name: String, section: ConfigurationSection)] {
         guard let all = try root.section("api", "plugins", "awsAPIPlugin") else { return [] }
         var found: [(name: String, section: ConfigurationSection)] = []

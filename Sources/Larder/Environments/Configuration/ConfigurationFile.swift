@@ -2,18 +2,18 @@ public import Foundation
 internal import LarderGraphQL
 internal import LarderRecords
 
-/// A file that says where backends are: Larder's own, or one of those that the tools of AWS write for programs.
+/// A file that says where backends are: Larder's own, or one that the tools of AWS write for programs.
 ///
 /// ```swift
 /// let file = try ConfigurationFile(contentsOf: url)
 /// let staging = try file.environment(named: "staging")
 /// ```
 ///
-/// What kind of file it is, is recognized by its content. Members that have no meaning here are passed over; only in
-/// an environment of Larder's own file, which nobody else writes, one that is not known is an error, so that a
-/// misspelt `protected` does not leave an environment unprotected.
+/// The file's content tells its kind. Members that have no meaning here are ignored. Only in an environment of Larder's
+/// own file, which no other tool writes, is an unknown member an error, so that a misspelt `protected` does not leave
+/// an environment unprotected.
 public struct ConfigurationFile: Sendable {
-    /// Who writes such files.
+    /// The tool that writes such files.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// `{"larder": 1, "environments": {…}}`
         case larder

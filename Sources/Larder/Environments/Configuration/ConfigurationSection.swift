@@ -1,7 +1,8 @@
 internal import Foundation
 internal import LarderGraphQL
 
-/// An object in a configuration file, which knows where it stands. Members that nobody asks for do not matter.
+/// An object in a configuration file, which knows where it stands. Members that the caller does not ask for do not
+/// matter.
 struct ConfigurationSection {
     /// The file's name, for messages.
     let origin: String
