@@ -14,7 +14,7 @@ extension FileSystem {
     ///
     /// So does the name of a folder that is found: the process that made it may have been killed before it synced the
     /// name, or never meant to. Such a process made its folders from the top down and synced each name before the next,
-    /// so that of those that are found only the lowest can be unsynced. Another program may have made any of them: above
+    /// so that only the lowest of the folders found can be unsynced. Another program may have made any of them: above
     /// the first folder that is made, all names on the volume are synced.
     package func makeFolder(_ path: String) throws(FileError) {
         var (missing, place): ([String], String) = ([], path)

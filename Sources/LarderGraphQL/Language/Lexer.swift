@@ -94,7 +94,7 @@ struct Lexer {
         }
     }
 
-    /// Passes one byte of a string or a comment; those that continue a scalar do not move the column.
+    /// Passes one byte of a string or a comment. The continuation bytes of a scalar do not move the column.
     private mutating func skipByte() {
         if bytes[position] & 0xC0 == 0x80 { columnOrigin += 1 }
         position += 1

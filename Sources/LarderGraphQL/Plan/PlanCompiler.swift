@@ -313,7 +313,7 @@ struct PlanCompiler {
         }
     }
 
-    /// What the cache needs beside what is planned, those that are part of the answer first.
+    /// The fields that the cache needs beside the planned ones. Fields that are part of the answer come first.
     private mutating func addedFields(
         to planned: [FieldPlan], names: inout [String], _ type: SchemaIndex.TypeID, _ staticType: SchemaIndex.TypeID,
         _ keyFields: [String]

@@ -130,7 +130,7 @@ extension SchemaBuilder {
     private static func maxAge(in directives: [Directive]) -> Int? {
         let argument = directives.last { $0.name == "cacheControl" }?.arguments.first { $0.name == "maxAge" }
         guard case .int(let text)? = argument?.value else { return nil }
-        // A number that does not fit is longer than anybody keeps anything.
+        // A number that does not fit exceeds every age that matters, so it is capped.
         return text.hasPrefix("-") ? 0 : min(Int(text) ?? .max, Int(Int32.max))
     }
 }

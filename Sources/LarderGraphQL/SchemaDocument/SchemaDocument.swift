@@ -32,7 +32,7 @@ extension SchemaDocument {
         package var type: TypeName
     }
 
-    /// The definition or the extension of a type. Of the lists only those that its kind has are filled.
+    /// The definition or the extension of a type. Only the lists that its kind has are filled.
     package struct TypeDefinition: Sendable, Hashable {
         package var kind: TypeKind
         package var isExtension: Bool

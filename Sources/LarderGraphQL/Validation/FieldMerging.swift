@@ -107,7 +107,7 @@ struct FieldMerging {
     }
 
     private mutating func report(_ field: Int, _ message: String) {
-        // Several places may find the same fault; and nobody reads thousands.
+        // Several places may find the same fault, and no reader needs thousands.
         guard conflicts.count < DocumentValidator.mostErrors, reported.insert(field).inserted else { return }
         conflicts.append(Conflict(message: message, location: graph.fields[field].location))
     }

@@ -13,7 +13,7 @@ extension Environment {
 
     /// When the file is walked page by page before it is mapped.
     package enum Verification: Sendable, Hashable {
-        /// Where the stamp of the last clean close does not fit the file, and nobody else has it open.
+        /// Where the stamp of the last clean close does not fit the file, and no other process has it open.
         case unlessCleanlyClosed
         case always
     }

@@ -21,7 +21,7 @@ extension Environment {
         return tables
     }
 
-    /// Opens tables in one transaction; returns those that are missing, which a write transaction makes instead.
+    /// Opens tables in one transaction. Returns the missing ones; a write transaction makes them instead.
     ///
     /// - Parameter data: The file to make the missing ones in.
     private static func openTables(

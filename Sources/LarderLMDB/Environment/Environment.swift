@@ -16,10 +16,10 @@ package final class Environment: @unchecked Sendable {
     let tables: [String: Table]
     private let pool: Mutex<ReaderPool>
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
-    /// somebody changed it. What the walk does not see, flipped bits inside values, is then the caller's to look for.
+    /// another program changed it. The walk does not see flipped bits inside values; the caller must look for them.
     package let wasVerified: Bool
-    /// Whether the last commits may be gone that somebody saw: the file was verified by this process, or by the one
-    /// that has had it open since before.
+    /// Whether the last commits may be gone although readers saw them: this process verified the file, or the process
+    /// that has had it open since before did.
     package let mayHaveLostCommits: Bool
     private let isDistrusted = Atomic<Bool>(false)
     private let withholdsStamp = Atomic<Bool>(false)
@@ -34,9 +34,9 @@ package final class Environment: @unchecked Sendable {
     /// The data file is walked first where it was not closed cleanly, so that no file can end in a signal.
     ///
     /// - Parameters:
-    ///   - tables: every table that will be used; those that are missing are made, or are `.tableMissing` read-only
-    ///     unless they are optional.
-    ///   - openedBy: named in the error of whoever opens the same file again in this process.
+    ///   - tables: every table that will be used; missing ones are made, or are `.tableMissing` read-only unless they
+    ///     are optional.
+    ///   - openedBy: named in the error of a caller that opens the same file again in this process.
     package init(
         folder: String,
         tables: [TableDefinition],
@@ -79,7 +79,7 @@ package final class Environment: @unchecked Sendable {
     /// Closes cleanly: makes everything durable and stamps the file, so that the next opening need not walk it.
     ///
     /// Transactions that are open go on; new ones are refused at once, and the last to end closes the environment.
-    /// Whoever opens it anew in this process meanwhile waits for that, until its deadline.
+    /// A caller that opens it anew in this process meanwhile waits for that, until its deadline.
     /// Closing again does nothing. Letting go of the environment closes it too, without saying what failed.
     package func close() throws(LMDBError) {
         files.leave()
@@ -96,11 +96,11 @@ package final class Environment: @unchecked Sendable {
         try files.stamp { () throws(LMDBError) in try flush(doing: "closing") }
     }
 
-    /// Says that the contents were found damaged: closing leaves no stamp, so that whoever opens the file next looks
-    /// at it again.
+    /// Says that the contents were found damaged: closing leaves no stamp, so that the next opener of the file looks at
+    /// it again.
     package func distrust() { isDistrusted.store(true, ordering: .relaxed) }
 
-    /// Says whether closing is to leave no stamp, so that whoever opens the file next knows that commits may be gone.
+    /// Says whether closing is to leave no stamp, so that the next opener of the file knows that commits may be gone.
     package func withholdStamp(_ isWithheld: Bool) { withholdsStamp.store(isWithheld, ordering: .relaxed) }
 
     /// Makes every commit so far survive power loss, whatever the environment's durability.
@@ -161,7 +161,7 @@ package final class Environment: @unchecked Sendable {
     private func makeSlot() throws(LMDBError) -> ReaderSlot {
         var pointer: OpaquePointer?
         var status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
-        // Other processes hold the rest; those that died hold theirs for nothing.
+        // Other processes hold the rest. Slots of dead processes can be freed.
         if status == MDB_READERS_FULL, dropDeadReaders() > 0 {
             status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         }
@@ -174,7 +174,7 @@ package final class Environment: @unchecked Sendable {
 
     @inline(__always)
     func endRead(_ slot: ReaderSlot?) {
-        // Nobody is there to be told what fails; as in `deinit`, it leaves no stamp.
+        // There is no caller to throw an error to; as in `deinit`, a failure leaves no stamp.
         if pool.withLock({ $0.give(slot) }) { try? finishClosing() }
     }
 
@@ -232,7 +232,7 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// Takes back the stamp of the last clean close before a commit that power loss may take back: the file would look
-    /// as it did then, and nobody would know that a commit is gone which others saw.
+    /// as it did then, and no process would know that a commit is gone which others saw.
     ///
     /// - Returns: False where the stamp stays. Then the commit must survive.
     func revokeStamp() -> Bool { options.durability != .withoutMetaSync || files.revokeStamp() }

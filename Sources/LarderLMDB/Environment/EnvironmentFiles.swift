@@ -61,7 +61,7 @@ final class EnvironmentFiles: Sendable {
 
     /// Takes disk for LMDB's reader table, which LMDB maps as a hole: on a full disk touching it would be a signal.
     ///
-    /// Only for the first opener: nobody else has it mapped.
+    /// Only for the first opener: no other process has it mapped.
     private static func allocateReaderTable(in folder: String, _ options: Environment.Options) throws(FileError) {
         // Readers and LMDB's header take 64 bytes each, the header on some systems some more.
         let size = (max(1, min(options.maxReaders, 1 << 20)) * 64 + 4096) & ~4095
@@ -79,7 +79,7 @@ final class EnvironmentFiles: Sendable {
         }
     }
 
-    /// Answers whether the file was in need of it: not empty, nobody else's, and without a stamp that fits.
+    /// Answers whether the file needed it: not empty, open in no other process, and without a stamp that fits.
     private static func verify(
         _ data: DataFile, _ writer: WriterLock?, folder: String, options: Environment.Options, isFirst: Bool
     ) throws(LMDBError) -> Bool {
@@ -118,7 +118,7 @@ final class EnvironmentFiles: Sendable {
         if mustSettle { try presence?.settle(isRecovered: wasVerified, deadline: .now + options.lockDeadline) }
     }
 
-    /// Stamps the data file as cleanly closed, unless somebody else is writing or the stamp fits already.
+    /// Stamps the data file as cleanly closed, unless another writer holds the lock or the stamp fits already.
     ///
     /// - Parameter synchronize: makes the data file durable, which must come before a stamp that vouches for it.
     func stamp(synchronize: () throws(LMDBError) -> Void) throws(LMDBError) {

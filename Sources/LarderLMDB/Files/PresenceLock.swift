@@ -2,9 +2,9 @@ internal import LarderFiles
 
 /// Says that a living process has the environment open, and that its file was verified.
 ///
-/// Shared while the environment is open; exclusive while the first opener verifies, so that nobody writes meanwhile
-/// and nobody else verifies in vain. The note says whether the last to verify succeeded: one that dies or fails
-/// leaves it unverified.
+/// Shared while the environment is open; exclusive while the first opener verifies, so that no process writes
+/// meanwhile and no second one verifies in vain. The note says whether the last verification succeeded: a process
+/// that dies or fails leaves the file unverified.
 final class PresenceLock: Sendable {
     private let file: LockFile
 
@@ -16,11 +16,11 @@ final class PresenceLock: Sendable {
     }
 
     enum Entry {
-        /// Nobody else is there: the caller must verify and then call `settle`.
+        /// No other process has the environment open: the caller must verify and then call `settle`.
         case first
-        /// Somebody was there before, and found the file cleanly closed.
+        /// Another process had it open before, and found the file cleanly closed.
         case verified
-        /// Somebody was there before, and found that it was not.
+        /// Another process had it open before, and found the file not cleanly closed.
         case recovered
     }
 
@@ -66,7 +66,8 @@ final class PresenceLock: Sendable {
     /// - Parameter isRecovered: Whether the file had not been closed cleanly.
     func settle(isRecovered: Bool, deadline: ContinuousClock.Instant) throws(LMDBError) {
         if file.isWritable { file.setNote(isRecovered ? Note.recovered : Note.verified) }
-        // Another may slip in while the lock changes its kind; it verifies once more, and nobody writes meanwhile.
+        // Another process may slip in while the lock changes its kind. It verifies once more, and no process writes
+        // meanwhile.
         guard try !translated({ () throws(FileError) in try file.lock(.shared, until: deadline) }) else { return }
         throw LMDBError(.lockTimedOut, "Another process is verifying the file. Wait longer.", path: file.path)
     }

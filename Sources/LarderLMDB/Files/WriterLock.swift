@@ -23,7 +23,7 @@ final class WriterLock: Sendable {
         throw LMDBError(.lockTimedOut, "The writer lock is held by \(holder). \(advice)", path: file.path)
     }
 
-    /// False at once where somebody else writes.
+    /// Returns false at once where another writer holds the lock.
     func tryAcquire() throws(LMDBError) -> Bool {
         guard isHeld.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
             return false

@@ -6,7 +6,7 @@ internal import CLMDB
 /// which is noncopyable and not `Sendable`.
 final class ReaderSlot: @unchecked Sendable {
     let transaction: OpaquePointer
-    /// A cursor that nobody uses, for each table by its handle.
+    /// An idle cursor for each table, by its handle.
     private let cursors: UnsafeMutableBufferPointer<OpaquePointer?>
     /// The slot below this one in the pool's stack.
     var next: ReaderSlot?

@@ -1,11 +1,11 @@
 internal import LarderFiles
 internal import Synchronization
 
-/// Reading where LMDB's table of readers cannot be written: in a folder of somebody else's, on a full disk.
+/// Reading where LMDB's table of readers cannot be written: in another user's folder, on a full disk.
 ///
-/// Writers do not see such readers, and would use again the pages that these look at. So whoever reads keeps writers
-/// away meanwhile, by the shared kind of their lock, and waits for the one that is writing. A folder without that lock
-/// has never been open for writing.
+/// Writers do not see such readers, and would reuse the pages that these look at. So a reader keeps writers away
+/// meanwhile by the shared kind of their lock, and waits for the one that is writing. A folder without that lock has
+/// never been open for writing.
 final class UnregisteredReading: Sendable {
     private struct Readers {
         var count = 0
@@ -29,7 +29,7 @@ final class UnregisteredReading: Sendable {
         [.permissionDenied, .readOnlyVolume, .noSpace].contains(error.code)
     }
 
-    /// Begins a read; `.lockTimedOut` where somebody writes for longer than that.
+    /// Begins a read; throws `.lockTimedOut` where another process writes for longer than `Options.lockDeadline`.
     func enter() throws(LMDBError) {
         try readers.withLock { (readers) throws(LMDBError) in
             if readers.count == 0 { try lock(&readers) }

@@ -2,7 +2,7 @@ internal import CLMDB
 
 /// LMDB's transaction, and the reads that both kinds of transaction are made of.
 ///
-/// A copyable pointer without an owner: whoever holds one must not outlive the transaction that owns it.
+/// A copyable pointer that owns nothing: its holder must not outlive the transaction that owns it.
 struct TransactionHandle {
     let pointer: OpaquePointer
 

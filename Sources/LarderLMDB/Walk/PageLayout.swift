@@ -1,4 +1,4 @@
-/// The header and the nodes of one branch or leaf page, checked so that whoever follows them stays inside the page.
+/// The header and the nodes of one branch or leaf page, checked so that following them stays inside the page.
 ///
 /// ```
 /// page:  0   8  page number       10  2  flags: 1 branch, 2 leaf, 4 overflow

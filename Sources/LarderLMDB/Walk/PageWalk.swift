@@ -6,7 +6,8 @@ internal import LarderFiles
 /// `pread` into its own memory and checks every number before it is used: any file and any bytes are an answer or an
 /// error. It does not see a flipped bit inside a value.
 ///
-/// Nobody may write meanwhile. Costs about as much as reading the file once; memory: one bit for each page.
+/// No process may write meanwhile. The walk costs about as much as reading the file once; memory: one bit for each
+/// page.
 package enum PageWalk {
     /// What a sound file holds.
     package struct Summary: Sendable, Hashable {
