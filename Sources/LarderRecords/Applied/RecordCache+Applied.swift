@@ -39,14 +39,14 @@ extension RecordCache {
         }
     }
 
-    /// Forgets mutations. Only those that can neither be answered again nor be in the layers of any process.
+    /// Forgets mutations. Pass only mutations that can neither be answered again nor be in the layers of any process.
     @discardableResult
     package func forgetApplied(
         _ keys: [AppliedKey], deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
         try await write(deadline: deadline) { (generation, transaction, changes) throws in
             var changes = changes
-            // What is not there costs no commit.
+            // A key that is not stored costs no commit.
             for key in keys where try generation.tables.applied(key.text, transaction) != nil {
                 changes.forgotten.append(key.text)
             }

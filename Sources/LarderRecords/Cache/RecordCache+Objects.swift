@@ -21,7 +21,7 @@ extension RecordCache {
         }
     }
 
-    /// The names of fields by their numbers; those that the current generation does not have are left out.
+    /// The names of fields by their numbers, without fields that the current generation does not have.
     package func fieldKeys(_ numbers: [UInt32]) throws(RecordError) -> [String] {
         try translated {
             try withSnapshot { (generation, transaction) throws in

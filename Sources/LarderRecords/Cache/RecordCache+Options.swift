@@ -25,7 +25,7 @@ extension RecordCache {
         package var lockDeadline = Duration.seconds(5)
         /// Who this is, for the errors of others who wait.
         package var label = "larder"
-        /// The place in the program that opens it, for the error of whoever opens it again in this process.
+        /// The place in the program that opens it, for the error of a caller that opens it again in this process.
         package var openedBy = "an unnamed opener"
 
         /// What time it is, in milliseconds since 1970: noted with the mutations whose answers are stored.

@@ -33,7 +33,7 @@ package final class RecordCache: Sendable {
         try translated { try current.withLock { $0 }.environment.close() }
     }
 
-    /// Throws what every write would, for whoever is about to get what is to be written.
+    /// Throws what every write would, so that a caller can ask before it fetches what it will write.
     ///
     /// - Throws: `.closed`, or `.notWritable` where the cache was opened to be read only.
     package func checkWritable() throws(RecordError) {
@@ -135,7 +135,7 @@ package final class RecordCache: Sendable {
             guard current === old else { return }
             current = try folder.openCurrent(above: old.number)
             if current.identity != old.identity { writer.entered(current) }
-            // Reads that are under way end first. What it fails to say is of no use: nobody opens that one again.
+            // Reads under way end first. An error is of no use here: no caller opens that environment again.
             try? old.environment.close()
         }
         guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
@@ -214,8 +214,8 @@ package final class RecordCache: Sendable {
     /// Calls `observer` with everything that this process commits from now on, in order, on the writer's thread; and
     /// with what optimistic layers make different, which is no commit.
     ///
-    /// - Parameter isListening: Whether the observer has anybody to tell. What layers make different is worked out only
-    ///   then; once there is somebody again, it is told that everything may be.
+    /// - Parameter isListening: Whether the observer has listeners. What layers make different is worked out only
+    ///   then; once there are listeners again, the observer is told that everything may be different.
     package func observe(
         while isListening: @escaping @Sendable () -> Bool = { true }, _ observer: @escaping @Sendable (Commit) -> Void
     ) {

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Works out what a write changes, from the transaction in which it will be written.
 ///
-/// The changes that are handed in are none, and are handed back with those that were worked out.
+/// The changes that it is given are empty. It returns them with the changes that it worked out.
 typealias WriteWork = @Sendable (Generation, borrowing WriteTransaction, RecordChanges) throws -> RecordChanges
 
 /// What a write did.
@@ -23,7 +23,7 @@ package struct Commit: Sendable {
 
 /// Who is told of commits.
 struct Observer: Sendable {
-    /// Whether it has anybody to tell.
+    /// Whether it has listeners.
     let isListening: @Sendable () -> Bool
     let tell: @Sendable (Commit) -> Void
 }
@@ -42,7 +42,7 @@ final class WriteChain: Sendable {
 }
 
 extension RecordError.Code {
-    /// Those of what is to be written, and not of the cache: it would fail in the same way at every further try.
+    /// The codes that concern the content, and not the cache: the same write would fail in the same way at every try.
     package static let ofContent: Set<RecordError.Code> = [
         .responseMalformed, .responseMismatch, .schemaMismatch, .tooLarge,
     ]
@@ -52,14 +52,14 @@ struct WriteJob: Sendable {
     let deadline: ContinuousClock.Instant
     /// Whether the commit must survive power loss, whatever the cache's durability.
     var synchronizes = false
-    /// The first, and those that see what the ones before have done.
+    /// The steps of the write, in order. Each sees what the steps before it have done.
     let steps: [WriteWork]
-    /// Those that it belongs with.
+    /// The jobs that it belongs with.
     var chain: WriteChain?
     let completion: @Sendable (Result<Commit, RecordError>) -> Void
 }
 
-/// Makes writes one after the other, those that wait together in one commit.
+/// Makes writes one after the other. Writes that wait together share one commit.
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. Work that fails does so alone:
 /// each has a transaction of its own inside the one that is committed.

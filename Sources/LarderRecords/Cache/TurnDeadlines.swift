@@ -42,7 +42,7 @@ final class TurnDeadlines: Sendable {
     func remove(_ number: UInt64) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
     private func setTimer(for due: ContinuousClock.Instant) {
-        // Long enough for anybody, and short enough for Dispatch.
+        // Longer than any caller waits, and short enough for Dispatch.
         let wait = min(max(ContinuousClock.now.duration(to: due), .zero), .seconds(1 << 30))
         let seconds = Double(wait.components.seconds) + Double(wait.components.attoseconds) * 1e-18
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in self?.fire(for: due) }

@@ -10,7 +10,7 @@ final class OtherProcesses: Sendable {
         var own: Set<UInt64> = []
     }
 
-    /// Nil until somebody asks for the first time; until then nothing is kept.
+    /// Nil until a caller asks for the first time; until then nothing is kept.
     private let known = Mutex<Known?>(nil)
 
     /// Takes note of a commit of this process.

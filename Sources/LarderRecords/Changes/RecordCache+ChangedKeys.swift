@@ -55,7 +55,7 @@ extension CacheAnswer {
     fileprivate func differenceOfLayers(from earlier: CacheAnswer?) -> ChangeSet {
         let before = earlier?.overlay
         if before === overlay { return ChangeSet() }
-        // Of another numbering nobody knows what it showed.
+        // What an overlay of another numbering showed is unknown.
         if let before, before.generation.identity != plan.generation.identity { return .everything }
         return Overlay.difference(before, overlay)
     }

@@ -6,7 +6,7 @@ extension RecordCache {
         get throws(RecordError) {
             try translated {
                 try withSnapshot { generation, transaction in
-                    // Commits may have been lost, with numbers that somebody noted: the next commit's epoch is another.
+                    // Commits with numbers that a caller noted may be lost: the next commit starts another epoch.
                     try GenerationState.stored(transaction, generation.tables).position
                 }
             }

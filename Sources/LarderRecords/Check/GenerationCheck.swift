@@ -1,6 +1,6 @@
 internal import LarderLMDB
 
-/// Goes through the tables of a generation and collects what is not as it must be.
+/// Goes through the tables of a generation and collects their faults.
 ///
 /// What it learns from one table is held against the next: names, then keys, then records and what they refer to.
 struct GenerationCheck {

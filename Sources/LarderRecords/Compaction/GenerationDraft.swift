@@ -1,7 +1,7 @@
 internal import LarderFiles
 internal import LarderLMDB
 
-/// A generation that is being made, in a folder that nobody else looks into until `finish` gives it its name.
+/// A generation that is being made, in a folder that no reader looks into until `finish` gives it its name.
 struct GenerationDraft {
     let number: Int
     private let folder: GenerationFolder
@@ -51,7 +51,7 @@ struct GenerationDraft {
         try? files.removeTree(packed)
     }
 
-    /// Makes everything durable, and gives the draft its name if nobody has taken that.
+    /// Makes everything durable, and gives the draft its name unless that is taken.
     ///
     /// - Returns: False where the name is another's, or the draft was taken for a leftover: nothing of it stays then.
     func place() throws -> Bool {

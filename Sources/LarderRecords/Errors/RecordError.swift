@@ -34,7 +34,7 @@ public struct RecordError: Error, Sendable {
         public static let alreadyOpen = Code(rawValue: "records.alreadyOpen")
         /// Nothing is there to be opened, or it belongs to something else.
         public static let missing = Code(rawValue: "records.missing")
-        /// The cache belongs to another partition: somebody has moved its folder.
+        /// The cache belongs to another partition: its folder has been moved.
         public static let otherPartition = Code(rawValue: "records.otherPartition")
         /// The layer below failed otherwise.
         public static let storage = Code(rawValue: "records.storage")

@@ -57,7 +57,7 @@ extension CacheFolder {
 
     package func removeStaged(_ token: String) { try? files.removeTree(stagedPath(token)) }
 
-    /// Gets a copy of a cache ready to be the next generation. Nobody sees it before `adoptStaged`.
+    /// Gets a copy of a cache ready to be the next generation. No reader sees it before `adoptStaged`.
     ///
     /// - Parameters:
     ///   - token: Names it.

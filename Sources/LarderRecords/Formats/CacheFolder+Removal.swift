@@ -28,9 +28,9 @@ extension CacheFolder {
     }
 
     /// Removes the cache for good, with all its generations. Programs that have it open keep what they have until they
-    /// close it; nobody opens it any more.
+    /// close it; no program opens it any more.
     ///
-    /// Removes what was left of others as well, by whoever was killed at it: one caller at a time in all processes.
+    /// Also removes what killed processes left of other removals. Only one caller at a time, in all processes.
     package func remove() throws(RecordError) {
         try translated {
             let parent = FileSystem.parent(of: path)

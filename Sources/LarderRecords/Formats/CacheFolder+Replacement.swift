@@ -35,15 +35,15 @@ extension CacheFolder {
 
     /// Empties the cache, as its next generation, whatever is wrong with it.
     ///
-    /// Programs that have it open go on with the new generation at their next transaction; those that have a damaged
-    /// file open, once they open the store again.
+    /// Programs that have it open go on with the new generation at their next transaction. Programs that have a damaged
+    /// file open do so once they open the store again.
     package func rebuild(deadline: ContinuousClock.Instant) throws(RecordError) {
         try translated { try replace(deadline, { _ in }) { number, _, _ in try empty(number) } }
     }
 
     /// Makes what was staged under a token the cache's next generation, unless it is that already.
     ///
-    /// Somebody who was killed may have done it before. Where the cache was compacted since then, it is brought back
+    /// A process that was killed may have done it before. Where the cache was compacted since then, it is brought back
     /// once more, which loses what was fetched meanwhile.
     package func adoptStaged(
         _ token: String, deadline: ContinuousClock.Instant, reached: (ReplacementStep) throws -> Void = { _ in }

@@ -16,7 +16,7 @@ package final class Generation: Sendable {
     let maximumAnswerSize: Int
     let names = NameTable()
     /// True after an unclean close, until a commit has started a new epoch: power loss can take back commits whose
-    /// numbers somebody may have noted.
+    /// numbers a caller may have noted.
     let mayHaveLostCommits = Atomic<Bool>(false)
     /// The last snapshot that was found not to be superseded.
     private let lastCurrent = Atomic<UInt64>(.max)

@@ -104,7 +104,7 @@ struct GenerationFolder: Sendable {
         do {
             return try open(environment, number)
         } catch {
-            // Whoever opens it next is to find out as well.
+            // The next opener must find out as well.
             if environment.wasVerified { environment.distrust() }
             throw error
         }
@@ -194,8 +194,8 @@ struct GenerationFolder: Sendable {
 
     /// Removes what a crash left of generations that were being made or removed.
     ///
-    /// Only for the writer of the current generation: nobody else makes one meanwhile. What cannot be removed takes
-    /// disk and does no other harm.
+    /// Only for the writer of the current generation: no other process makes one meanwhile. What cannot be removed
+    /// takes disk and does no other harm.
     func removeLeftovers(above number: Int) {
         for next in numbers() where next > number { remove(next) }
         let names = (try? files.names(in: path)) ?? []

@@ -21,7 +21,7 @@ final class NameTable: Sendable {
         }
     }
 
-    /// In bytes. Arguments make names unbounded; those that have not been used for longest are looked up in LMDB again.
+    /// In bytes. Arguments make names unbounded; the least recently used ones are looked up in LMDB again.
     static let limit = 16 << 20
     /// About what two dictionaries take for one name.
     private static let entrySize = 128

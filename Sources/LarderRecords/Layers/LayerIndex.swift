@@ -1,7 +1,7 @@
 /// Which layers of a set touch a key.
 ///
-/// Open addressing over the keys' numbers, twice as many places as keys; those who touch one are a chain, the last
-/// layer first. Whenever one of them is laid, so are all that were there: it is enough to ask for the last.
+/// Open addressing over the keys' numbers, twice as many places as keys. The layers that touch a key are a chain, the
+/// last layer first. Whenever one of them is laid, so are all that were there: it is enough to ask for the last.
 final class LayerIndex: Sendable {
     private struct Link {
         var layer: Int32

@@ -63,7 +63,7 @@ final class LayerStack: Sendable {
         var set: LayerSet?
         var index: (set: LayerSet, index: LayerIndex)?
         var kept: Kept?
-        /// Those that have been told of.
+        /// The failed layers that `failed` has been told of.
         var failed: Set<AppliedKey> = []
     }
 
@@ -73,7 +73,7 @@ final class LayerStack: Sendable {
     /// What the observers know of, or will before anything else is told.
     private enum Told {
         case overlay(Overlay?)
-        /// There was nobody to be told.
+        /// There were no listeners.
         case unknown
     }
 
@@ -112,8 +112,8 @@ final class LayerStack: Sendable {
     /// What a read needs as far as is known before it.
     var firstDemand: UnmetDemand { UnmetDemand(isEverything: tellsDifferences.load(ordering: .acquiring)) }
 
-    /// The snapshot under the layers that are laid already, and those that are demanded. What they come to is worked
-    /// out here if nobody has done so yet.
+    /// The snapshot under the layers that are laid already, and the demanded ones. What they come to is worked out here
+    /// unless it is known.
     func layered(
         _ transaction: consuming ReadTransaction, under set: LayerSet, _ generation: Generation,
         laying demand: UnmetDemand
@@ -199,7 +199,7 @@ final class LayerStack: Sendable {
 
     // MARK: Telling
 
-    /// Takes note that something may have become different while nobody listened.
+    /// Takes note that something may have become different while there were no listeners.
     func nobodyListens() {
         told.withLock { told in
             if case .overlay(nil) = told, current == nil { return }
@@ -208,7 +208,7 @@ final class LayerStack: Sendable {
         }
     }
 
-    /// What observers have not been told of; nil if that is nothing. Whoever asks tells them.
+    /// What observers have not been told of; nil if that is nothing. The caller tells them.
     func untold(of cache: RecordCache) -> Commit? {
         told.withLock { told in
             // Loaded before the snapshot, as for a read.
@@ -221,7 +221,7 @@ final class LayerStack: Sendable {
                 } catch let error as RecordError where error.code == .closed {
                     return nil
                 } catch {
-                    // They may do anything else. Whoever reads now finds out what keeps from reading.
+                    // The layers may change anything now. The next reader meets the error itself.
                     return Commit(
                         generation: cache.generation.identity, changes: .everything,
                         position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
@@ -245,7 +245,7 @@ final class LayerStack: Sendable {
             return Commit(generation: generation, changes: .everything, position: position, isOfLayers: true)
         }
         if old === new { return nil }
-        // In another generation's numbers nobody knows what was told.
+        // What was told in another generation's numbers is unknown.
         let isSame = old?.generation.identity == generation
         let changes = Overlay.difference(isSame ? old : nil, new)
         if changes.isEmpty { return nil }
@@ -304,8 +304,8 @@ extension RecordCache {
         }
     }
 
-    /// Puts these layers over whatever is read from now on, in the place of those that were set before. In order: each
-    /// sees what those before it do.
+    /// Puts these layers over whatever is read from now on, in the place of the layers that were set before. In order:
+    /// each sees what the layers before it do.
     ///
     /// Nothing is stored, in any process. Observers are told what became different by a `Commit` that is `isOfLayers`.
     /// A layer stays out of sight in every snapshot that knows of its mutation, so that its answer and the layer are
@@ -313,7 +313,7 @@ extension RecordCache {
     ///
     /// Layers that cannot be worked out are left out; `Options.layerFailed` is told of them.
     ///
-    /// - Complexity: O(n) in the layers. What they hold is worked out when somebody reads what they touch, or listens,
+    /// - Complexity: O(n) in the layers. What they hold is worked out when a caller reads what they touch, or listens,
     ///   and again whenever something is committed that they read.
     package func replaceLayers(_ layers: [OptimisticLayer]) {
         self.layers.replace(with: layers)

@@ -2,13 +2,13 @@ internal import Synchronization
 
 /// What a mutation that has not been answered does to the answers of a cache, and to nothing that is stored.
 ///
-/// What it does may be worked out when somebody reads through it for the first time: a long queue is opened without.
+/// What it does may be worked out at the first read through it: a long queue opens without that work.
 package final class OptimisticLayer: Sendable {
     /// What a layer does.
     package struct Content: Sendable {
         /// A response as the server may give it, stored as that would be.
         package var response: Answer?
-        /// Cache keys of objects that are no more; those that are not in the cache are passed over.
+        /// Cache keys of objects that are no more; keys that are not in the cache are passed over.
         package var removals: [String]
         /// What becomes of lists, after all else.
         package var edits: [ListEdit]
@@ -80,7 +80,7 @@ package final class OptimisticLayer: Sendable {
         reading = Mutex(.unfetched(source))
     }
 
-    /// Gets what the layers do from where it is kept, of those that are not here yet.
+    /// Gets what the layers do from where it is kept, for the layers that do not have it yet.
     ///
     /// - Returns: False if some are others than was known of them, or are no more.
     static func fetch(_ layers: [OptimisticLayer]) throws(RecordError) -> Bool {
@@ -124,7 +124,7 @@ package final class OptimisticLayer: Sendable {
                         reading = .read(.failure(error))
                     }
                 }
-                // Whoever lays it has fetched it.
+                // The content was fetched before the layer is laid.
                 guard case .read(let result) = reading else { return Result<Content, RecordError>.success(Content()) }
                 return result
             }

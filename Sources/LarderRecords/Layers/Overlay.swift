@@ -5,7 +5,7 @@ internal import LarderGraphQL
 /// It lives in memory alone. What exists in it and nowhere else has numbers of `OverlayNumbers`, which reach neither
 /// the file nor anything that is shared with reads without it.
 ///
-/// Unchecked: changed only while it is built, by the one thread that builds it and before anybody else has it.
+/// Unchecked: changed only while it is built, by the one thread that builds it and before any other has it.
 final class Overlay: @unchecked Sendable {
     /// What was read of the snapshot while the overlay was built: as long as that is the same, so is the overlay.
     struct Basis {

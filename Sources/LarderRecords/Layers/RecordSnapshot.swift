@@ -23,8 +23,8 @@ extension WriteTransaction: RecordSnapshot {
     var demand: LayerDemand? { nil }
 }
 
-/// A snapshot with the layers that are over it. Its tables are those of the snapshot alone: whoever reads records, keys
-/// or names looks into the overlay first.
+/// A snapshot with the layers that are over it. Its tables are the snapshot's alone: a reader of records, keys or
+/// names looks into the overlay first.
 struct LayeredSnapshot: ~Copyable, RecordSnapshot {
     private let base: ReadTransaction
     var layers: Overlay

@@ -1,7 +1,7 @@
-/// Values that are kept while there is room for them, those that were used last before others.
+/// Values that are kept while there is room for them, the most recently used ones before others.
 ///
-/// Each has a size. Once all together are larger than the limit, those that have not been used for longest go, until a
-/// quarter of the limit is free: what is used again and again stays, however much is used once.
+/// Each has a size. Once all together are larger than the limit, the least recently used ones go, until a quarter of
+/// the limit is free: what is used again and again stays, however much is used once.
 package struct RecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value

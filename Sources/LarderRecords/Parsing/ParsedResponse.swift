@@ -3,8 +3,8 @@ package import LarderGraphQL
 /// A response as it came from the server, split into records: objects in the order of the text, each with the
 /// fields that the plan knows. Nothing in it depends on a cache.
 ///
-/// Unchecked: the tables and the text are written by `ResponseParser` alone, before anybody else has it, and indices
-/// into them come from nowhere else.
+/// Unchecked: `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into
+/// them come from nowhere else.
 package final class ParsedResponse: @unchecked Sendable {
     package let layout: PlanLayout
     /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.

@@ -80,7 +80,7 @@ package final class CompiledOperation: Sendable {
         self.document = needed
         conditionVariables = needed.conditionVariables.sorted()
         let problems = validate(needed, against: schema).filter { problem in
-            // A fragment that is read for itself has nobody who defines its variables.
+            // A fragment that is read by itself has no operation that defines its variables.
             if case .fragment = subject { problem.rule != .allVariableUsesDefined } else { true }
         }
         if let problem = problems.first {

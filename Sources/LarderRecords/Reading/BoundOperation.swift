@@ -48,7 +48,7 @@ package final class BoundOperation: Sendable {
         return fresh
     }
 
-    /// The plan with the numbers of a generation and of the layers over it, which nobody but their readers may see.
+    /// The plan with the numbers of a generation and of the layers over it, which only their readers may see.
     func resolved(under overlay: Overlay, _ transaction: borrowing LayeredSnapshot) throws -> ResolvedPlan {
         let generation = overlay.generation
         if !overlay.hasNames, let kept = resolved.withLock({ $0 }), kept.generation === generation, kept.isComplete {

@@ -214,7 +214,7 @@ struct ResponseReader: ~Copyable {
         return .read
     }
 
-    /// Null propagation: what may not be null makes null what holds it; what is not known leaves unknown what holds it.
+    /// Null propagation: a null in a non-null place makes its container null, an unknown value makes it unknown.
     @inline(__always)
     mutating func settle(_ outcome: Outcome, isNonNull: Bool, at place: Int) -> Outcome {
         switch outcome {
@@ -319,7 +319,7 @@ struct ResponseReader: ~Copyable {
             return try object(
                 record, selection: Int(field.selection), into: place, isNamed: true, &cursor, transaction)
         case .list(let elements):
-            // All or nothing: of a list that is known in part nobody knows how long it is.
+            // All or nothing: the length of a list that is known in part is unknown.
             var records: [RecordID] = []
             for candidates in elements {
                 guard let record = try existing(candidates, &cursor, transaction) else { return try noteMissing() }

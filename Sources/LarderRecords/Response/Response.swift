@@ -1,4 +1,4 @@
-/// An answer to an operation: data, and what is to be said about it.
+/// An answer to an operation: data, the server's errors, and what the cache does not know.
 ///
 /// The data is one immutable block of memory. Copying a response, comparing it with itself and passing it to
 /// another task cost nothing; reading a field decodes that field alone.

@@ -85,7 +85,7 @@ public struct ResponseValue: Sendable {
         }
     }
 
-    /// The names of an object's fields in the order of the operation, those that are absent included.
+    /// The names of an object's fields in the order of the operation, absent fields included.
     public var names: [String] { cell.kind == .object ? buffer.shape(cell).names : [] }
 
     /// The field's value; nil where the value is no object, has no such field, or the field is absent.

@@ -28,7 +28,7 @@ struct RecordChanges {
     /// What was known of the mutation already, for which the write was to be made.
     var earlier: AppliedEntry?
 
-    /// - Parameter scratch: Memory for what will be stored; nobody else's until the changes have been applied.
+    /// - Parameter scratch: Memory for what will be stored. No other code may use it until the changes are applied.
     init(_ state: GenerationState, scratch: ByteBuffer = ByteBuffer()) {
         self.state = state
         encoder = RecordEncoder(scratch)

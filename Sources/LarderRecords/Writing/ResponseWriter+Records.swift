@@ -110,7 +110,7 @@ extension ResponseWriter {
     /// Up to as many fields are sorted by insertion.
     private static var insertionLimit: Int { 32 }
 
-    /// As `finish`, for a record whose fields are entries of their own: only those that came are looked at, unless the
+    /// As `finish`, for a record whose fields are entries of their own: only fields that came are looked at, unless the
     /// others must go.
     private mutating func finishSplit(
         _ record: StagedRecord, _ existing: RecordView, _ came: Range<Int>, type: FieldID, _ values: ParsedValues,

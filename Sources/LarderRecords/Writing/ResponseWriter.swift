@@ -36,7 +36,7 @@ struct ResponseWriter: ~Copyable {
     var fieldIndex: [StagedPlace: Int] = [:]
     /// By the plan's keys, the first of each field: where it was staged last.
     var lastStaged: [StagedPlace]
-    /// By the same: the record that had it last, of those that are met for the first time.
+    /// By the same: the record that had it last, of the records that are met for the first time.
     var lastMet: [Int]
     /// By `Plan.keys`: the field's number, 0 until it is needed, and the first key with that number.
     var keyIDs: [(id: FieldID, first: Int32)]

@@ -1,7 +1,7 @@
 /// What the decoders and containers of one decoding share: the memory, the options, and where everything stands.
 ///
-/// Decoders are small: a place, and not the path to it. A path is put together from the places when somebody asks,
-/// which is when something is wrong.
+/// Decoders are small: a place, and not the path to it. A path is put together from the places when a caller asks for
+/// it, which is when something is wrong.
 final class DecodingContext {
     /// The place of the value that is decoded as a whole.
     static let root: Int32 = -1
