@@ -14,10 +14,10 @@ struct NotedAnswer: Sendable {
     var isFollowed = false
 }
 
-/// Answers on their way from those who send mutations to the one who stores what came of them, in their order.
+/// Answers on their way from the lanes that send mutations to the task that stores the results, in their order.
 ///
-/// Storing costs three waits for the disk, however many are stored. So where more are on the way they are waited for:
-/// a moment, and not for more than some. There is room for so many: whoever is quicker than the cache waits for it.
+/// Storing costs three waits for the disk, however many answers are stored. So the task waits for answers that are on
+/// the way: for a moment, and for no more than there is room for. A lane that is faster than the cache waits for room.
 final class AnswerBatch: Sendable {
     private struct State {
         var waiting: [NotedAnswer] = []
@@ -29,7 +29,7 @@ final class AnswerBatch: Sendable {
         var consumer: CheckedContinuation<[NotedAnswer]?, Never>?
         var producers: [CheckedContinuation<Void, Never>] = []
 
-        /// Takes out what is to be given to the consumer now, and who waits for room.
+        /// Takes out the answers for the consumer, and the producers that wait for room.
         mutating func take() -> (answers: [NotedAnswer]?, producers: [CheckedContinuation<Void, Never>])? {
             guard !waiting.isEmpty else { return isClosed ? (nil, []) : nil }
             guard isDue || isClosed || waiting.count >= AnswerBatch.room else { return nil }
@@ -46,8 +46,8 @@ final class AnswerBatch: Sendable {
     private static let moment = Duration.milliseconds(20)
     private let state = Mutex(State())
 
-    /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and whoever runs next
-    /// finds it there.
+    /// Waits for room. An answer that comes after the close is dropped: it is in the queue, and the next runner finds
+    /// it there.
     func add(_ answer: NotedAnswer) async {
         let startedTurn = state.withLock { state -> UInt64? in
             guard !state.isClosed else { return nil }

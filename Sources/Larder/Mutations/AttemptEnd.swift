@@ -40,7 +40,7 @@ struct AttemptEnd {
         var evidence = Evidence(status: answer.status, answer: .unreadable, refusals: refusals)
         let parsed: ParsedResponse
         do { parsed = try ParsedResponse.parse(answer.body, along: request.operation.layout) } catch {
-            // It is an answer, but not to this: nobody knows what the server did, and it may say the same for ever.
+            // It is an answer, but not to this: what the server did is unknown, and it may say the same for ever.
             evidence.isForeign = !answer.isGraphQLResponse
             verdict = evidence.verdict
             failure = MutationFailure(

@@ -13,9 +13,10 @@ internal import Logging
 /// | store | the records, with the key among the applied | settled by `recover`, and not stored again |
 /// | settle | the outcome alone | nothing left to do |
 ///
-/// Where the server tells repeats, an answer is noted and the next of the lane begun in one commit. Answers are stored
-/// in their order beside that, by one task for all lanes: those that wait together in one commit of the cache and one
-/// of the queue. Where it does not, each is stored before the next of its lane is begun.
+/// Where the server recognizes repeats, the runner notes an answer and begins the next mutation of the lane in one
+/// commit. Meanwhile one task for all lanes stores the answers in their order: answers that wait together are stored in
+/// one commit of the cache and one of the queue. Where the server does not recognize them, each answer is stored before
+/// the next mutation of its lane is begun.
 struct AttemptRunner: Sendable {
     let runner: MutationRunner
     let queue: MutationQueue
@@ -49,7 +50,7 @@ struct AttemptRunner: Sendable {
 
     // MARK: One lane
 
-    /// After so many a lane is given up and has to be looked for again, where somebody waits for that.
+    /// After so many mutations the runner leaves a lane where other lanes wait, and has to look for it again.
     private static let longestTurn = 100
 
     /// Sends the head of a lane, and those after it for as long as each is answered.
@@ -72,7 +73,7 @@ struct AttemptRunner: Sendable {
         } catch { throw LarderError(translating: error) }
     }
 
-    /// Nil where somebody has edited, discarded or set aside the mutation meanwhile.
+    /// Nil where another caller has edited, discarded or set aside the mutation meanwhile.
     private func begin(_ id: UUID) async throws(OperationsError) -> Mutation? {
         do {
             return try await queue.begin(id, owner: owner, telling: telling, now: core.now())
@@ -197,7 +198,7 @@ struct AttemptRunner: Sendable {
 
     // MARK: Answers
 
-    /// Notes an answer, and hands it to those that are stored.
+    /// Notes an answer, and hands it on to be stored.
     ///
     /// - Returns: The next of the lane, begun in the same commit unless the runner is not to go on.
     private func note(
@@ -225,7 +226,7 @@ struct AttemptRunner: Sendable {
             noted.bound = request.operation
         }
         guard transport.idempotency != nil else {
-            // The next is not under way while this may fail: nobody could tell what became of it.
+            // The next mutation is not under way while this may fail: what became of it could not be found out.
             try await store([noted])
             core.operationsStore.changeSignal.notify()
             return nil
@@ -413,7 +414,7 @@ struct AttemptRunner: Sendable {
     }
 }
 
-/// Waits for an answer for a time. Whoever does not answer goes on unheard.
+/// Waits for an answer for a time. A body that does not answer in time goes on unheard.
 private func answering<Answer: Sendable>(
     within time: Duration, _ body: @escaping @Sendable () async throws -> Answer
 ) async throws -> Answer {

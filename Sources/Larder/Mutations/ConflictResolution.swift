@@ -18,7 +18,7 @@ public enum ConflictResolution: Sendable {
     case keepServers
     /// It is sent again with these variables, and a new idempotency key.
     case retry(variables: [String: Value])
-    /// It waits for somebody to decide.
+    /// The mutation waits for the user or the program to decide.
     case setAside
 }
 

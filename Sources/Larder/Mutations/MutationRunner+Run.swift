@@ -15,8 +15,8 @@ extension MutationRunner: Service {
     }
 
     /// Sends what can be sent, and returns when nothing is left that could be sent now or after a pause: the queue is
-    /// empty but for what was set aside and what waits for it. While nobody is signed in, there is no network, or
-    /// another runner works, it waits: cancel its task to end that.
+    /// empty but for mutations that were set aside and mutations that wait for them. The runner waits while no user is
+    /// signed in, there is no network, or another runner works: cancel its task to end that.
     ///
     /// - Throws: As `run`.
     public func drain() async throws {
@@ -40,7 +40,7 @@ extension MutationRunner: Service {
                 await withDiscardingTaskGroup { group in
                     group.addTask {
                         do { try await attempts.storeAnswers() } catch {
-                            // They are in the queue; nobody is to wait for room among them any more.
+                            // The answers are in the queue; no lane is to wait for room among them any more.
                             attempts.answers.close()
                             self.lifecycle.end(because: error)
                         }
@@ -120,7 +120,7 @@ extension MutationRunner: Service {
     /// may be busy.
     private func runnable(_ queue: MutationQueue, _ now: Date) throws -> Runnable {
         let (last, busy) = progress.withLock { ($0.lastLane, $0.busyLanes.count) }
-        // A lane that is busy may be between two attempts, and its head among those that are found.
+        // A busy lane may be between two attempts, and its head among the heads that are found.
         let limit = options.maximumLanes + busy
         var found = try queue.runnable(in: core.name, now: now, after: last, limit: limit)
         guard last != nil, found.heads.count < limit else { return found }
@@ -134,7 +134,7 @@ extension MutationRunner: Service {
     /// The heads of lanes that are free, up to as many lanes as may be busy, which are busy from now on.
     private func take(_ heads: [Runnable.Head]) -> [Runnable.Head] {
         progress.withLock { progress in
-            // What has come back since the runner looked whether somebody is signed in is among the heads.
+            // Mutations that have come back since the runner looked whether a user is signed in are among the heads.
             guard !progress.isSignedOut, !progress.isServerInDoubt else { return [] }
             var taken: [Runnable.Head] = []
             // A server that asked to be left alone is tried with one.

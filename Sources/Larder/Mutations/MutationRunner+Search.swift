@@ -6,7 +6,7 @@ internal import Logging
 // with, a wrong address, a proxy whose server is gone. A query that changes nothing tells when the server is there.
 
 extension MutationRunner {
-    /// Whether the server is to be looked for, and nobody does so.
+    /// Whether the server is to be looked for, and no task does so.
     func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches == 0 } }
 
     /// Asks for the name of the root type. Where no GraphQL server answers, nothing is sent there for a pause that

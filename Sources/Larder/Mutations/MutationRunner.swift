@@ -28,9 +28,9 @@ public final class MutationRunner: Sendable {
         public var headers: [GraphQLRequest.Header] = []
         /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.
         public var connectivity: any Connectivity = systemConnectivity()
-        /// Who decides on conflicts, by the name that a mutation says.
+        /// Functions that decide on conflicts, by the name that a mutation says.
         public var resolvers: [String: @Sendable (MutationInQuestion) async throws -> ConflictResolution] = [:]
-        /// Who tells whether a mutation took effect whose answer was lost, by the name that a mutation says.
+        /// Functions that tell whether a mutation took effect whose answer was lost, by the name that a mutation says.
         public var checks: [String: @Sendable (MutationInQuestion) async throws -> CheckedOutcome] = [:]
         /// How long a resolver or a check may take; one that takes longer has not answered.
         public var questionTimeout = Duration.seconds(30)
@@ -51,7 +51,7 @@ public final class MutationRunner: Sendable {
 
     struct Progress {
         var isSignedOut = false
-        /// How often somebody has signed in since.
+        /// How often a user has signed in since.
         var resumptions = 0
         /// For how long the server is left alone.
         var pause = ServerPause()
@@ -111,7 +111,7 @@ public final class MutationRunner: Sendable {
         }
     }
 
-    /// Goes on after somebody has signed in.
+    /// Goes on after a user has signed in.
     public func resume() {
         progress.withLock { progress in
             progress.isSignedOut = false

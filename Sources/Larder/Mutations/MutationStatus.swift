@@ -12,7 +12,7 @@ public struct MutationStatus: Sendable {
         case inFlight
         /// Carried out by the server; the answer is yet to be stored.
         case acknowledged
-        /// Set aside, with the reason, until somebody replays or discards it.
+        /// Set aside, with the reason, until the user or the program replays or discards it.
         case deadLetter
         /// Carried out, and the answer is stored.
         case applied
@@ -82,7 +82,7 @@ extension MutationStatus {
         isStalled = false
     }
 
-    /// Whether nothing will become of it any more without somebody's doing.
+    /// Whether nothing more happens to it unless the user or the program asks for it.
     public var isEnded: Bool { state == .applied || state == .discarded || state == .deadLetter }
 }
 

@@ -2,7 +2,7 @@
 package enum MutationStep: String, Sendable, CaseIterable {
     /// The attempt has begun; nothing is sent yet.
     case begun
-    /// The server has answered; nobody has noted it.
+    /// The server has answered; the runner has not noted it yet.
     case received
     /// The answer is noted.
     case acknowledged

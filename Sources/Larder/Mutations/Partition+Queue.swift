@@ -160,7 +160,7 @@ extension Partition {
             optimistic = json
         }
         if let name = queued.updater, core.operations.updaters[name] == nil { throw .unknownUpdater(name) }
-        // Nobody knows what an updater will do.
+        // What an updater will do is not known.
         let isKnown = queued.updater == nil || optimistic == nil
         let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(

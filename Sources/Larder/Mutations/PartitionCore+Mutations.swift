@@ -68,7 +68,7 @@ extension PartitionCore {
         do { try await cache.noteRejected(key) } catch { throw LarderError.parking(error) }
     }
 
-    /// Forgets the outcomes of all but the last mutations, and the keys of those that were settled long ago, in
+    /// Forgets the outcomes of all but the last mutations, and the keys of mutations that were settled long ago, in
     /// whatever process.
     func prune(_ queue: MutationQueue) async throws(LarderError) {
         do {

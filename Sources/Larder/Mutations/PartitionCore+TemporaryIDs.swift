@@ -17,7 +17,7 @@ extension PartitionCore {
         return operation
     }
 
-    /// - Throws: `operations.unknownTemporaryID`, `.operation` where a temporary id stands in what is to be sent: the
+    /// - Throws: `operations.unknownTemporaryID`, `.operation` where the operation to send has a temporary id: the
     ///   server would not know it.
     func requireRealIDs(in operation: GraphQLOperation) throws(LarderError) {
         try requireNoTemporaryID(inTextOf: operation, operations.compiled(operation))

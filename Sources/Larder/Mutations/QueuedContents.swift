@@ -24,7 +24,7 @@ final class QueuedContents: LayerSource {
                 return .gone
             }
             let reading = operations.reading(content, of: expectation.id)
-            // Whoever changes what a mutation shows takes away what is known of it.
+            // A caller that changes what a mutation shows also removes what is known of it.
             let isSame =
                 expectation.touched != nil && expectation.idempotencyKey == layer.key.text
                 && operations.touched(expectation) == layer.touched

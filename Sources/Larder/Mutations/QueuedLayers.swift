@@ -47,7 +47,7 @@ final class QueuedLayers: Sendable {
     /// How often layers were taken out so far.
     var removals: UInt64 { book.withLock { $0.removals } }
 
-    /// Shows what mutations are expected to do, those that say so and have not ended already: all at once.
+    /// Shows what these mutations are expected to do, as far as they say so and have not ended already: all at once.
     ///
     /// - Parameter removals: As many as there were before they were queued: a runner may have ended some since.
     func put(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
@@ -98,8 +98,8 @@ final class QueuedLayers: Sendable {
 
     /// Shows what the queue holds now, and nothing else.
     func reload(_ queue: MutationQueue) throws(LarderError) {
-        // Looked at while nobody else writes in the book: whoever changes the queue does so before it comes here, and
-        // what is newer than what is found here comes after it.
+        // Read while no other thread writes in the book: a caller that changes the queue does so before it comes here,
+        // and a change that is newer than what is found here comes after it.
         try change { book throws(LarderError) in
             let expectations: [Expectation]
             do throws(OperationsError) { expectations = try queue.expectations(in: name) } catch {

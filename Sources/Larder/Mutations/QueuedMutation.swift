@@ -18,7 +18,7 @@ public struct QueuedMutation: Sendable {
     public var listChanges: [ListChange]
     /// The name of the updater that works out what else it does to lists; see `Store.Options.updaters`.
     public var updater: String?
-    /// Ids that stand in variables and optimistic response for those that the server will give. Where the optimistic
+    /// Ids that stand in variables and optimistic response for the ones that the server will give. Where the optimistic
     /// response has one, the answer has the real id.
     public var temporaryIDs: [TemporaryObjectID]
     /// By which the server tells a repeat; the id's text unless given.
