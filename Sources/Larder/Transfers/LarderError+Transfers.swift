@@ -4,7 +4,7 @@ extension LarderError.Code {
     /// The file that is to be uploaded may not be read, the disk failed, or the file says that it has 0 bytes and has
     /// some.
     public static let sourceUnreadable = Self(rawValue: "transfer.sourceUnreadable")
-    /// What is to be uploaded is a folder, or no file with an end.
+    /// The path to upload names a folder, or no file with an end.
     public static let sourceNotFile = Self(rawValue: "transfer.sourceNotFile")
     /// The file is another, or was written to, since the upload was queued.
     public static let sourceChanged = Self(rawValue: "transfer.sourceChanged")

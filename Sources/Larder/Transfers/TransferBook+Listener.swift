@@ -20,7 +20,7 @@ extension TransferBook {
             var waiting: [UUID] = []
             var isWaiting: Set<UUID> = []
             var told: [UUID: Told] = [:]
-            /// Those that are over, and the place of the one that is forgotten next.
+            /// Transfers that are over, and the place of the one that is forgotten next.
             var over: [UUID] = []
             var oldest = 0
 
@@ -58,7 +58,7 @@ extension TransferBook {
             }
         }
 
-        /// Adds those that are not as they were told last.
+        /// Adds the transfers whose status differs from the one that was told last.
         func compare(_ transfers: [TransferStatus]) {
             add(
                 state.withLock { state in

@@ -2,17 +2,17 @@ internal import Foundation
 internal import LarderOperations
 internal import Synchronization
 
-/// What this process knows of transfers beside what is stored: how far those have come that it carries out, and who
-/// wants to know what becomes of them.
+/// What this process knows of transfers beside what is stored: the progress of the transfers that it carries out, and
+/// the callers that want to know what becomes of them.
 ///
-/// What this process changes it tells itself. Of what others do, those that have changed since it was last looked are
-/// read, once for all who listen and wait.
+/// This process tells of its own changes itself. Transfers that others have changed since the last look are read once
+/// for all listeners and waiting callers.
 final class TransferBook: Sendable {
     private struct Followers {
         var listeners: [WeakListener] = []
-        /// Those that wait for one transfer, by its id, and how many they are.
+        /// The callers that wait for one transfer, by its id, and how many they are.
         var waiting: [UUID: (changeSignal: ChangeSignal, count: Int)] = [:]
-        /// Up to where they know what is stored; nil while nobody wants to know.
+        /// Up to where the followers know what is stored; nil while no caller wants to know.
         var position: TransferPosition?
 
         var isEmpty: Bool { waiting.isEmpty && listeners.allSatisfy { $0.listener == nil } }
@@ -59,7 +59,7 @@ final class TransferBook: Sendable {
         changeSignal.notify()
     }
 
-    /// Somebody else has changed something.
+    /// Another process has changed something.
     func noteOthers(_ core: PartitionCore) throws(LarderError) {
         let position = followers.withLock { followers -> TransferPosition? in
             followers.listeners.removeAll { $0.listener == nil }
@@ -80,11 +80,11 @@ final class TransferBook: Sendable {
         }
         let transfers = found.transfers.map(TransferStatus.init)
         for listener in listeners { listener.compare(transfers) }
-        // Who waits for one that is not there any more is not among those that have changed.
+        // The changed transfers do not include removed ones: after a removal all waiting callers are woken.
         if found.position.removals == position.removals { wake(found.transfers.map(\.id)) } else { notifyAll() }
     }
 
-    /// Wakes all who wait: the partition is parked, or the store closed.
+    /// Wakes all waiting callers: the partition is parked, or the store closed.
     func notifyAll() {
         for changeSignal in followers.withLock({ $0.waiting.values.map(\.changeSignal) }) { changeSignal.notify() }
         changeSignal.notify()
@@ -100,8 +100,8 @@ final class TransferBook: Sendable {
         return listener
     }
 
-    /// A changeSignal that is rung when a transfer has changed, until it is given back by `release`. Whoever asks for it looks
-    /// at the transfer after that.
+    /// A change signal that is notified when a transfer has changed, until the caller gives it back by
+    /// `releaseChangeSignal`. The caller looks at the transfer after it has asked for the signal.
     func changeSignal(of id: UUID, _ core: PartitionCore) -> ChangeSignal {
         let changeSignal = followers.withLock { followers in
             followers.waiting[id, default: (ChangeSignal(), 0)].count += 1
@@ -118,7 +118,7 @@ final class TransferBook: Sendable {
         }
     }
 
-    /// Has others' changes told from now on. Whoever does not know yet what there is looks after this.
+    /// Has other processes' changes told from now on. A caller that does not know yet what there is looks after this.
     private func follow(_ core: PartitionCore) {
         core.followOthers()
         guard followers.withLock({ $0.position == nil }),

@@ -60,7 +60,7 @@ public struct TransferStatus: Sendable, Hashable {
     /// When it is to be taken up again after a failure.
     public let notBefore: Date?
 
-    /// Whether nothing will happen to it any more unless somebody asks for it.
+    /// Whether nothing more happens to it unless the user or the program asks for it.
     public var isEnded: Bool { state == .done || state == .failed || state == .cancelled }
 }
 

@@ -74,8 +74,8 @@ public struct Transfers: Sendable {
         return transfer
     }
 
-    /// All transfers of the partition that are known, in the order in which they were queued: those that are done or
-    /// cancelled too, of which the last thousand are kept.
+    /// All transfers of the partition that are known, in the order in which they were queued. Of the transfers that are
+    /// done or cancelled, the last thousand are kept.
     ///
     /// - Parameter states: Nil for any.
     public func all(in states: Set<TransferStatus.State>? = nil) throws(LarderError) -> [Transfer] {

@@ -60,7 +60,7 @@ struct DestinationFile {
         return try await source.digests(whole) == partial.digests(whole)
     }
 
-    /// Puts a whole file there, in one step: whoever looks sees what was there, or all of the new file. It is the
+    /// Puts a whole file there, in one step: a reader sees what was there, or all of the new file. The file is the
     /// program's own from then on, and has the mode of any file that the program makes there.
     func take(_ partial: PartialFile) async throws {
         try check()
@@ -80,7 +80,8 @@ struct DestinationFile {
                 _ = try? files.remove(copy)
                 throw error
             }
-            // The partial file stays until this is noted: whoever goes on after a kill compares it with what is there.
+            // The partial file stays until this is noted: after a kill, the next attempt compares it with what is
+            // there.
         }
         try synchronizeFolder()
     }

@@ -34,7 +34,7 @@ final class SourceFile: Sendable {
                 + "send it as it is now")
     }
 
-    /// Its bytes from an offset on, for whoever sends them from there.
+    /// Its bytes from an offset on, for a transport that sends them from there.
     func segment(_ offset: Int64) -> FileSegment {
         FileSegment(descriptor: file.descriptor, offset: offset, owner: self)
     }

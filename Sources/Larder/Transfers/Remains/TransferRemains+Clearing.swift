@@ -81,7 +81,7 @@ extension TransferRemains {
     }
 
     /// Removes the files whose transfers are over for good or being cancelled, or not known. It takes no right: should
-    /// whoever had one of them under way still write to it, it is of no use to him either.
+    /// a process that had one of them under way still write to it, the file is of no use to that process either.
     func removeStrayFiles() -> Cleared {
         var cleared = Cleared()
         for file in files where file.state != .failed { remove(file, &cleared) }

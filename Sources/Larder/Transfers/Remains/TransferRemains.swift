@@ -4,9 +4,9 @@ package import LarderOperations
 /// What transfers that do not go on have left behind: partial files in the store's folder, and uploads in parts at the
 /// storage. A runner clears these away when it can; here is what it could not.
 ///
-/// Nothing is looked for at the storage: an upload that no transfer has noted is somebody else's.
+/// Nothing is looked for at the storage: an upload that no transfer has noted belongs to another client.
 package struct TransferRemains: Sendable {
-    /// A partial file that nobody goes on with.
+    /// A partial file that no transfer goes on with.
     package struct File: Sendable, Hashable {
         package var url: URL
         /// What it takes on the volume.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// How many exchanges there may be with each host at a time. Who asked first is first.
+/// How many exchanges there may be with each host at a time. Exchanges begin in the order in which they ask.
 ///
 /// A host that asks for patience is left alone for as long as it says, and at least for a pause that grows with each time
 /// in a row. After it one exchange goes there, and another side by side for each that went well.
@@ -14,7 +14,7 @@ final class Connections: Sendable {
         var consecutiveThrottles = 0
         var heldUntil: ContinuousClock.Instant?
 
-        /// Gives free places to those who wait longest.
+        /// Gives free places to the exchanges that wait longest.
         mutating func admit() -> [CheckedContinuation<Bool, Never>] {
             let count = min(max(0, width - busy), waiting.count)
             defer { waiting.removeFirst(count) }
@@ -97,7 +97,7 @@ final class Connections: Sendable {
         }
     }
 
-    /// Whoever slept here would keep others from hosts that have time.
+    /// Throws and does not sleep: an exchange that slept here would keep others from hosts that have time.
     private func requireLeave(of host: String) throws(ObjectError) {
         guard let left = left(of: host) else { return }
         throw ObjectError(.throttled, "the storage asked for patience", retryAfter: left)

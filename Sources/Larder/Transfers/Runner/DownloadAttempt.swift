@@ -23,7 +23,7 @@ struct DownloadAttempt: Sendable {
         var etag: String
         var crc32c: UInt32?
         var parts: PartPlan
-        /// Those that were noted before this attempt.
+        /// Parts that were noted before this attempt.
         var arrived: [Int: StoredPart]
     }
 

@@ -22,9 +22,9 @@ extension TransferExecutor {
 
     private static let sweepPause = Duration.seconds(60)
 
-    /// Removes now and then, whosever they are, the files of transfers that are over or not there any more, as of an
-    /// environment that was forgotten. What was given up by a switch is of a partition that may have no runner again:
-    /// nobody else goes on with it, and what is only here is cleared away without it.
+    /// Removes now and then, in all partitions, the files of transfers that are over or not there any more, as of an
+    /// environment that was forgotten. Transfers that a switch gave up belong to a partition that may have no runner
+    /// again: no other runner goes on with them, and what they left only here is cleared away without one.
     func sweep() async {
         repeat {
             do {
@@ -90,7 +90,7 @@ extension TransferExecutor {
     /// what was there before, or be forgotten.
     func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
         let found = try await listedUploads(of: location)
-        // Those that were noted while the storage was asked are another transfer's.
+        // Uploads that were noted while the storage was asked are another transfer's.
         let known = try table.list(in: core.name, states: [.pending, .running, .paused, .failed, .cancelling])
             .compactMap(\.upload)
         let others = Set(before).union(known)
@@ -124,8 +124,8 @@ extension TransferExecutor {
         }
     }
 
-    /// The uploads in parts of just this key that the storage has. Keys are bytes: those that are only written alike,
-    /// as with accents that are characters of their own, are others.
+    /// The uploads in parts of just this key that the storage has. Keys are bytes: keys that only look alike, as with
+    /// accents that are characters of their own, are others.
     private func listedUploads(of location: ObjectLocation) async throws(ObjectError) -> [String] {
         try await storage.uploads(
             in: location.bucket, region: location.region, prefix: location.key, deadline: deadline

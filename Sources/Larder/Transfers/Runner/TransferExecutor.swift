@@ -8,7 +8,7 @@ internal import Logging
 /// | --- | --- | --- |
 /// | begin | running, with its owner | pending again: `TransferTable.recover` |
 /// | ask for an upload in parts | which of this key there were before | what was begun of it since is aborted |
-/// | the upload has begun | its name | its parts are listed, and those that are as they should be count |
+/// | the upload has begun | its name | its parts are listed, and count where they are as they should be |
 /// | a part has arrived | its number, size, ETag and checksum | it is not sent, or received, again |
 /// | all was sent, and no answer came | until when the object may appear | later uploads of the key wait for so long |
 /// | the object is made | - | the upload is gone, and the object has the ETag that its parts make: it is done |
@@ -97,7 +97,7 @@ struct TransferExecutor: Sendable {
             // It goes on with the next who takes it up, unless it is paused or cancelled.
             return try await ifStillOurs { () throws(OperationsError) in try await table.release(transfer.attempt) }
         case let error as OperationsError:
-            // Somebody was quicker: it was paused or cancelled.
+            // Another caller was quicker: the transfer was paused or cancelled.
             if [.wrongState, .notFound].contains(error.code) { return }
             throw error
         case let error as ObjectError:
@@ -139,7 +139,7 @@ struct TransferExecutor: Sendable {
         }
     }
 
-    /// Makes a transition, unless somebody was quicker: it was paused or cancelled.
+    /// Makes a transition, unless another caller was quicker: the transfer was paused or cancelled.
     func ifStillOurs(_ body: () async throws(OperationsError) -> Void) async throws(OperationsError) {
         do throws(OperationsError) { try await body() } catch {
             if ![.wrongState, .notFound].contains(error.code) { throw error }

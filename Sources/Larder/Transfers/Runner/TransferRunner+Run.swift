@@ -28,9 +28,9 @@ extension TransferRunner: Service {
 
     /// How many that are done or cancelled are remembered.
     static let kept = 1000
-    /// After so many that have ended those are forgotten that are not to be.
+    /// After so many ended transfers the runner forgets the ones that are not to be kept.
     private static let endsBetweenPrunes = 100
-    /// How many are cleared away side by side, beside those that are carried out.
+    /// How many transfers are cleared away side by side, beside the ones that are carried out.
     private static let mostClearing = 2
 
     private func work(untilEmpty: Bool) async throws {
@@ -63,7 +63,7 @@ extension TransferRunner: Service {
 
     /// Takes one transfer as far as it comes.
     private func carry(_ id: UUID, _ executor: TransferExecutor) async {
-        // A task of its own, so that it can be ended by itself when somebody pauses or cancels the transfer.
+        // A task of its own, so that it can be ended by itself when a caller pauses or cancels the transfer.
         let task = Task {
             do {
                 try await executor.carry(id)
@@ -130,8 +130,8 @@ extension TransferRunner: Service {
         return .wait(until: runnable.lookAgain, now: now)
     }
 
-    /// Whether nothing is left to carry out; and of what is to be cleared away nothing that was not tried, or the time
-    /// for that is over.
+    /// Whether no transfer is left to carry out, and each one that is to be cleared away was tried, or the time for
+    /// that is over.
     private func isOver(_ runnable: RunnableTransfers, isResting: Bool) -> Bool {
         progress.withLock { progress in
             guard isResting else {
@@ -145,14 +145,14 @@ extension TransferRunner: Service {
         }
     }
 
-    /// Ends what somebody has paused or cancelled, in whatever process.
+    /// Ends the tasks of transfers that a caller has paused or cancelled, in whatever process.
     private func endStopped(_ table: TransferTable) throws {
         let begun = progress.withLock { progress in progress.tasks.filter { progress.begun.keys.contains($0.key) } }
         for (id, task) in begun where try table.find(id)?.state != .running { task.cancel() }
     }
 
-    /// Those that are not under way, up to as many as may be, which are from now on. What cannot be cleared away keeps
-    /// nothing else waiting.
+    /// Transfers that are not under way, up to as many as may be; they count as under way from now on. A transfer that
+    /// cannot be cleared away keeps no other waiting.
     private func take(_ runnable: RunnableTransfers) -> [UUID] {
         progress.withLock { progress in
             var taken: [UUID] = []

@@ -58,7 +58,7 @@ public final class TransferRunner: Sendable {
         }
     }
 
-    /// What a runner is doing. While it waits for somebody to sign in, the storage is asked again after a pause.
+    /// What a runner is doing. While it waits for a user to sign in, it asks the storage again after a pause.
     public typealias State = RunnerState
 
     static let lockSuffix = ".transfers"
@@ -117,7 +117,7 @@ public final class TransferRunner: Sendable {
     /// What it is doing now.
     public var state: State { lifecycle.state }
 
-    /// Goes on at once after somebody has signed in.
+    /// Goes on at once after a user has signed in.
     public func resume() {
         progress.withLock { progress in
             progress.refusals = 0
@@ -162,7 +162,7 @@ public final class TransferRunner: Sendable {
         }
     }
 
-    /// It has ended: whoever retries it begins to count anew.
+    /// The transfer has ended: a retry begins to count anew.
     func forgetTroubles(of transfer: UUID) { progress.withLock { _ = $0.troubles.removeValue(forKey: transfer) } }
 
     /// What a transfer has left behind could not be cleared away: not at once again.

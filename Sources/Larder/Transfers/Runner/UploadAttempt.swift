@@ -72,7 +72,7 @@ struct UploadAttempt: Sendable {
             let object = try await objectOfParts()
             try await executor.abortForgotten(transfer.multipartUpload)
             if let object { return object }
-            // Somebody has aborted it, or it was completed as another object.
+            // Another client has aborted it, or it was completed as another object.
             try await executor.table.note(transfer.attempt, [.restart])
             throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
         }

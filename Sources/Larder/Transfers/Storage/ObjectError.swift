@@ -30,7 +30,7 @@ public struct ObjectError: Error, Sendable {
         /// had.
         public static let notPrepared = Code(rawValue: "object.notPrepared")
 
-        // Somebody has to sign in.
+        // The user has to sign in.
 
         /// The credentials have ended: `ExpiredToken`.
         public static let expiredCredentials = Code(rawValue: "object.expiredCredentials")

@@ -1,7 +1,8 @@
 /// Carries objects to and from a storage that speaks as S3 does. `LarderAWS` has one; tests hand in their own.
 ///
 /// Each call is one exchange, but for what the implementation repeats because the server asked for it before it took
-/// anything: another region, another clock. It is not repeated after a failure: whoever calls decides that.
+/// anything: another region, another clock. The implementation does not repeat an exchange after a failure: the caller
+/// decides that.
 ///
 /// An exchange that carries bytes has no deadline but ends with `.timedOut` when none have moved for as long as `idle`
 /// says; the others end at their deadline. Cancelling the task ends an exchange with `.cancelled`.
