@@ -32,7 +32,7 @@ struct BackupDraft {
         for name in names where name.hasPrefix(prefix) {
             guard UUID(uuidString: String(name.dropFirst(prefix.count))) != nil else { continue }
             let folder = backups.appending(path: name)
-            // What cannot be locked or removed is somebody's, and no reason to fail.
+            // A draft that cannot be locked or removed belongs to another process or user, and is no reason to fail.
             guard let lock = try? LockFile(existing: folder.path), (try? lock.tryLock(.exclusive)) == true else {
                 continue
             }

@@ -4,10 +4,10 @@ package import LarderRecords
 
 /// Brings a backup back into a store that other programs may have open: no file is swapped under them.
 ///
-/// Everything is copied into the store first, where nobody looks. One transaction in `larder.sqlite` then brings back
-/// what the store has lost of it, and notes a token: from then on, the caches that were staged under that token are the
-/// store's. Each becomes its partition's next generation; whoever opens a partition finishes what a killed program has
-/// left of that. So a kill leaves the store as it was before the transaction, or as it is after it.
+/// Everything is copied into the store first, where no reader looks. One transaction in `larder.sqlite` then brings
+/// back what the store has lost of it, and notes a token: from then on, the caches that were staged under that token
+/// are the store's. Each becomes its partition's next generation; a process that opens a partition finishes what a
+/// killed program has left of that. So a kill leaves the store as it was before the transaction, or as it is after it.
 package enum StoreRestoration {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable {
@@ -129,7 +129,7 @@ package enum StoreRestoration {
     /// Finishes what a killed program has begun: what was staged under the token of the last restoration becomes its
     /// partition's cache, and what never came to the transaction is removed.
     ///
-    /// The caller holds the migration lock: whoever stages holds it too.
+    /// The caller holds the migration lock; a process that stages holds it too.
     package static func finish(_ store: URL, options: Store.Options = Store.Options()) throws {
         try finish(store, StoreStatus.partitionFolders(of: store), options)
     }
@@ -150,8 +150,8 @@ package enum StoreRestoration {
         }
     }
 
-    /// As `finish`, for whoever is about to open a partition: does nothing where nothing was left, or where whoever
-    /// restores is still at it.
+    /// As `finish`, for a caller that is about to open a partition: does nothing where nothing was left, or where the
+    /// process that restores is still at it.
     static func finish(_ store: URL, partition: String, options: Store.Options) throws(LarderError) {
         let cache = CacheFolder(store: store, partition: partition, options)
         guard !options.isReadOnly, !cache.stagedTokens().isEmpty, MigrationLock.holder(in: store) == nil else { return }

@@ -42,7 +42,7 @@ package struct MigrationPlan: Sendable, Hashable {
         if let backups, !steps.isEmpty { steps.insert(.backup(into: backups), at: 0) }
     }
 
-    /// Where a store's backups are put unless somebody says otherwise: beside it.
+    /// Where a store's backups are put unless the user says otherwise: beside it.
     package static func backupFolder(of store: URL) -> URL {
         let store = store.standardizedFileURL
         return store.deletingLastPathComponent().appending(path: store.lastPathComponent + ".backups")

@@ -74,7 +74,7 @@ package struct StoreStatus: Sendable {
         return names.filter(isPartitionName).sorted()
     }
 
-    /// Whether a partition may have this name. Whatever else lies among the caches is nobody's.
+    /// Whether a partition may have this name. Anything else among the caches belongs to no partition.
     package static func isPartitionName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in

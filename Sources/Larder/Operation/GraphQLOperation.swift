@@ -10,7 +10,7 @@ public struct GraphQLOperation: Sendable {
     public var document: String
     /// Which operation of the document; may be nil where it has only one.
     public var name: String?
-    /// By name, without the dollar sign. Those that are left out take their defaults.
+    /// By name, without the dollar sign. Variables that are left out take their defaults.
     public var variables: [String: Value]
 
     /// - Parameter name: May be left out where the document has only one.

@@ -6,7 +6,7 @@ package struct TakenResponse: Sendable {
     package let hasData: Bool
     /// What the server reported beside the data, or instead of it.
     package let errors: [GraphQLError]
-    /// The objects in the response, those that stand in it twice counted twice.
+    /// The objects in the response; an object that stands in it twice is counted twice.
     package let objectCount: Int
     package let commit: Commit
 }

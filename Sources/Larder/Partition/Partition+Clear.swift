@@ -17,19 +17,19 @@ extension Partition {
     ///
     /// Watchers are told; programs and processes that have the store open go on with the empty cache.
     ///
-    /// - Throws: `operations.unsentWork` where there is any and nobody said what becomes of it, or where it is to be
-    ///   given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything is there,
-    ///   but for what was to be given up.
+    /// - Throws: `operations.unsentWork` where there is any and the caller did not say what becomes of it, or where it
+    ///   is to be given up and is under way; `records.busy`, `records.full` or `records.notWritable`. Then everything
+    ///   is there, but for what was to be given up.
     public func clear(unsent: UnsentWork = .refuse) async throws(LarderError) {
         try core.requireCurrent()
         try await settle(unsent)
         try await emptyCache()
     }
 
-    /// Removes everything that is kept for the user, as when somebody signs out for good: the cache, the outcomes of
+    /// Removes everything that is kept for the user, as when a user signs out for good: the cache, the outcomes of
     /// mutations, the named watchers, the transfers that have ended; and what is queued, downloads too, unless it is
-    /// kept. What transfers that are given up have left at the storage, or in the store's folder, a runner clears away,
-    /// and they are known until then. Who waits for one that is forgotten is told that it is not known.
+    /// kept. A runner clears away what transfers that are given up have left at the storage, or in the store's folder;
+    /// the transfers are known until then. A caller that waits for a forgotten transfer is told that it is not known.
     ///
     /// - Throws: As `clear`; `operations.unsentWork` also where an answer came that is yet to be stored, unless all is
     ///   kept: it would bring back what it is about. A runner stores it.

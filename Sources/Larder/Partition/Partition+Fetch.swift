@@ -6,8 +6,8 @@ internal import Logging
 extension Partition {
     /// Answers an operation from where the policy says.
     ///
-    /// What a server answers is stored before it is returned, fields that have an error excepted, so that whoever
-    /// watches sees it too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
+    /// A server's answer is stored before it is returned, fields that have an error excepted, so that watchers see it
+    /// too. With `.cacheAndNetwork` the server's answer is returned; `fetches` gives both.
     ///
     /// - Throws: `.miss` where the cache alone was asked; `.noTransport`, `.cancelled` or a code `transport.…` where no
     ///   answer could be had; `.serverErrors` as the error policy says; `.syntax`, `.operation` or `.variables` for
@@ -141,7 +141,7 @@ extension Partition {
             }
             core.logger.warning("the answer of a mutation could not be stored", metadata: ["error": "\(error)"])
         }
-        // It came late, and lies where it belongs; whoever asked works elsewhere by now.
+        // A parked partition keeps its late answer; the caller works in another partition by now.
         try core.requireCurrent()
         return try result(parsed, options.errorPolicy)
     }

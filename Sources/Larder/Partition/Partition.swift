@@ -49,7 +49,7 @@ final class PartitionCore: Sendable {
     let layers: QueuedLayers
     let watchers: WatcherIndex
     let transfers = TransferBook()
-    /// Looks for what other processes have queued and switched, from now on, if nobody does yet.
+    /// Looks for what other processes have queued and switched, from now on, if that is not done yet.
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)
     let session: PartitionSession

@@ -12,7 +12,7 @@ final class MarkedReading: Sendable {
 
     private let state = Mutex(State())
 
-    /// Asks for a read. It is made in a task of its own, or by whoever is reading already.
+    /// Asks for a read. The task that is reading already makes it, or a task of its own.
     func mark(_ read: @escaping @Sendable () -> Void) {
         let mustRead = state.withLock { state in
             state.isMarked = true

@@ -79,8 +79,8 @@ final class ObjectWatcher: Sendable {
         progress.withLock { progress in
             guard !progress.isEnded, isChange || progress.last?.presence != state.presence else { return }
             progress.last = state
-            // A state that nobody took is replaced: what it said of changes goes into the newest. Inside the lock, so
-            // that states come in their order; a reader who takes the newest in between is told of them twice.
+            // A state that no reader took is replaced: what it said of changes goes into the newest. Inside the lock,
+            // so that states come in their order; a reader who takes the newest in between is told of them twice.
             if case .dropped(let untaken) = continuation.yield(state) {
                 let newest = state.following(untaken: untaken)
                 if newest != state { continuation.yield(newest) }

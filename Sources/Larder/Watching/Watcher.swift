@@ -4,7 +4,7 @@ internal import Synchronization
 /// Keeps one stream at the newest state of one answer.
 ///
 /// A commit that concerns the answer only marks the watcher; it reads again in a task of its own, once however often it
-/// was marked meanwhile, and hands over what is different. Whoever is slow to take it gets the newest.
+/// was marked meanwhile, and hands over what is different. A slow reader gets the newest state.
 final class Watcher: Sendable {
     private struct Progress {
         var id: WatcherIndex.WatcherID?

@@ -1,14 +1,14 @@
 internal import LarderRecords
 internal import Synchronization
 
-/// Who waits for which fields: the inverted index by which a commit finds those it concerns.
+/// Which watchers wait for which fields: the inverted index by which a commit finds the watchers that it concerns.
 ///
-/// A commit costs what it touches, and not how many watch. Finding is done on the writer's thread and only marks and
-/// wakes; whoever is woken reads on a thread of its own.
+/// The cost of a commit depends on what it touches, and not on how many watchers there are. The writer's thread finds
+/// the watchers, and only marks and wakes them; a woken watcher reads on a thread of its own.
 final class WatcherIndex: Sendable {
     typealias WatcherID = UInt64
 
-    /// Those that watch one field of one record. Most fields have one watcher, which needs no memory of its own.
+    /// The watchers of one field of one record. Most fields have one watcher, which needs no memory of its own.
     fileprivate enum Group {
         case one(WatcherID)
         case many(Set<WatcherID>)
@@ -21,7 +21,7 @@ final class WatcherIndex: Sendable {
         /// Also under `wholeRecord`, each watcher once for each record.
         var byField: [RecordField: Group] = [:]
         var byAbsentKey: [String: Set<WatcherID>] = [:]
-        /// Those of whom it is not known what they depend on.
+        /// Watchers of which it is not known what they depend on.
         var byAnything: Set<WatcherID> = []
         /// Counts the commits that were published.
         var published: UInt64 = 0
@@ -49,7 +49,7 @@ final class WatcherIndex: Sendable {
         }
     }
 
-    /// Whether nobody watches.
+    /// Whether there are no watchers.
     var isEmpty: Bool {
         state.withLock { state in
             state.wakes.isEmpty && state.interests.isEmpty && state.byField.isEmpty && state.byAbsentKey.isEmpty
@@ -106,7 +106,7 @@ final class WatcherIndex: Sendable {
     func close() {
         let wakes = state.withLock { state in
             let wakes = Array(state.wakes.values)
-            // Numbers go on: whoever ends late must not take another's for its own.
+            // Numbers go on: a watcher that ends late must not take another's for its own.
             state = State(nextID: state.nextID, published: state.published, isClosed: true)
             return wakes
         }
@@ -115,7 +115,7 @@ final class WatcherIndex: Sendable {
 }
 
 extension RecordField {
-    /// Under this are all who watch any field of the record.
+    /// Under this are all watchers of any field of the record.
     fileprivate var wholeRecord: RecordField { RecordField(record: record, field: .max) }
 }
 
@@ -156,7 +156,7 @@ extension WatcherIndex.State {
         }
     }
 
-    /// - Complexity: O(c) in the changes, and in those who watch the fields that changed.
+    /// - Complexity: O(c) in the changes, and in the watchers of the fields that changed.
     fileprivate func concerned(_ commit: Commit) -> Set<WatcherIndex.WatcherID> {
         if commit.changes.isEverything { return Set(wakes.keys) }
         var found = byAnything
