@@ -95,15 +95,15 @@ struct DoubtfulUploadTests {
 
     @Test("A gateway's answer does not say that the storage no longer works on an object", arguments: [502, 504])
     func gateway(status: Int) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 9000)
-            let first = try await depot.app.transfers.upload(file, to: Depot.location)
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 9000)
+            let first = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
             let failures = Countdown(1)
-            depot.storage.onAnswer { call throws(ObjectError) in
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 guard call == .complete, failures.take() else { return }
                 throw ObjectError(.serverFault, "gateway", status: status)
             }
-            let runner = depot.runner {
+            let runner = fixture.runner {
                 $0.completionTimeout = .seconds(3600)
                 $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
                 $0.random = { 1 }
@@ -111,12 +111,12 @@ struct DoubtfulUploadTests {
             let running = Task { try await runner.run() }
             try await eventually { try first.status().failure != nil }
             try await first.pause()
-            let (other, bytes) = try depot.file("other", bytes: 50, seed: 8)
-            let second = try await depot.app.transfers.upload(other, to: Depot.location)
-            let elsewhere = ObjectLocation(bucket: Depot.location.bucket, key: "elsewhere")
-            let third = try await depot.app.transfers.upload(other, to: elsewhere)
+            let (other, bytes) = try fixture.file("other", bytes: 50, seed: 8)
+            let second = try await fixture.app.transfers.upload(other, to: TransferFixture.location)
+            let elsewhere = ObjectLocation(bucket: TransferFixture.location.bucket, key: "elsewhere")
+            let third = try await fixture.app.transfers.upload(other, to: elsewhere)
             try await third.finished(within: .seconds(120))
-            #expect(depot.storage.object(elsewhere)?.bytes == bytes)
+            #expect(fixture.storage.object(elsewhere)?.bytes == bytes)
             #expect(try second.status().state == .pending)
             running.cancel()
             try await running.value

@@ -214,25 +214,25 @@ struct LeftoverTests {
         "While the storage refuses to list an upload whose name did not arrive, no other is begun, nor is it forgotten",
         arguments: [ObjectError.Code.rejected, .interrupted])
     func listingRefused(code: ObjectError.Code) async throws {
-        try await withDepot { depot in
-            let (file, _) = try depot.file(bytes: 10_000)
-            let upload = try await depot.app.transfers.upload(file, to: Depot.location)
-            depot.storage.onAnswer { call throws(ObjectError) in
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            fixture.storage.onAnswer { call throws(ObjectError) in
                 if case .beginUpload = call { throw ObjectError(code, "the answer makes no sense") }
             }
             let isRefusing = Mutex(false)
-            depot.storage.onCall { call throws(ObjectError) in
+            fixture.storage.onCall { call throws(ObjectError) in
                 if case .beginUpload = call { isRefusing.withLock { $0 = true } }
                 guard call == .uploads, isRefusing.withLock({ $0 }) else { return }
                 throw ObjectError(.accessDenied, "not now", status: 403)
             }
-            try await depot.drain()
+            try await fixture.drain()
             #expect(try upload.status().state == .failed)
-            #expect(depot.storage.state.withLock { $0.uploads.count } == 1)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
             isRefusing.withLock { $0 = false }
-            depot.storage.onCall { _ in }
-            try await depot.drain()
-            #expect(depot.storage.state.withLock { $0.uploads.isEmpty })
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
         }
     }
 }
