@@ -15,9 +15,9 @@ extension LarderError.Code {
     public static let destinationUnusable = Self(rawValue: "transfer.destinationUnusable")
     /// The disk has no room for the download.
     public static let diskFull = Self(rawValue: "transfer.diskFull")
-    /// What arrived is not what the storage says that the object is.
+    /// The bytes that arrived are not the ones that the storage says the object has.
     public static let damagedDownload = Self(rawValue: "transfer.damaged")
-    /// The bytes have not the SHA-256 that they were to have: those of the file that is to be sent, or of the object.
+    /// The bytes do not have the expected SHA-256: the bytes of the file to send, or of the object.
     public static let otherContent = Self(rawValue: "transfer.otherContent")
     /// The object or the options cannot be: an empty key, one of more than 1,024 bytes, metadata of more than 2 KiB.
     public static let invalidTransfer = Self(rawValue: "transfer.invalid")

@@ -59,7 +59,7 @@ public struct Transfer: Sendable, Identifiable {
 
     // MARK: What people do
 
-    /// Holds it, at once where it is under way in this process. What has arrived stays.
+    /// Holds it, at once where it is under way in this process. The bytes that have arrived stay.
     ///
     /// - Throws: `operations.wrongState` unless it is pending or running; `.unknownTransfer`; `.parked`.
     public func pause() async throws(LarderError) {
@@ -92,7 +92,8 @@ public struct Transfer: Sendable, Identifiable {
     /// Gives it up. What it has left at the storage, or in the store's folder, is removed by the runner. The mutations
     /// that wait for it are set aside, with the reason.
     ///
-    /// - Throws: `operations.wrongState` where it is done or cancelled; `.unknownTransfer`; `.parked`, as of all that changes it.
+    /// - Throws: `operations.wrongState` where it is done or cancelled; `.unknownTransfer`; `.parked`, as of all that
+    ///   changes it.
     public func cancel() async throws(LarderError) {
         let now = core.now()
         var waiting: [UUID] = []

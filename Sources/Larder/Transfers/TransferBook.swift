@@ -5,8 +5,8 @@ internal import Synchronization
 /// What this process knows of transfers beside what is stored: the progress of the transfers that it carries out, and
 /// the callers that want to know what becomes of them.
 ///
-/// This process tells of its own changes itself. Transfers that others have changed since the last look are read once
-/// for all listeners and waiting callers.
+/// The book tells of this process's own changes at once. Transfers that other processes have changed since the last
+/// look are read once for all listeners and waiting callers.
 final class TransferBook: Sendable {
     private struct Followers {
         var listeners: [WeakListener] = []
@@ -22,7 +22,7 @@ final class TransferBook: Sendable {
         weak var listener: Listener?
     }
 
-    /// Rung whenever a transfer's row, or what has moved of it, may have changed.
+    /// Notified whenever a transfer's row, or its progress, may have changed.
     let changeSignal = ChangeSignal()
     private let meters = Mutex<[UUID: TransferMeter]>([:])
     private let followers = Mutex(Followers())

@@ -7,7 +7,7 @@ final class TransferMeter: Sendable {
         var arrived: Int64
         /// Bytes of parts that are not, by number.
         var moving: [Int: Int64] = [:]
-        /// All that moved, what had to be moved again included.
+        /// All bytes that moved, the ones that had to be moved again included.
         var moved: Int64 = 0
         var samples: [(time: ContinuousClock.Instant, moved: Int64)] = []
     }

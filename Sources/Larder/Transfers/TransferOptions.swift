@@ -4,12 +4,12 @@ public import Foundation
 public struct UploadOptions: Sendable, Hashable {
     /// By which it is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
     public var id: TransferID?
-    /// What is kept with the object.
+    /// The attributes that the storage keeps with the object.
     public var attributes: ObjectAttributes
     /// The SHA-256 that the file must have, in 32 bytes: of another, nothing is sent. Nil for any. Costs that the file
     /// is read once more.
     public var sha256: [UInt8]?
-    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    /// Transfers with a greater priority are begun first; within one priority, in the order in which they were queued.
     public var priority: Int
     /// After this time it is of no use any more, and fails unless it is under way.
     public var expires: Date?
@@ -35,7 +35,7 @@ public struct DownloadOptions: Sendable, Hashable {
     public var replacesFile: Bool
     /// The SHA-256 that the bytes must have, in 32 bytes: others never get to the file's place. Nil for any.
     public var sha256: [UInt8]?
-    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    /// Transfers with a greater priority are begun first; within one priority, in the order in which they were queued.
     public var priority: Int
     /// After this time it is of no use any more, and fails unless it is under way.
     public var expires: Date?

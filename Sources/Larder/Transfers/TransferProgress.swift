@@ -2,8 +2,8 @@
 public struct TransferProgress: Sendable, Hashable {
     /// Where it stands.
     public var state: TransferStatus.State
-    /// Bytes that have been moved, those of parts that are not whole included. It may go back: what was moved of a part
-    /// that failed is moved again.
+    /// Bytes that have been moved, also of parts that are not whole. It may go back: the bytes of a part that failed
+    /// are moved again.
     public var completed: Int64
     /// In bytes; nil of a download of which nothing is known yet.
     public var total: Int64?

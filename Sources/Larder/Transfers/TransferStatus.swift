@@ -39,7 +39,7 @@ public struct TransferStatus: Sendable, Hashable {
     public let location: ObjectLocation
     /// The file.
     public let file: URL
-    /// Those with more of it are begun first.
+    /// Transfers with a greater priority are begun first.
     public let priority: Int
     /// In bytes; nil of a download of which nothing is known yet.
     public let size: Int64?

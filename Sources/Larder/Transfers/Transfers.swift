@@ -3,7 +3,7 @@ internal import LarderOperations
 
 /// A partition's files on their way to and from object storage.
 ///
-/// What is queued survives restarts and the loss of power; a `TransferRunner` carries it out. Nothing has to be
+/// Queued transfers survive restarts and the loss of power; a `TransferRunner` carries them out. Nothing has to be
 /// attached again after a restart: `all()` has every transfer there is, and their handles are as good as the first
 /// ones.
 ///
@@ -94,8 +94,9 @@ public struct Transfers: Sendable {
     /// A transfer that was queued before, in this process or another; whether it is known, its status tells.
     public subscript(id: TransferID) -> Transfer { Transfer(id: id, core: core) }
 
-    /// What becomes of transfers: the status of each that has changed, in this process or another, since this was asked
-    /// for. Of one that changes often the newest alone is told. Ends when the partition is parked or the store closed.
+    /// The status of each transfer that has changed, in this process or another, since this was asked for. Of a
+    /// transfer that changes often, only the newest status is told. Ends when the partition is parked or the store
+    /// closed.
     public var events: TransferEvents { TransferEvents(core: core) }
 
     private func queue(_ drafts: [TransferDraft]) async throws(LarderError) -> [Transfer] {

@@ -1,7 +1,7 @@
 internal import Crypto
 
 /// What an ETag tells of the bytes it names, where the storage makes it as S3 does: their MD5, or the MD5 of their
-/// parts' MD5s and the number of parts. Those of encrypted objects look alike and tell nothing.
+/// parts' MD5s and the number of parts. ETags of encrypted objects look alike and tell nothing.
 package struct EntityTag: Sendable, Hashable {
     /// Nil where it has not the form of one.
     package let md5: [UInt8]?

@@ -67,8 +67,9 @@ struct DestinationFile {
         let mode = try ordinaryMode(besides: partial.name)
         try partial.setMode(mode)
         if try !partial.hasItsName || !move(partial.path) {
-            // From another volume, or from a file whose name was taken away: what was verified is open still. Beside
-            // the destination first, where a rename can reach. A copy of the same name is what a kill has left.
+            // From another volume, or from a file whose name was taken away: the verified file is open still. The copy
+            // is made beside the destination first, where a rename can reach. A copy of the same name is what a kill
+            // has left.
             let copy = copyPath(of: partial.name)
             try translated { () throws(FileError) in _ = try files.remove(copy) }
             do {
@@ -113,7 +114,7 @@ struct DestinationFile {
         }
     }
 
-    /// Where a copy is made of what is on another volume. Names have up to 255 bytes.
+    /// The path of the copy of a file that is on another volume. Names have up to 255 bytes.
     private func copyPath(of partial: String) -> String {
         let start = String(decoding: file.lastPathComponent.utf8.prefix(100), as: UTF8.self)
             .filter { $0 != "\u{FFFD}" }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import LarderFiles
 internal import LarderOperations
 
-/// What has arrived of a download: a file of the object's size in the store's folder, with holes.
+/// The bytes of a download that have arrived: a file of the object's size in the store's folder, with holes.
 final class PartialFile: Sendable {
     static let folderName = "transfers"
     static let suffix = ".part"
@@ -12,7 +12,7 @@ final class PartialFile: Sendable {
 
     var path: String { file.path }
 
-    /// By which it is told from other transfers'.
+    /// The name tells the file from other transfers' files.
     var name: String { URL(filePath: path).lastPathComponent }
 
     static func folder(of store: URL) -> URL { store.appending(path: folderName) }
@@ -113,13 +113,13 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Has the disk begin with what was written to a range: else all of it would be left for `synchronize`, while the
-    /// disk has nothing to do before.
+    /// Has the disk begin to write a range: else `synchronize` would have to write all of it, while the disk has
+    /// nothing to do before.
     func beginSynchronizing(_ range: Range<Int64>) {
         file.beginSynchronizing(range)
     }
 
-    /// Returns when what was written is on disk.
+    /// Returns when all written bytes are on disk.
     func synchronize() throws(LarderError) {
         try Self.translated { () throws(FileError) in try file.synchronizeData() }
     }

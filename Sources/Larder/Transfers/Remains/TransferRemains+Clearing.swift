@@ -6,9 +6,9 @@ extension TransferRemains {
     /// What has become of them.
     package struct Cleared: Sendable {
         package var files: [File] = []
-        /// Those whose uploads the storage has forgotten.
+        /// Transfers whose uploads the storage has forgotten.
         package var uploads: [StoredTransfer] = []
-        /// Those of which nothing is left, and which are noted so.
+        /// Transfers of which nothing is left, and which are noted so.
         package var transfers: [StoredTransfer] = []
         package var left: [Left] = []
     }

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// How many exchanges there may be with each host at a time. Exchanges begin in the order in which they ask.
 ///
-/// A host that asks for patience is left alone for as long as it says, and at least for a pause that grows with each time
-/// in a row. After it one exchange goes there, and another side by side for each that went well.
+/// A host that asks for patience is left alone for as long as it says, and at least for a pause that grows with each
+/// time in a row. After it one exchange goes there, and another side by side for each that went well.
 final class Connections: Sendable {
     private struct Host {
         var busy = 0
@@ -62,8 +62,9 @@ final class Connections: Sendable {
     /// Leaves a host alone that has asked for patience.
     ///
     /// - Parameters:
-    ///   - time: As it said.
-    ///   - begun: When the exchange was begun. What was begun before the last pause was over says nothing new.
+    ///   - time: As the host said.
+    ///   - begun: When the exchange was begun. An exchange that was begun before the last pause was over says nothing
+    ///     new.
     func hold(_ host: String, for time: Duration?, since begun: ContinuousClock.Instant) {
         change(host) { host in
             if let until = host.heldUntil, begun < until { return }
@@ -127,7 +128,8 @@ final class Connections: Sendable {
         }
     }
 
-    /// - Parameter begun: When the exchange was. What was begun before a pause does not tell that it helped.
+    /// - Parameter begun: When the exchange was. An exchange that was begun before a pause does not tell that it
+    ///   helped.
     private func leave(_ host: String, _ begun: ContinuousClock.Instant, isWell: Bool) {
         let admitted = change(host) { host in
             host.busy -= 1

@@ -18,7 +18,7 @@ struct DownloadAttempt: Sendable {
     /// Storages do not mind how many ranges there are; each has a row.
     private static let maximumParts: Int64 = 10_000
 
-    /// What is received, as it was noted.
+    /// What the download is to receive, as it was noted.
     private struct Plan: Sendable {
         var etag: String
         var crc32c: UInt32?
@@ -36,7 +36,7 @@ struct DownloadAttempt: Sendable {
         let count = plan.parts.count
         let missing = count == 0 ? [] : (1...count).filter { plan.arrived[$0] == nil }
         try await receive(missing, plan, file)
-        // What is in the file from before may have been lost with the power, while its note was kept.
+        // Bytes in the file from before may have been lost with the power, while their note was kept.
         var lost: [Int] = []
         for part in plan.arrived.values {
             let found = try await file.checksum(plan.parts.range(of: part.number))
@@ -111,8 +111,8 @@ struct DownloadAttempt: Sendable {
         return Plan(etag: object.etag, crc32c: object.crc32c, parts: parts, arrived: [:])
     }
 
-    /// The object, where the partial file was put in its place and that was not noted any more. What is there has the
-    /// bytes that were noted, whatever its number: those of files that are gone are given to others.
+    /// The object, where the partial file was put in its place and that was not noted any more. The file there has the
+    /// bytes that were noted, whatever its number: the system gives numbers of files that are gone to others.
     private func movedObject() async throws -> StoredObject? {
         guard let etag = transfer.etag, let size = transfer.size, let noted = transfer.file,
             let found = destination.identity, found.inode == noted.inode, found.size == size

@@ -2,7 +2,8 @@ internal import Synchronization
 
 /// Holds the bytes of all exchanges to so many in a second: each waits until those before it have had their time.
 final class Pacer: Sendable {
-    /// How long one may take at most before the next has its turn: a server gives up whom it has not heard for long.
+    /// How long one may take at most before the next has its turn: a server gives up a client that it has not heard for
+    /// long.
     private static let turnsPerSecond: Int64 = 4
     private static let smallestTurn: Int64 = 4 << 10
 

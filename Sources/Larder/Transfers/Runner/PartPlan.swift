@@ -12,8 +12,8 @@ extension PartPlan {
         self = plan
     }
 
-    /// The size that parts are to have: what is wanted, or as much more as it takes to stay below so many, in whole
-    /// mebibytes.
+    /// The size of parts: the wanted size, or as much more as it takes to stay below the greatest number of parts, in
+    /// whole mebibytes.
     ///
     /// - Returns: Nil where not even the largest parts are enough.
     static func partSize(wanted: Int64, size: Int64, limits: ObjectLimits) -> Int64? {

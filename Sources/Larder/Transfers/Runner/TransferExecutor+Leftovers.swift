@@ -2,7 +2,7 @@ internal import Foundation
 internal import LarderOperations
 internal import Logging
 
-/// What is left behind, at the storage and in the store's folder.
+/// Clears away what transfers have left behind, at the storage and in the store's folder.
 extension TransferExecutor {
     /// Clears away what a transfer has left that was cancelled or has failed; tried again after a pause, and by the
     /// next runner, where that cannot be done.
@@ -86,8 +86,8 @@ extension TransferExecutor {
     /// Aborts what the storage began when this program was killed before it noted the name: uploads of just this key
     /// that were not there before. Another program that began one at the same moment has to begin anew.
     ///
-    /// The storage has listed them before. Where it refuses to now, that is an error: what it began would be taken for
-    /// what was there before, or be forgotten.
+    /// The storage has listed uploads before. Where it refuses to now, that is an error: an upload that it began would
+    /// be taken for one that was there before, or be forgotten.
     func abortUnnoted(of location: ObjectLocation, after before: [String]) async throws {
         let found = try await listedUploads(of: location)
         // Uploads that were noted while the storage was asked are another transfer's.
@@ -132,8 +132,8 @@ extension TransferExecutor {
         ).filter { $0.location.key.utf8.elementsEqual(location.key.utf8) }.map(\.id)
     }
 
-    /// The same; nil where the storage does not tell this user, or does not list uploads at all: what was begun and
-    /// whose name did not arrive cannot be found there then.
+    /// The same; nil where the storage does not tell this user, or does not list uploads at all: an upload that was
+    /// begun and whose name did not arrive cannot be found there then.
     func uploads(of location: ObjectLocation) async throws(ObjectError) -> [String]? {
         do throws(ObjectError) { return try await listedUploads(of: location) } catch {
             guard [.accessDenied, .rejected, .notFound].contains(error.code) else { throw error }

@@ -3,8 +3,8 @@ internal import LarderOperations
 extension TransferExecutor {
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.
     ///
-    /// After a failure none is begun any more. Those under way go on where the failure may pass: what has arrived of
-    /// them is not lost.
+    /// After a failure no part is begun any more. Parts under way go on where the failure may pass, so that the bytes
+    /// that have arrived are not lost.
     ///
     /// - Parameter move: One exchange with the storage.
     func move(

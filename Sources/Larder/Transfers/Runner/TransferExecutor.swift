@@ -156,7 +156,7 @@ struct TransferExecutor: Sendable {
         }
     }
 
-    /// Whether what has failed in one exchange may go well in another at the same time.
+    /// Whether an exchange that has failed may go well in another at the same time.
     static func mayPass(_ error: any Error) -> Bool {
         guard let error = root(of: error) as? ObjectError else { return false }
         switch consequence(of: error) {

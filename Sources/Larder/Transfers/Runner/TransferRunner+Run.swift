@@ -3,8 +3,8 @@ internal import LarderOperations
 public import ServiceLifecycle
 
 extension TransferRunner: Service {
-    /// Carries transfers out until the task is cancelled or the service is to shut down. What is under way then is left
-    /// where it is, and goes on with the next runner.
+    /// Carries transfers out until the task is cancelled or the service is to shut down. Transfers under way are left
+    /// where they are, and go on with the next runner.
     ///
     /// - Throws: `.parked` once another partition is the current one, or the store is closed; `.notRunnable` where the
     ///   lock cannot be made; `operations.…` where the database cannot be read or written. Nothing is lost; run again
@@ -49,7 +49,7 @@ extension TransferRunner: Service {
                 }
                 group.cancelAll()
             }
-            // What was under way goes on with the next runner; a parked partition's is left to its own.
+            // Transfers that were under way go on with the next runner; a parked partition's are left to its own.
             if !core.isParked { try await recover(table) }
             if !lifecycle.hasFailed { try await table.prune(keeping: Self.kept, in: core.name) }
         }
@@ -91,8 +91,8 @@ extension TransferRunner: Service {
         core.transfers.noteChanges(of: [id])
     }
 
-    /// Ends the runner, unless a damaged row was what went wrong: that is set aside, and what was begun is pending again
-    /// where it is another's.
+    /// Ends the runner, unless a damaged row was the cause: then the row is set aside, and this transfer is pending
+    /// again where the row is another's.
     private func end(_ id: UUID, _ table: TransferTable, because error: any Error) async {
         do {
             guard try await core.hasSetAside(after: error) else { return lifecycle.end(because: error) }

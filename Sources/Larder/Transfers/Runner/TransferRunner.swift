@@ -67,7 +67,7 @@ public final class TransferRunner: Sendable {
     fileprivate struct Troubles {
         /// In a row, with nothing that arrived between.
         var failures = 0
-        /// Those of them that are the server's or the connection's.
+        /// Failures among them that are the server's or the connection's.
         var faults = 0
         /// How often it has begun anew because the storage had forgotten it, whatever has arrived since.
         var restarts = 0
@@ -77,12 +77,12 @@ public final class TransferRunner: Sendable {
     }
 
     struct Progress {
-        /// Those under way, and those of them that are cleared away.
+        /// Transfers under way, and the ones among them that are cleared away.
         var busy: Set<UUID> = []
         var clearing: Set<UUID> = []
         /// What carries them out.
         var tasks: [UUID: Task<Void, Never>] = [:]
-        /// Those of them that are noted as running, with where they upload to.
+        /// Transfers among them that are noted as running, with where they upload to.
         var begun: [UUID: ObjectLocation?] = [:]
         fileprivate var troubles: [UUID: Troubles] = [:]
         /// How many have ended, well or not.
@@ -175,7 +175,7 @@ public final class TransferRunner: Sendable {
         }
     }
 
-    /// The credentials were not taken. Those under way that are told the same count once.
+    /// The credentials were not taken. Exchanges under way that get the same answer count once.
     func noteRefusal() {
         progress.withLock { progress in
             if let time = progress.refusedUntil, time > .now { return }

@@ -1,4 +1,4 @@
-/// What has just been done of a transfer; a program may be killed there.
+/// The step of a transfer that was just done; a program may be killed there.
 package enum TransferStep: String, Sendable, CaseIterable {
     /// It is noted as running.
     case begun

@@ -129,7 +129,7 @@ struct UploadAttempt: Sendable {
         try source.check()
         let range = plan.range(of: number)
         var body = body(of: source, part: number, range)
-        // What was written there meanwhile is noticed before anything is made of the part.
+        // A write to the file meanwhile is noticed before anything is made of the part.
         body.file = source.segment(range.lowerBound)
         let part: UploadedPart
         do throws(ObjectError) {
@@ -139,7 +139,7 @@ struct UploadAttempt: Sendable {
             if error.code != .cancelled { try source.check() }
             throw error
         }
-        // What was read was of the file that was queued.
+        // The bytes that were read were of the file that was queued.
         try source.check()
         return StoredPart(number: number, size: plan.size(of: number), etag: part.etag, crc32c: part.crc32c)
     }
@@ -150,7 +150,8 @@ struct UploadAttempt: Sendable {
     ) -> ObjectBody {
         var body = ObjectBody(size: range.upperBound - range.lowerBound) { offset, buffer in
             try source.read(range.lowerBound + offset, buffer)
-            // Before the storage has all of it: what is of no file must not take the place of what is there.
+            // Before the storage has all of it: bytes that are of no one version of the file must not replace the
+            // object there.
             if offset + Int64(buffer.count) == range.upperBound - range.lowerBound {
                 try source.check()
                 willEnd()
@@ -165,8 +166,8 @@ struct UploadAttempt: Sendable {
 
     // MARK: What the storage has
 
-    /// Takes the storage's own list for what has arrived: what it has and was not noted is noted, if it is what the
-    /// file has there; what was noted and it does not have is sent again.
+    /// Compares the noted parts with the storage's own list. A part that the storage has and that was not noted is
+    /// noted, if it has the file's bytes there; a part that was noted and that the storage does not have is sent again.
     private func reconcile(
         _ listed: [UploadedPart], _ source: SourceFile, _ plan: PartPlan
     ) async throws -> [Int: StoredPart] {
@@ -198,8 +199,8 @@ struct UploadAttempt: Sendable {
     ) async throws -> UInt32? {
         let found = try await source.digests(range)
         if let known = part.crc32c, known != found.crc32c { return nil }
-        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of what
-        // is encrypted, costs that the part is sent again.
+        // Some storages list the checksum that they were told, and have not looked. An ETag that is no MD5, as of an
+        // encrypted object, costs that the part is sent again.
         if let md5 = EntityTag(part.etag).wholeMD5 { return md5 == found.md5 ? found.crc32c : nil }
         return part.crc32c
     }
@@ -217,7 +218,8 @@ struct UploadAttempt: Sendable {
         if object.etagIsDigest, let made = EntityTag(ofParts: parts.compactMap(\.etag).map(EntityTag.init)) {
             return EntityTag(object.etag) == made ? object : nil
         }
-        // Encrypted: the tags tell nothing of the bytes, and what was there before may be as long.
+        // The object is encrypted: the tags tell nothing of the bytes, and the object that was there before may be as
+        // long.
         guard let whole = PartsSummary(parts.map(UploadedPart.init)) else { return nil }
         return object.crc32c == whole.crc32c ? object : nil
     }

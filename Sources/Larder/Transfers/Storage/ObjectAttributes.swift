@@ -1,4 +1,4 @@
-/// What is kept with an object beside its bytes.
+/// What the storage keeps with an object beside its bytes.
 public struct ObjectAttributes: Sendable, Hashable, Codable {
     /// The media type, such as `video/quicktime`, in at most 2 KiB; nil: the storage's default.
     public var contentType: String?

@@ -20,7 +20,7 @@ public struct ObjectError: Error, Sendable {
         public static let throttled = Code(rawValue: "object.throttled")
         /// The server failed: `InternalError`, 5xx.
         public static let serverFault = Code(rawValue: "object.serverFault")
-        /// What arrived is not what was sent: its checksum or its ETag is another.
+        /// The bytes that arrived are not the ones that were sent: their checksum or ETag is another.
         public static let checksum = Code(rawValue: "object.checksum")
         /// The server sent another length or another range than it was asked for or than it said.
         public static let wrongLength = Code(rawValue: "object.wrongLength")

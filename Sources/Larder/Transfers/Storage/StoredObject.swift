@@ -3,7 +3,7 @@ public struct StoredObject: Sendable, Hashable {
     /// Names these bytes under this key: other bytes have another one. With its quotation marks, as the server sends
     /// it.
     public var etag: String
-    /// Whether the ETag is made of the bytes' MD5 as S3 makes it; those of objects that are encrypted with a key of the
+    /// Whether the ETag is made of the bytes' MD5 as S3 makes it; ETags of objects that are encrypted with a key of the
     /// user's look alike and tell nothing.
     public var etagIsDigest: Bool
     /// In bytes; nil where the server does not say.
@@ -15,7 +15,7 @@ public struct StoredObject: Sendable, Hashable {
     public var crc32c: UInt32?
     /// SHA-256 of all its bytes, where the storage knows it.
     public var sha256: [UInt8]?
-    /// What is kept with it.
+    /// The attributes that the storage keeps with it.
     public var attributes: ObjectAttributes
 
     /// An object of this ETag.

@@ -6,7 +6,7 @@ public struct UploadedPart: Sendable, Hashable {
     public var size: Int64?
     /// As the storage sent it.
     public var etag: String
-    /// CRC-32C of its bytes: of what was sent, or of what the storage lists.
+    /// CRC-32C of its bytes: of the bytes that were sent, or of the ones that the storage lists.
     public var crc32c: UInt32?
 
     /// A part of this number and ETag.
