@@ -8,7 +8,7 @@ struct NotedAnswer: Sendable {
     var mutation: Mutation
     /// The answer, where it has been read already.
     var parsed: ParsedResponse?
-    /// Its operation, where what was sent is what stands in the queue.
+    /// Its operation, where the sent operation is the queued one.
     var bound: BoundOperation?
     /// Whether another of its lane is under way, whose answer may be stored together with it.
     var isFollowed = false

@@ -95,7 +95,7 @@ extension Evidence.Response {
 }
 
 extension Verdict {
-    /// Of what kind the failure is that is noted with a mutation.
+    /// The kind of failure that is noted with a mutation.
     var failureClass: MutationFailure.Class {
         switch effect {
         case .none(.offline): .offline

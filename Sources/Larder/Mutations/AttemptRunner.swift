@@ -32,7 +32,7 @@ struct AttemptRunner: Sendable {
 
     // MARK: What another runner left
 
-    /// Ends what was under way when the runner before this one died.
+    /// Ends the attempts that were under way when the runner before this one died.
     func recover() async throws(LarderError) {
         do {
             let unapplied = MutationFilter(partition: core.name, states: [.acknowledged])
@@ -53,13 +53,13 @@ struct AttemptRunner: Sendable {
     /// After so many mutations the runner leaves a lane where other lanes wait, and has to look for it again.
     private static let longestTurn = 100
 
-    /// Sends the head of a lane, and those after it for as long as each is answered.
+    /// Sends the head of a lane, and the mutations after it for as long as each is answered.
     func carryOut(_ head: Runnable.Head) async throws(LarderError) {
         do {
             let requests = NextRequest(runner.executor) { (mutation) throws(LarderError) in try request(for: mutation) }
             var next = try await begin(head.id)
             var count = 0
-            // What has begun is sent, also where the runner is to stop: it would be found in flight.
+            // A mutation that has begun is sent, also where the runner is to stop: it would be found in flight.
             while let mutation = next {
                 options.afterStep(.begun)
                 let turn = runner.turn
@@ -94,7 +94,7 @@ struct AttemptRunner: Sendable {
         }
         let request: MutationRequest
         do throws(LarderError) { request = try await requests.of(mutation) } catch {
-            // What is stored does not fit the schema of today.
+            // The stored mutation does not fit the schema of today.
             return AttemptEnd(
                 .rejected,
                 MutationFailure(
@@ -135,7 +135,7 @@ struct AttemptRunner: Sendable {
     /// - Parameters:
     ///   - isFound: Whether the attempt was another runner's. Then it may be sent again at once.
     ///   - turn: What was known of the server when it was begun; nil for another runner's.
-    ///   - requests: Those of the lane, where its next may be begun.
+    ///   - requests: The requests of the lane, where its next mutation may be begun.
     /// - Returns: The next of the lane, if it was begun.
     private func end(
         _ mutation: Mutation, _ end: AttemptEnd, isFound: Bool = false, sentIn turn: MutationRunner.Turn? = nil,
@@ -148,7 +148,7 @@ struct AttemptRunner: Sendable {
         let now = core.now()
         let pauseEnd = now.addingTimeInterval(
             options.backoff.pause(after: mutation.attempts, asked: end.retryAfter, fraction: options.random()).seconds)
-        // What has not been sent, or was another runner's, may be sent at once.
+        // An attempt that has not been sent, or was another runner's, may be sent at once.
         let again = isFound || end.isUnsent ? nil : pauseEnd
         switch end.verdict.effect {
         case .rejected where end.verdict.mayWait:
@@ -207,7 +207,7 @@ struct AttemptRunner: Sendable {
     ) async throws -> Mutation? {
         let real = TemporaryIDReading(mutation).realIDs(in: body)
         var next: Mutation?
-        // Where a repeat is not told, nothing is in flight for longer than it must be.
+        // Where the server does not recognize repeats, nothing is in flight for longer than it must be.
         if let requests, transport.idempotency != nil, runner.goesOn {
             next = try await queue.answer(
                 mutation.attempt, body, temporaryIDs: real, beginningNextAs: owner, telling: telling,
@@ -262,7 +262,8 @@ struct AttemptRunner: Sendable {
         }
         let outcomes = try await core.cache.write(storable.map(\.answer))
         var results: [UUID: [UInt8]] = [:]
-        // What failed of a mutation that took effect is known as long as its outcome, also where the answer is not stored.
+        // The errors of a mutation that took effect are known as long as its outcome, also where the answer is not
+        // stored.
         let errors = Dictionary(
             storable.compactMap { stored in stored.errors.map { (stored.mutation.id, $0) } }, uniquingKeysWith: { $1 })
         for (stored, outcome) in zip(storable, outcomes) {
@@ -288,7 +289,8 @@ struct AttemptRunner: Sendable {
         }
     }
 
-    /// What was answered took effect; where it does not fit the schema of today, it is fetched when it is asked for.
+    /// An answered mutation took effect; where the answer does not fit the schema of today, it is fetched when it is
+    /// asked for.
     ///
     /// - Throws: The error, where it is another one.
     private func noteMisfit(_ error: LarderError, of mutation: Mutation) throws(LarderError) {

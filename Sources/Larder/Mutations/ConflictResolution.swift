@@ -4,7 +4,7 @@ public import LarderGraphQL
 public struct MutationInQuestion: Sendable {
     /// The mutation's id.
     public let id: MutationID
-    /// What was sent.
+    /// The operation that was sent.
     public let operation: GraphQLOperation
     /// By which the server would tell a repeat.
     public let idempotencyKey: String

@@ -2,11 +2,11 @@ internal import LarderRecords
 
 /// What an exchange has shown, from which alone follows what became of its mutation.
 ///
-/// **Rule.** That a mutation had no effect is proven and never guessed: nothing had left; a status that is sent before a
-/// server acts (401, 425, 429, those of middleboxes, and what the transport declares for its server); a GraphQL *request
-/// error*. The specification (October 2021, 7.1) lets execution begin only after a request has no errors: then there is
-/// no `data` entry, or, as some servers have it, a null one, and no error has a path. Whatever shows that execution had
-/// begun outweighs the status.
+/// **Rule.** That a mutation had no effect is proven and never guessed: nothing had left; a status that is sent before
+/// a server acts (401, 425, 429, those of middleboxes, and what the transport declares for its server); a GraphQL
+/// *request error*. The specification (October 2021, 7.1) lets execution begin only after a request has no errors: then
+/// there is no `data` entry, or, as some servers have it, a null one, and no error has a path. Whatever shows that
+/// execution had begun outweighs the status.
 struct Evidence: Sendable, Hashable {
     /// What came back.
     enum Answer: Sendable, Hashable {
@@ -99,7 +99,7 @@ struct Evidence: Sendable, Hashable {
         }
     }
 
-    /// Statuses that say that the method was not carried out on what was asked: it is elsewhere, is not there, does not
+    /// Statuses that say that the method was not carried out on the resource: it is elsewhere, is not there, does not
     /// know the method, or is refused (RFC 9110, 15.4.2, 15.4.8, 15.4.9 and 15.5; RFC 6585; RFC 7725). 302 and 303 do
     /// not say so: programs redirect by them after they have acted.
     private static let notCarriedOut: Set<Int> = [

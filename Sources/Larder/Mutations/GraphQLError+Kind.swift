@@ -11,7 +11,7 @@ extension GraphQLError {
         return nil
     }
 
-    /// Those of a JSON list; none where it is none.
+    /// The errors of a JSON list; none where it is none.
     static func list(_ json: [UInt8]?) -> [GraphQLError] {
         guard let json, case .list(let errors)? = try? Value(json: json) else { return [] }
         return errors.map { GraphQLError($0) }

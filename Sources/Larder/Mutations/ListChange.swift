@@ -37,7 +37,7 @@ public struct ListChange: Sendable, Hashable, Codable {
         ListChange(owner: owner, field: field, action: .insert(key: key, at: place))
     }
 
-    /// Takes an object out of a list. The parameters are those of `insert`.
+    /// Takes an object out of a list. The parameters are the same as of `insert`.
     public static func remove(_ key: String, from field: String, of owner: String? = nil) -> ListChange {
         ListChange(owner: owner, field: field, action: .remove(key: key))
     }

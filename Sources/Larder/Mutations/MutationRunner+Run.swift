@@ -7,9 +7,9 @@ extension MutationRunner: Service {
     /// for, each as long as its exchange, and a question about it, may take.
     ///
     /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed;
-    ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache cannot
-    ///   be read or written: the disk is full, or another program keeps the file locked past the deadline. Nothing is
-    ///   lost; run again when that is over.
+    ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache
+    ///   cannot be read or written: the disk is full, or another program keeps the file locked past the deadline.
+    ///   Nothing is lost; run again when that is over.
     public func run() async throws {
         try await lifecycle.run { try await toItsEnd { try await self.work(untilEmpty: false) } }
     }
@@ -23,8 +23,8 @@ extension MutationRunner: Service {
         try await lifecycle.drain { try await toItsEnd { try await self.work(untilEmpty: true) } }
     }
 
-    /// Does work that ends when the runner is stopped, and not where it stands because the calling task is cancelled: the
-    /// answer of an exchange that is broken off would be lost.
+    /// Does work that ends when the runner is stopped, and not where it stands because the calling task is cancelled:
+    /// the answer of an exchange that is broken off would be lost.
     private func toItsEnd(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(operation: work).value
     }
@@ -53,8 +53,8 @@ extension MutationRunner: Service {
         }
     }
 
-    /// Sends whatever can be sent, each lane in its order, until the runner is to stop. What has gone wrong then ends
-    /// no lane that has something in flight: it is waited for, so that its answer is not lost as well.
+    /// Sends whatever can be sent, each lane in its order, until the runner is to stop. A failure then ends no lane
+    /// that has something in flight: the runner waits for the lane, so that its answer is not lost as well.
     private func send(_ attempts: AttemptRunner, _ queue: MutationQueue, _ untilEmpty: Bool) async {
         await withDiscardingTaskGroup { group in
             while let heads = await lifecycle.next({ try await look(queue, untilEmpty) }) {
@@ -116,8 +116,8 @@ extension MutationRunner: Service {
         return .wait(until: [runnable.lookAgain, pauseEnd].compactMap(\.self).min(), now: now)
     }
 
-    /// The heads of lanes, those first that come after the ones that were taken last; enough of them for all lanes that
-    /// may be busy.
+    /// The heads of lanes, beginning with the lanes after the ones that were taken last; enough of them for all lanes
+    /// that may be busy.
     private func runnable(_ queue: MutationQueue, _ now: Date) throws -> Runnable {
         let (last, busy) = progress.withLock { ($0.lastLane, $0.busyLanes.count) }
         // A busy lane may be between two attempts, and its head among the heads that are found.
@@ -158,7 +158,7 @@ extension MutationRunner: Service {
             && options.connectivity.isConnected
     }
 
-    /// Whether it was asked to stop, and nothing went wrong: what has begun need not be sent any more.
+    /// Whether it was asked to stop, and nothing went wrong: mutations that have begun need not be sent any more.
     var isCancelled: Bool { lifecycle.isStopping && !lifecycle.hasFailed }
 
     /// Whether lanes that were busy for long are to be given up: as many are as may be, and others may wait for their

@@ -21,8 +21,8 @@ public final class MutationRunner: Sendable {
         public var backoff = Backoff()
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
-        /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its resolver
-        /// had it sent again, or in a question that its check did not answer, a mutation is set aside.
+        /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its
+        /// resolver had it sent again, or in a question that its check did not answer, a mutation is set aside.
         public var maximumFaults = 20
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
@@ -63,7 +63,7 @@ public final class MutationRunner: Sendable {
         var isServerMissing = false
         /// How often the server was looked for and not found.
         var failedSearches = 0
-        /// When to forget again what is old; the first time is at the beginning.
+        /// When to forget old outcomes and keys again; the first time is at the beginning.
         var nextPruning = ContinuousClock.now + MutationRunner.pruningPause
         var busyLanes: Set<String> = []
         /// The last that became busy.

@@ -6,7 +6,7 @@ package enum MutationStep: String, Sendable, CaseIterable {
     case received
     /// The answer is noted.
     case acknowledged
-    /// What came of it is in the cache.
+    /// The result is in the cache.
     case stored
     /// The outcome is noted, and the mutation is gone.
     case settled

@@ -53,7 +53,7 @@ extension Partition {
         return stored.map { mutation(MutationID($0.id)) }
     }
 
-    /// Shows what has been queued, and wakes the runner.
+    /// Shows the queued mutations, and wakes the runner.
     private func show(_ mutations: [Mutation], after removals: UInt64, _ queue: MutationQueue) {
         core.layers.put(mutations, after: removals, queue)
         core.followOthers()
@@ -85,7 +85,7 @@ extension Partition {
     // MARK: Dead letters
 
     /// Changes the variables of a mutation that was set aside, before it is replayed. Where it was begun before, it
-    /// gets a new idempotency key: what is new is no repeat.
+    /// gets a new idempotency key: an edited mutation is no repeat.
     ///
     /// - Throws: `.variables` where they do not fit the operation; `operations.notFound`, `operations.wrongState`.
     public func editMutation(_ id: MutationID, variables: [String: Value]) async throws(LarderError) {

@@ -2,7 +2,7 @@ internal import LarderGraphQL
 internal import LarderOperations
 internal import LarderRecords
 
-// Temporary ids in what is sent at once, which waits for no other mutation.
+// Temporary ids in operations that are sent at once, and wait for no other mutation.
 
 extension PartitionCore {
     /// The operation with the real ids that are known in the places of temporary ones.

@@ -15,7 +15,7 @@ final class QueuedLayers: Sendable {
     private struct Book {
         /// In the order of the queue.
         var pages: [Page] = []
-        /// Those whose layers the cache still has, though they are settled.
+        /// Mutations whose layers the cache still has, though they are settled.
         var settled: Set<UUID> = []
         /// How often layers were taken out.
         var removals: UInt64 = 0

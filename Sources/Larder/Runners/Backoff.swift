@@ -13,8 +13,8 @@ public struct Backoff: Sendable, Hashable {
         self.cap = cap
     }
 
-    /// The longest that a server is left alone because it asked for it: a day. What it says beyond is a mistake somewhere
-    /// on the way, by which something queued would never be sent.
+    /// The longest that a server is left alone because it asked for it: a day. What it says beyond is a mistake
+    /// somewhere on the way, by which something queued would never be sent.
     private static let longest = Duration.seconds(86_400)
 
     /// The greater of the pause that grows with failures and the one that the server asked for: a server that asks for

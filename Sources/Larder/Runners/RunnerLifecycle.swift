@@ -9,7 +9,7 @@ final class RunnerLifecycle: Sendable {
         var state = RunnerState.stopped
         var isWorking = false
         var isStopping = false
-        /// What has gone wrong first, and ends the work.
+        /// The failure that came first, and ends the work.
         var failure: (any Error)?
     }
 
@@ -22,7 +22,7 @@ final class RunnerLifecycle: Sendable {
     private let lockSuffix: String
     private let progress = Mutex(Progress())
 
-    /// - Parameter lockSuffix: Of the file by which it is told who works: `RunnerLock`.
+    /// - Parameter lockSuffix: Of the file that tells which process works: `RunnerLock`.
     init(_ core: PartitionCore, changeSignal: ChangeSignal, lockSuffix: String) {
         self.core = core
         self.changeSignal = changeSignal
@@ -110,7 +110,7 @@ final class RunnerLifecycle: Sendable {
         return false
     }
 
-    /// What a look at what is stored has shown.
+    /// What a look at the stored work has shown.
     enum Look<Found> {
         case begin(Found)
         /// Nothing that could be begun now; look again when the changeSignal rings, and after so long.
@@ -123,8 +123,8 @@ final class RunnerLifecycle: Sendable {
         }
     }
 
-    /// What to begin now; waits until there is something. Nil when the work is to end. What goes wrong ends it, as it
-    /// does in what was begun; damaged rows are set aside.
+    /// What to begin now; waits until there is something. Nil when the work is to end. A failure ends it, as it does in
+    /// work that was begun; damaged rows are set aside.
     func next<Found>(_ look: () async throws -> Look<Found>) async -> Found? {
         do {
             while !isStopping {

@@ -8,7 +8,7 @@ final class RunnerLock: Sendable {
     /// Unlike any other runner's: what stands beside a mutation that is under way.
     let owner: String
 
-    /// - Parameter suffix: Of the lock's file, by which it is told what the right is to.
+    /// - Parameter suffix: Of the lock's file: it tells what the right is to.
     init(folder: URL, partition: String, suffix: String) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"

@@ -9,7 +9,7 @@ public enum RunnerState: Sendable, Hashable {
     case waitingForSignIn
     /// There is no network.
     case offline
-    /// What answers at the endpoint is no GraphQL server, or the endpoint is none: a wrong address, a page to sign in to
-    /// a network with. The runner asks again after pauses, and sends nothing until a GraphQL server answers.
+    /// What answers at the endpoint is no GraphQL server, or the endpoint is none: a wrong address, a page to sign in
+    /// to a network with. The runner asks again after pauses, and sends nothing until a GraphQL server answers.
     case unusableServer
 }

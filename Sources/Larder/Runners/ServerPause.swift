@@ -5,7 +5,7 @@ internal import Foundation
 struct ServerPause: Sendable {
     /// How often in a row it asked.
     private(set) var count = 0
-    /// Changes with each pause and each end of one: what was sent in another turn says nothing new.
+    /// Changes with each pause and each end of one: an exchange that was begun in another turn says nothing new.
     private(set) var turn = 0
     private var since = Date.distantPast
     private var until = Date.distantPast
