@@ -10,7 +10,7 @@ struct BackupDraft {
     /// Held until the backup is done, or has failed.
     private let lock: LockFile
 
-    /// Makes one, and removes what was left of others.
+    /// Makes a draft, and removes the ones that killed backups have left.
     init(in backups: URL, _ files: FileSystem) throws {
         try files.makeFolder(backups.path)
         Self.removeLeft(in: backups)

@@ -12,7 +12,7 @@ enum FileSum {
 
     /// Copies a file to a new one, durably.
     ///
-    /// - Returns: The size and the sum of what was copied.
+    /// - Returns: The size and the sum of the copied bytes.
     static func copy(
         _ file: URL, to target: String, _ files: FileSystem
     ) throws -> (size: Int, sum: String) {

@@ -67,7 +67,7 @@ extension StoreBackup {
         }
     }
 
-    /// Copies one of the backup's files, and compares what was copied with what the manifest says.
+    /// Copies one of the backup's files, and compares the copy with the manifest.
     func copy(_ path: String, to target: String) throws {
         guard let file = manifest.file(path) else { throw LarderError.damagedBackup("the backup has no \(path)") }
         try require(file, try FileSum.copy(folder.appending(path: path), to: target, FileSystem()))

@@ -128,7 +128,7 @@ package struct StoreBackup: Sendable {
         return BackupManifest.File(path: path, size: size, sha256: sum)
     }
 
-    /// Makes the files survive power loss, and their names with those of their folders.
+    /// Makes the files survive power loss, with their names and the names of their folders.
     private static func synchronize(
         _ draft: URL, _ manifest: BackupManifest, _ files: FileSystem
     ) throws {

@@ -25,7 +25,7 @@ package enum StoreRestoration {
         package var database: RestorationReport?
         /// The partitions whose caches were brought back.
         package var caches: [String]
-        /// The backup of what was there; nil where nothing was, or none was wanted.
+        /// The backup of the store as it was; nil where there was nothing, or none was wanted.
         package var backup: URL?
     }
 
@@ -34,8 +34,8 @@ package enum StoreRestoration {
     ///   - backups: Where what is there is backed up first; nil for not at all.
     ///   - lock: Held by the caller, for this store.
     ///   - nothingSentSince: Whether the caller says that no program has sent mutations since the backup was made: then
-    ///     what is unsent in the backup is unsent. Otherwise a mutation comes back as pending only where the store proves
-    ///     that it was not sent, and is set aside where it does not.
+    ///     what is unsent in the backup is unsent. Otherwise a mutation comes back as pending only where the store
+    ///     proves that it was not sent, and is set aside where it does not.
     /// - Throws: `operations.foreignBackup`, `operations.damagedBackup`, `operations.newerFormat`,
     ///   `operations.full`, …; the store is as it was then.
     package static func bringBack(
@@ -126,8 +126,8 @@ package enum StoreRestoration {
 
     // MARK: What was left
 
-    /// Finishes what a killed program has begun: what was staged under the token of the last restoration becomes its
-    /// partition's cache, and what never came to the transaction is removed.
+    /// Finishes what a killed program has begun: caches that were staged under the token of the last restoration become
+    /// their partitions' caches, and the ones that never came to the transaction are removed.
     ///
     /// The caller holds the migration lock; a process that stages holds it too.
     package static func finish(_ store: URL, options: Store.Options = Store.Options()) throws {

@@ -8,7 +8,7 @@ public enum CredentialReading: Sendable, Hashable {
     /// for that.
     case unavailable(KeyError)
 
-    /// Equal where what is present is, and where the error's code is.
+    /// Equal where the credentials are equal, or the errors' codes.
     public static func == (one: CredentialReading, other: CredentialReading) -> Bool {
         switch (one, other) {
         case (.present(let one), .present(let other)): one == other
@@ -18,7 +18,7 @@ public enum CredentialReading: Sendable, Hashable {
         }
     }
 
-    /// Feeds what is compared.
+    /// Feeds the parts that are compared.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .present(let credentials): hasher.combine(credentials)

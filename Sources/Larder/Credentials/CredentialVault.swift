@@ -5,11 +5,11 @@ internal import Synchronization
 
 /// One partition's credentials: seals and opens them, and puts into quarantine what cannot be opened.
 final class CredentialVault: Sendable {
-    /// What was found, and the rows that it was read from: what is stored later may be made to depend on them.
+    /// The reading, and the rows that it was read from: what is stored later may be made to depend on them.
     struct Found: Sendable {
         var reading: CredentialReading
         var rows: [SealedCredential] = []
-        /// What was put into quarantine by this reading; where nothing may be written, what should be.
+        /// Rows that this reading put into quarantine; where nothing may be written, rows that should be there.
         var suspects: [CredentialTable.Suspect] = []
     }
 
@@ -40,7 +40,7 @@ final class CredentialVault: Sendable {
 
     private var table: CredentialTable { database.credentials }
 
-    /// Reads them. What is foreign or damaged is put into quarantine, also while the key cannot be had, as far as that
+    /// Reads them. Foreign or damaged rows are put into quarantine, also while the key cannot be had, as far as that
     /// can be told without it.
     ///
     /// - Parameter lost: What becomes of the session where nothing is left.

@@ -22,9 +22,9 @@ public struct KeyError: Error, Sendable {
         public static let unreadable = Code(rawValue: "keys.unreadable")
         /// Others than the owner may read the key file, or it lies in the store's folder.
         public static let exposed = Code(rawValue: "keys.exposed")
-        /// What is kept as a key is damaged.
+        /// The stored key is damaged.
         public static let damaged = Code(rawValue: "keys.damaged")
-        /// What is kept where the key should be is something else.
+        /// Something else is stored where the key should be.
         public static let foreign = Code(rawValue: "keys.foreign")
         /// A newer version of the library has written the key.
         public static let newerFormat = Code(rawValue: "keys.newerFormat")

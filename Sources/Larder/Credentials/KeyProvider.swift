@@ -8,13 +8,13 @@ public protocol KeyProvider: Sendable, CustomStringConvertible {
     /// What it is, for errors and people, such as `the key file /home/ada/app.key`. Nothing secret.
     var description: String { get }
 
-    /// The keys that there are.
+    /// The present keys.
     ///
     /// - Throws: `.missing` where there is none, and only if that is certain; `.locked`, `.unreadable` and the like
     ///   where it cannot be told now.
     func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
 
-    /// Makes a key where there is none, durably. Where there is one after all, it is what is returned.
+    /// Makes a key where there is none, durably. Where there is one after all, returns that.
     func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys
 
     /// Makes a new key that is in use from now on, durably; the one that was is the first of the older ones.

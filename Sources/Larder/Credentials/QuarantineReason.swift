@@ -4,7 +4,7 @@ public enum QuarantineReason: String, Sendable, Hashable, CaseIterable {
     case otherEnvironment
     /// It was sealed for another partition.
     case otherPartition
-    /// Its bytes are not what was sealed.
+    /// Its bytes are not the ones that were sealed.
     case damaged
     /// A newer version of the library has sealed it.
     case newerFormat

@@ -5,9 +5,9 @@ internal import LarderRecords
 /// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///
 /// One transaction of `larder.sqlite` decides that it may be done and removes the rows, the keys of the credentials
-/// among them: no process can make one of the partitions the current one between the two. Then the log is emptied, so that no
-/// key is left there, and the caches are removed. Those have been marked before: a marked cache whose partition the
-/// database does not have is what a killed program has left, and the next forgetting removes it.
+/// among them: no process can make one of the partitions the current one between the two. Then the log is emptied, so
+/// that no key is left there, and the caches are removed. The caches have been marked before: a marked cache whose
+/// partition the database does not have is what a killed program has left, and the next forgetting removes it.
 package enum EnvironmentForgetting {
     /// A moment of the work at which a test may kill the program.
     package enum Moment: Sendable, Hashable, CaseIterable {

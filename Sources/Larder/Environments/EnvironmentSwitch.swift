@@ -30,9 +30,9 @@ public struct EnvironmentSwitch: Sendable {
 
     /// The current partition.
     public let partition: Partition
-    /// What was left; nil where there was nothing to leave, or it was the current one already.
+    /// The partition that was left; nil where there was nothing to leave, or it was the current one already.
     public let left: Side?
-    /// What was entered.
+    /// The partition that was entered.
     public let entered: Side
     /// How many mutations went along.
     public let carried: Int

@@ -2,7 +2,7 @@ internal import LarderOperations
 
 /// What becomes of the mutations of a partition that is left.
 ///
-/// What is in flight may have taken effect, and what was answered has: both stay where they are, with all that wait for
+/// Mutations in flight may have taken effect, and answered ones have: both stay where they are, with all that wait for
 /// them, whatever is said here.
 public enum PendingWork: String, Sendable, Hashable, CaseIterable {
     /// They stay, and go on when the partition is the current one again.

@@ -1,4 +1,4 @@
-/// What has just been done of a switch; a program may be killed there.
+/// The step of a switch that was just done; a program may be killed there.
 package enum SwitchStep: String, Sendable, CaseIterable {
     /// Nothing yet.
     case asked

@@ -36,7 +36,7 @@ public struct LarderError: Error, Sendable {
         public static let parked = Code(rawValue: "larder.parked")
         /// An environment's definition, or its configuration file, cannot be used.
         public static let environment = Code(rawValue: "larder.environment")
-        /// What was forgotten is still on disk; the cause says why.
+        /// Forgotten data is still on disk; the cause says why.
         public static let notRemoved = Code(rawValue: "larder.notRemoved")
         /// No environment is chosen.
         public static let noEnvironment = Code(rawValue: "larder.noEnvironment")
@@ -62,10 +62,10 @@ public struct LarderError: Error, Sendable {
     public var missing: [ResponsePath]
     /// For `.serverErrors`: what the server reported.
     public var errors: [GraphQLError]
-    /// For `.miss` and `.serverErrors`: what there is nevertheless.
+    /// For `.miss` and `.serverErrors`: the data that there is nevertheless.
     public var response: Response?
-    /// The queued mutation concerned, by which `Partition.mutation(_:)` finds it; where several were queued in one call,
-    /// the first that is. After `operations.commitUnknown` its status says whether it is queued.
+    /// The queued mutation concerned, by which `Partition.mutation(_:)` finds it; where several were queued in one
+    /// call, the first that is. After `operations.commitUnknown` its status says whether it is queued.
     public var mutation: MutationID?
     /// The error of the layer below.
     public var cause: (any Error)?

@@ -6,7 +6,7 @@ internal import LarderRecords
 /// done as it was shown.
 package struct MigrationPlan: Sendable, Hashable {
     package enum Step: Sendable, Hashable {
-        /// What is there is backed up, to a new folder in this one.
+        /// The store is backed up, to a new folder in this one.
         case backup(into: URL)
         /// A migration is applied to `larder.sqlite`. All of them are, or none.
         case apply(SchemaStatus.Entry)

@@ -50,8 +50,8 @@ package struct StoreStatus: Sendable {
         return caches
     }
 
-    /// Runs `body` with the database as it is, for reading only; nil where there is none, or nothing is left of it but its
-    /// log.
+    /// Runs `body` with the database as it is, for reading only; nil where there is none, or nothing is left of it but
+    /// its log.
     static func withDatabase<Result>(
         of folder: URL, _ options: Store.Options,
         _ body: (OperationsDatabase) throws(OperationsError) -> Result

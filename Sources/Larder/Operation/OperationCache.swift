@@ -2,9 +2,9 @@ internal import LarderGraphQL
 internal import LarderRecords
 internal import Synchronization
 
-/// The operations that a partition has compiled, and those with variables that it has used lately.
+/// The operations that a partition has compiled, and the operations with variables that it has used lately.
 final class OperationCache: Sendable {
-    /// A document and the name of what is asked of it.
+    /// A document and the name of the operation or fragment in it.
     private struct DocumentKey: Hashable {
         let document: ExactText
         let name: ExactText?
@@ -50,8 +50,8 @@ final class OperationCache: Sendable {
         }
     }
 
-    /// In bytes. What has not been used for longest goes first, and is compiled again when it is used again: a program
-    /// has fewer documents, and variables without number.
+    /// In bytes. The operation that has not been used for longest goes first, and is compiled again when it is used
+    /// again: a program has fewer documents, and variables without number.
     static let compiledLimit = 64 << 20
     static let boundLimit = 16 << 20
 
@@ -76,7 +76,7 @@ final class OperationCache: Sendable {
         }
     }
 
-    /// What is kept, in bytes.
+    /// The size of all kept operations, in bytes.
     var size: Int { known.withLock { $0.compiled.size + $0.bound.size } }
 
     func compiled(_ operation: GraphQLOperation) throws(LarderError) -> CompiledOperation {
@@ -106,7 +106,7 @@ final class OperationCache: Sendable {
         try bound(DocumentKey(fragment), fragment.variables, exposesAdded)
     }
 
-    /// As `bound`, for what is asked once: one of many, each with variables of its own.
+    /// As `bound`, for an operation that is asked once: one of many, each with variables of its own.
     func boundOnce(_ operation: GraphQLOperation, exposesAdded: Bool = false) throws(LarderError) -> BoundOperation {
         try boundOnce(try compiled(operation), operation.variables, exposesAdded: exposesAdded)
     }
@@ -132,7 +132,7 @@ final class OperationCache: Sendable {
     private func bound(
         _ document: DocumentKey, _ variables: [String: Value], _ exposesAdded: Bool
     ) throws(LarderError) -> BoundOperation {
-        // What is no JSON has no key either.
+        // Variables that are no JSON have no key either.
         try requireSound(variables)
         let key = BoundKey(
             document: document, variables: variables.isEmpty ? [] : Value.object(variables).json,

@@ -13,7 +13,7 @@ extension Partition {
         case discard
     }
 
-    /// Removes everything that the server said. What is queued is seen over an empty cache, or given up.
+    /// Removes everything that the server said. Queued mutations are seen over an empty cache, or given up.
     ///
     /// Watchers are told; programs and processes that have the store open go on with the empty cache.
     ///

@@ -159,7 +159,7 @@ extension Partition {
 }
 
 extension PartitionCore {
-    /// What is sent to ask an operation.
+    /// The request that asks an operation.
     func request(
         _ operation: GraphQLOperation, _ bound: BoundOperation, headers: [GraphQLRequest.Header]
     ) throws(LarderError) -> GraphQLRequest {

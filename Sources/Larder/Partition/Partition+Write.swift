@@ -52,9 +52,9 @@ extension Partition {
 
     /// Reads an answer, lets `change` edit it, and stores it, in one transaction.
     ///
-    /// What `change` throws is thrown on, and nothing is changed. It runs on the writer's thread, must not wait, and
-    /// may run again where the transaction has to be made again. Reading in it is fine, and sees what was there before;
-    /// another write that it waits for is `records.busy` after `Store.Options.lockDeadline`.
+    /// An error that `change` throws is thrown on, and nothing is changed. `change` runs on the writer's thread, must
+    /// not wait, and may run again where the transaction has to be made again. It may read, and sees what was there
+    /// before; another write that it waits for fails with `records.busy` after `Store.Options.lockDeadline`.
     ///
     /// - Parameter change: Edits the data; objects in it have their key fields, which must stay with them.
     /// - Throws: `.miss` where the cache does not know all of it; what `change` throws; otherwise as `write`.
@@ -84,8 +84,8 @@ extension Partition {
         }
     }
 
-    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity. What is
-    /// nil in it is stored as null.
+    /// As `update`, in the program's own type, which must hold the key fields of objects that have an identity. A value
+    /// that is nil in it is stored as null.
     public func update<Typed: TypedOperation>(
         _ operation: Typed, _ change: @escaping @Sendable (inout Typed.Data) throws -> Void
     ) async throws where Typed.Data: Encodable {

@@ -78,7 +78,7 @@ final class PartitionCore: Sendable {
         cache.observe(while: { !watchers.isEmpty }) { watchers.publish($0) }
     }
 
-    /// Shows what is queued already, by whatever process, if anything ever was.
+    /// Shows mutations that are queued already, by whatever process, if any ever were.
     func open() throws(LarderError) {
         guard let database = try operationsStore.database(making: false) else { return }
         try layers.reload(database.mutations)
@@ -94,7 +94,7 @@ final class PartitionCore: Sendable {
         guard !isParked else { throw .parked }
     }
 
-    /// Ends the streams and refuses calls, until it is the current one again. What is under way ends as it would have.
+    /// Ends the streams and refuses calls, until it is the current one again. Work under way ends as it would have.
     func park() {
         parking.store(true, ordering: .releasing)
         watchers.close()

@@ -31,7 +31,7 @@ package struct StoreRepair: Sendable, Hashable {
     /// Does what has to be done.
     ///
     /// - Parameter lock: Held by the caller, for this store.
-    /// - Returns: What was saved of the database; nil where it was sound.
+    /// - Returns: What the repair saved of the database; nil where it was sound.
     package func carryOut(
         on store: URL, holding lock: MigrationLock, options: Store.Options = Store.Options(), now: Date = Date()
     ) throws -> RepairReport? {

@@ -32,7 +32,7 @@ public struct Schema: Sendable, Hashable {
     /// The schema in a form that loads several times faster than its text parses.
     public var compiled: [UInt8] { index.serialized() }
 
-    /// Says which fields identify the objects of a type, in place of what the schema says.
+    /// Says which fields identify the objects of a type, in place of the schema's own.
     ///
     /// - Parameter keyFields: None for objects without identity, which belong to the field that holds them.
     public mutating func setKeyFields(_ keyFields: [String], for type: String) throws(LarderError) {

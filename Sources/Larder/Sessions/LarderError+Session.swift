@@ -3,7 +3,7 @@ extension LarderError.Code {
     public static let notSignedIn = LarderError.Code(rawValue: "larder.notSignedIn")
     /// The program has ended the wait for a sign-in.
     public static let waitReleased = LarderError.Code(rawValue: "larder.waitReleased")
-    /// What was asked does not fit the session's state, such as becoming a guest while a user is signed in.
+    /// The call does not fit the session's state, such as becoming a guest while a user is signed in.
     public static let sessionState = LarderError.Code(rawValue: "larder.sessionState")
     /// There is no identity provider, and one was needed.
     public static let noIdentityProvider = LarderError.Code(rawValue: "larder.noIdentityProvider")

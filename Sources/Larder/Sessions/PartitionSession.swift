@@ -2,8 +2,8 @@ internal import Foundation
 internal import LarderOperations
 internal import Synchronization
 
-/// The session of a partition that is in use: made when it is asked for first, and anew where the environment's users are
-/// signed in by another pool since.
+/// The session of a partition that is in use: made when it is asked for first, and anew where the environment's users
+/// are signed in by another pool since.
 final class PartitionSession: Sendable {
     private struct Kept {
         /// Nil after it was over.
@@ -35,7 +35,7 @@ final class PartitionSession: Sendable {
         } catch { throw LarderError(translating: error) }
         let (session, old) = kept.withLock { kept -> (Session, Session?) in
             if let kept, kept.identity == identity, let session = kept.session { return (session, nil) }
-            // What was got for another identity's rows is of no use.
+            // Credentials that were got for another identity's rows are of no use.
             var new = Kept(identity: identity)
             if let kept, kept.identity == identity { new.unsaved = kept.unsaved }
             var sessionOptions = options.session
@@ -83,8 +83,8 @@ final class PartitionSession: Sendable {
 extension Partition {
     /// Whether a user is signed in, and what proves it.
     ///
-    /// Uses no network and reads no key. It is the same for all handles of the partition, and is over when the partition
-    /// is parked: ask for it again afterwards.
+    /// Uses no network and reads no key. It is the same for all handles of the partition, and is over when the
+    /// partition is parked: ask for it again afterwards.
     ///
     /// - Throws: `.parked`; `operations.…` where it cannot be read.
     public var session: Session {

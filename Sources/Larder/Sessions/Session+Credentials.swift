@@ -3,8 +3,8 @@ internal import LarderOperations
 extension Session {
     /// The stored credentials, as they are. The call refreshes nothing, and waits only for the key provider.
     ///
-    /// What is stored and cannot be opened, because it is another environment's or damaged, is put into quarantine by
-    /// this, and absent from then on; `status` lists it.
+    /// Stored credentials that cannot be opened, because they are another environment's or damaged, are put into
+    /// quarantine by this, and absent from then on; `status` lists them.
     ///
     /// - Throws: `.parked`, `.cancelled`, `operations.…`.
     public func storedCredentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> CredentialReading {
@@ -33,7 +33,7 @@ extension Session {
                 do throws(LarderError) {
                     if let new = try await refreshed(until: deadline) { return new }
                 } catch {
-                    // What is good still is better than nothing, whatever keeps new ones away.
+                    // Credentials that are still good are better than none, whatever keeps new ones away.
                     guard error.code != .cancelled, error.code != .parked,
                         credentials.isFresh(at: options.now(), margin: 0),
                         (try? self.standing())?.state ?? standing.state == standing.state

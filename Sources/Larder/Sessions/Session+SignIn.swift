@@ -12,7 +12,7 @@ extension Session {
         /// Mutations of the partition that the server may not have; they stay, and are sent when the user has signed in
         /// again.
         public var unsentMutations: Int
-        /// Those of them that were set aside.
+        /// Mutations among them that were set aside.
         public var deadLetters: Int
         /// Uploads of the partition that the storage may not have, failed ones included; they stay as well.
         public var unsentUploads: Int
@@ -76,7 +76,7 @@ extension Session {
     private static let signOutPatience = Duration.seconds(1)
 
     /// Forgets the credentials, here at once and for good, and tells the server if it can be reached by the deadline.
-    /// What is queued stays, and the answer says how much that is.
+    /// Queued work stays, and the answer says how much that is.
     ///
     /// - Throws: `.parked`, `operations.…`: nothing was changed then.
     @discardableResult
@@ -98,7 +98,7 @@ extension Session {
             try await database.credentials.forget(in: partition, session: change(by: .signedOut))
         } catch { throw LarderError(error) }
         noticeChanges()
-        // What was deleted is in the log still, sealed as it was.
+        // The deleted rows are in the log still, sealed as they were.
         _ = try? await database.emptyLog(until: min(deadline, .now + .milliseconds(50)))
         guard let provider, let old else { return answer }
         let task = SharedTask(on: executor, until: deadline) { () -> IdentityError? in

@@ -61,8 +61,9 @@ public final class Session: Sendable {
     }
 
     /// - Parameters:
-    ///   - identity: The fingerprint of identity of the partition's environment: what is sealed under another is
-    ///   foreign. - keys: Asked when credentials are read or stored, and not before.
+    ///   - identity: The fingerprint of identity of the partition's environment: credentials sealed under another are
+    ///     foreign.
+    ///   - keys: Asked when credentials are read or stored, and not before.
     ///   - provider: Nil where credentials are only given, and never refreshed from here.
     ///   - locksFolder: The folder of the store's locks.
     package convenience init(

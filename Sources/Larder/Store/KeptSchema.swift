@@ -6,8 +6,8 @@ internal import Logging
 
 /// A compiled schema in the store, under the SHA-256 of the texts it was compiled from.
 ///
-/// Only a shortcut: what cannot be read is compiled again, and what cannot be written is compiled again next time. The
-/// store keeps those of the last few schemas, for programs of several versions that share it.
+/// Only a shortcut: a schema that cannot be read is compiled again, and one that cannot be written is compiled again
+/// next time. The store keeps the last few compiled schemas, for programs of several versions that share it.
 struct KeptSchema {
     private static let keptCount = 4
 

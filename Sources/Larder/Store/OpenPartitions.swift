@@ -14,7 +14,7 @@ final class OpenPartitions: Sendable {
         var current: CurrentPartition?
         var listeners: [UUID: AsyncStream<PartitionIdentity?>.Continuation] = [:]
         var following: Task<Void, Never>?
-        /// There was no database to look at. It does not tell of what was changed before it was opened.
+        /// There was no database to look at. Once opened, it does not tell of changes made before.
         var hasMissed = false
         var isClosed = false
     }

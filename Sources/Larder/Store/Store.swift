@@ -20,7 +20,7 @@ public final class Store: Sendable {
         /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
         public var maximumSize = 64 << 30
         /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each
-        /// take about half of what is given here. A larger one is `records.tooLarge`.
+        /// take about half of the default. A larger answer is `records.tooLarge`.
         public var maximumAnswerSize = 1 << 30
         /// Whether nothing may be written; the store must exist.
         public var isReadOnly = false
@@ -40,7 +40,7 @@ public final class Store: Sendable {
         public var identityProvider: @Sendable (PartitionIdentity) -> (any IdentityProvider)? = { _ in nil }
         /// How sessions behave.
         public var session = Session.Options()
-        /// The time of day, for what is kept of mutations; tests hold it.
+        /// The time of day, for the times noted with mutations; tests hold it.
         public var now: @Sendable () -> Date = { Date() }
 
         /// Called after each step of a switch; for programs that are killed there.
@@ -153,7 +153,7 @@ public final class Store: Sendable {
             name: name, cache: cache, operationsStore: operationsStore, folder: folder, schema: schema, transport: nil,
             options: self.options, followOthers: { [weak partitions] in partitions?.followOthers() })
         do throws(LarderError) { try partition.core.open() } catch {
-            // What failed first is what is told.
+            // The first failure is the one that is thrown.
             try? partition.close()
             throw error
         }

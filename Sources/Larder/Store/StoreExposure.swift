@@ -16,9 +16,9 @@ package struct StoreExposure: Sendable {
     }
 
     package let folder: URL
-    /// A folder comes before what is in it.
+    /// A folder comes before its contents.
     package private(set) var items: [Item] = []
-    /// Those of which the rights of others could not be taken: they are another user's, or the volume knows no such
+    /// Items of which the rights of others could not be taken: they are another user's, or the volume knows no such
     /// rights.
     package private(set) var left: [Item] = []
 
@@ -49,8 +49,8 @@ package struct StoreExposure: Sendable {
         for name in Self.names(in: folder.appending(path: path)) { walk("\(path)/\(name)", isNarrowing) }
     }
 
-    /// Looks at one of them. A folder is narrowed before anything in it is looked at, so that no other user can put a link
-    /// there meanwhile.
+    /// Looks at one of them. A folder is narrowed before anything in it is looked at, so that no other user can put a
+    /// link there meanwhile.
     ///
     /// - Returns: Whether it is a folder.
     @discardableResult

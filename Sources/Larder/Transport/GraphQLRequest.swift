@@ -5,7 +5,7 @@ public struct GraphQLRequest: Sendable, Hashable {
         case query, mutation, subscription
     }
 
-    /// A header of HTTP, or of what a transport has instead.
+    /// A header of HTTP, or of a transport's equivalent.
     public struct Header: Sendable, Hashable {
         /// In any case; names that differ in case alone are one.
         public var name: String
@@ -29,7 +29,7 @@ public struct GraphQLRequest: Sendable, Hashable {
     public var documentHash: String
     /// The variables as one JSON object in UTF-8, keys in ascending order; `{}` where there are none.
     public var variables: [UInt8]
-    /// Headers of this request only, after those of the transport.
+    /// Headers of this request only, after the transport's own.
     public var headers: [Header]
 
     /// A request that says all of it; ``Partition`` makes them.

@@ -22,7 +22,8 @@ public struct TransportError: Error, Sendable {
         public static let status = Code(rawValue: "transport.status")
         /// The answer is not of a type that can hold a GraphQL response, or is larger than allowed.
         public static let unusableAnswer = Code(rawValue: "transport.unusableAnswer")
-        /// The request could not be made, for a reason that passes: its headers could not be had, the client is shut down.
+        /// The request could not be made, for a reason that passes: its headers could not be had, the client is shut
+        /// down.
         public static let notPrepared = Code(rawValue: "transport.notPrepared")
         /// The request cannot be sent as it is: a bad URL, a header that HTTP does not allow, a subscription.
         public static let unusableRequest = Code(rawValue: "transport.unusableRequest")

@@ -13,7 +13,7 @@ final class HeldLock: Sendable {
     ///
     /// - Parameters:
     ///   - purpose: What the lock is taken for, for the errors of other callers that wait for it.
-    ///   - waiting: Is told who holds it, each time that it is found held.
+    ///   - waiting: Is told the lock's holder, each time that the lock is found held.
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(
         _ name: String, in locks: URL, _ files: FileSystem = FileSystem(), for purpose: String, label: String,

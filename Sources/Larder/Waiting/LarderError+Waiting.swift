@@ -1,5 +1,5 @@
 extension LarderError.Code {
-    /// The deadline passed; the message says what was waited for, and who held it where that is known.
+    /// The deadline passed; the message says what the call waited for, and who held it where that is known.
     public static let timedOut = LarderError.Code(rawValue: "larder.timedOut")
     /// A lock of the store cannot be made or taken; the cause says why.
     public static let lock = LarderError.Code(rawValue: "larder.lock")

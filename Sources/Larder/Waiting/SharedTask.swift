@@ -18,7 +18,7 @@ final class SharedTask<Value: Sendable>: Sendable {
 
     var isFinished: Bool { result.withLock { $0 != nil } }
 
-    /// What came of it; nil once the deadline has passed or the calling task was cancelled.
+    /// The result; nil once the deadline has passed or the calling task was cancelled.
     func value(until deadline: ContinuousClock.Instant) async -> Value? {
         while true {
             let count = changeSignal.count

@@ -5,23 +5,23 @@ public import LarderRecords
 public enum ChangedObjects: Sendable, Equatable {
     /// These, by their cache keys; an object without identity counts as the one that holds it.
     case objects([String])
-    /// Everything may be: nothing was given before, or what was is too long ago to tell.
+    /// Everything may be: nothing was given before, or the answer that was is too old to tell.
     case anything
 }
 
 /// What a named watcher gives.
 public struct NamedWatchState: Sendable {
-    /// The newest answer; what is missing in it, `response.missing` tells.
+    /// The newest answer; `response.missing` tells what is missing in it.
     public let response: Response
-    /// What is different since what it gave last, in this process or in one before.
+    /// What is different since the answer given last, in this process or in one before.
     public let changes: ChangedObjects
 }
 
 /// The answers to an operation whose watcher outlives the process.
 ///
-/// What was given is noted when the next is asked for. So a change is given at least once: a process that dies while it
-/// works on one is given it again. What optimistic layers showed is not kept: where they made a difference to what was
-/// given last, the next process is told that anything may have changed.
+/// An answer is noted when the next is asked for. So a change is given at least once: a process that dies while it
+/// works on one is given it again. What optimistic layers showed is not kept: where they made a difference to the
+/// answer given last, the next process is told that anything may have changed.
 public struct NamedWatch: AsyncSequence, Sendable {
     let partition: Partition
     let name: String
@@ -40,9 +40,9 @@ public struct NamedWatch: AsyncSequence, Sendable {
         var states: AsyncStream<WatchState>.AsyncIterator
         /// From where changes are looked for.
         var noted: ChangePosition?
-        /// What was given last, or was the same as that: read not before `noted`.
+        /// The answer that was given last, or one the same as that: read not before `noted`.
         var last: CacheAnswer?
-        /// The position of what was given last, which is not on disk yet.
+        /// The position of the answer that was given last, which is not on disk yet.
         var given: ChangePosition?
 
         /// The next answer that is different, or nil when the store is closed.

@@ -3,7 +3,7 @@ internal import LarderOperations
 internal import LarderRecords
 
 extension Partition {
-    /// Watches an operation under a name, by which it is known after a restart: what is given first then says which
+    /// Watches an operation under a name, by which it is known after a restart: the first answer then says which
     /// objects have changed meanwhile.
     ///
     /// The same name with another operation or other variables begins anew.
@@ -22,7 +22,7 @@ extension Partition {
         return try watch(stored, operation)
     }
 
-    /// Watches again what was stored under a name.
+    /// Watches again the operation that was stored under a name.
     ///
     /// - Throws: `operations.unknownWatcher`; what `watch` with an operation throws, where the schema has changed
     ///   since.

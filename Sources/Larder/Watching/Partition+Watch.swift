@@ -7,7 +7,8 @@ extension Partition {
     /// exists, and after a fetch that failed. A slow reader gets the newest state only, and equal states are not given
     /// twice. A watcher whose answer another write made partial says so; it does not fetch again.
     ///
-    /// The stream ends when the partition is parked or the store closed; letting go of it ends the watcher, and the fetch that it began.
+    /// The stream ends when the partition is parked or the store closed; letting go of it ends the watcher, and the
+    /// fetch that it began.
     ///
     /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
     ///   know.

@@ -2,7 +2,7 @@ public import LarderRecords
 
 /// What a watcher knows at one moment.
 public struct WatchState: Sendable {
-    /// The newest answer; what is missing in it, `response.missing` tells. Nil until anything is known.
+    /// The newest answer; `response.missing` tells what is missing in it. Nil until anything is known.
     public var response: Response?
     /// Why the last fetch brought nothing, or the cache could not be read; the response stays.
     public var error: LarderError?

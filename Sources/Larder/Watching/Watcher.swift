@@ -82,7 +82,7 @@ final class Watcher: Sendable {
         continuation.finish()
     }
 
-    /// The end of a fetch is told together with what it brought, which is read first.
+    /// The end of a fetch is told together with the fetched answer, which is read first.
     private func fetched(_ failure: LarderError?) {
         progress.withLock { $0.fetchEnd = failure.map { .failure($0) } ?? .success(()) }
         reading.mark(read)

@@ -90,7 +90,7 @@ final class WatcherIndex: Sendable {
         }
     }
 
-    /// Wakes those whom a commit concerns.
+    /// Wakes the watchers that a commit concerns.
     func publish(_ commit: Commit) {
         let wakes = state.withLock { state -> [@Sendable (Commit?) -> Void] in
             state.published += 1

@@ -16,7 +16,7 @@ public final class InMemoryKeyProvider: KeyProvider {
 
     private let state: Mutex<(keys: MasterKeys?, behaviour: Behaviour, reads: Int)>
 
-    /// - Parameter keys: What is there; none, and one is made when it is needed.
+    /// - Parameter keys: The keys at first; nil where the first is made when it is needed.
     public init(_ keys: MasterKeys? = nil, behaviour: Behaviour = .ready) {
         state = Mutex((keys, behaviour, 0))
     }

@@ -23,7 +23,7 @@ struct KeyText {
     init(parsing bytes: [UInt8], of place: String) throws(KeyError) {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.hasPrefix(Self.magic) else {
-            // What has only begun to be written is ours.
+            // A file that has only begun to be written is ours.
             guard !text.isEmpty, !Self.magic.hasPrefix(text) else { throw Self.damaged(place, "it is cut short") }
             throw KeyError(.foreign, "\(place) holds something else than keys; name another place")
         }

@@ -64,7 +64,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
 
     private var attributes: [String] { ["application", "larder", "store", store] }
 
-    /// What has the same attributes is replaced at once.
+    /// An item that has the same attributes is replaced at once.
     private func put(_ keys: MasterKeys, deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         let text = Array(KeyText(keys).text.utf8)
         let answer = try await run(

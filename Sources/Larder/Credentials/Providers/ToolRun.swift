@@ -176,7 +176,7 @@ private final class DescriptorPair {
     }
 }
 
-/// Reads what is there, and waits for nothing.
+/// Reads the bytes that are there, and waits for nothing.
 private final class PipeReader {
     private let descriptor: Int32
     private(set) var bytes: [UInt8] = []

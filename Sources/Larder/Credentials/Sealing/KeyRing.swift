@@ -34,8 +34,8 @@ final class KeyRing: Sendable {
 
     /// Opens the partition's key; at once if that was done before.
     ///
-    /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the stored key is
-    ///   what is amiss; `.timedOut`, `.cancelled`.
+    /// - Throws: As the provider; `.unknownKey`; `.damaged` with a `SealError` as the cause where the fault is in the
+    ///   stored key; `.timedOut`, `.cancelled`.
     func open(
         _ stored: StoredPartitionKey, until deadline: ContinuousClock.Instant
     ) async throws(KeyError) -> PartitionKey {

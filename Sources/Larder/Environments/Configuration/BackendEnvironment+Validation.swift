@@ -34,7 +34,7 @@ extension BackendEnvironment {
     }
 }
 
-/// What is wrong with a part of an environment, before it is known whose.
+/// A fault in a part of an environment, before it is known whose.
 struct EnvironmentFault: Error {
     var text: String
 

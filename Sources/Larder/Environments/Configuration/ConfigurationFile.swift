@@ -129,7 +129,7 @@ public struct ConfigurationFile: Sendable {
             throw LarderError(.environment, "a configuration is read from a file, and not from another kind of URL")
         }
         do {
-            // What is no file, a pipe in its place, would keep the reader waiting.
+            // An item that is no file, such as a pipe in its place, would keep the reader waiting.
             let attributes = try FileManager.default.attributesOfItem(atPath: file.resolvingSymlinksInPath().path)
             guard attributes[.type] as? FileAttributeType == .typeRegular else {
                 throw fault("this is no regular file; give the configuration file itself")

@@ -29,7 +29,7 @@ struct ConfigurationSection {
         return isPlain ? (path.isEmpty ? name : "\(path).\(name)") : "\(path)[\(EnvironmentFault.shown(name))]"
     }
 
-    /// What is wrong with a member, or with this section.
+    /// The error for a fault in a member, or in this section.
     func fault(_ what: String, at name: String? = nil) -> LarderError {
         Self.fault(origin, name.map(path) ?? path, what)
     }
@@ -89,7 +89,7 @@ struct ConfigurationSection {
         return flag
     }
 
-    /// A member that must be there and be a URL. What is wrong with the URL itself, the environment says.
+    /// A member that must be there and be a URL. The environment says what is wrong with the URL itself.
     func url(_ name: String) throws(LarderError) -> URL {
         let text = try required(name)
         // The text is not shown: it may hold a password.
