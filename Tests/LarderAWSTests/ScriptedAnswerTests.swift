@@ -283,7 +283,9 @@ struct ScriptedAnswerTests {
     func partTwice() async throws {
         let parts = ["a", "b"].map { "<Part><PartNumber>1</PartNumber><ETag>\($0)</ETag></Part>" }.joined()
         let body = "<ListPartsResult>\(parts)</ListPartsResult>"
-        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, body)
+        } _: { _, transport in
             let parts = try await transport.parts(of: Self.upload, deadline: .ample)
             #expect(parts.map(\.etag) == ["b"])
         }
@@ -300,7 +302,9 @@ struct ScriptedAnswerTests {
     @Test("XML that is made to cost time or memory is no answer, and is not read", arguments: costlyBodies.indices)
     func costlyXML(index: Int) async throws {
         let body = Self.costlyBodies[index]
-        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, body)
+        } _: { _, transport in
             let error = try await objectError { () async throws(ObjectError) in
                 try await transport.parts(of: Self.upload, deadline: .ample)
             }
@@ -315,7 +319,9 @@ struct ScriptedAnswerTests {
             <ListPartsResult xmlns='http://s3.amazonaws.com/doc/2006-03-01/' a=">"><Part><PartNumber>1</PartNumber>\
             <ETag><![CDATA["<e>"]]></ETag></Part></ListPartsResult><!-- -->
             """
-        try await ScriptedStorage.run { _ in .xml(.ok, body) } _: { _, transport in
+        try await ScriptedStorage.run { _ in
+            .xml(.ok, body)
+        } _: { _, transport in
             let parts = try await transport.parts(of: Self.upload, deadline: .ample)
             #expect(parts.map(\.etag) == ["\"<e>\""])
         }

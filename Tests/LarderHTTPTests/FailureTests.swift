@@ -128,9 +128,11 @@ struct FailureTests {
         }
     }
 
-    @Test("What is not HTTP is unusable or an interruption, and no trap", arguments: [
-        "220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 000 No\r\ncontent-length: 0\r\n\r\n",
-    ])
+    @Test(
+        "What is not HTTP is unusable or an interruption, and no trap",
+        arguments: [
+            "220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 000 No\r\ncontent-length: 0\r\n\r\n",
+        ])
     func reportsForeignProtocol(greeting: String) async throws {
         let group = MultiThreadedEventLoopGroup.singleton
         let channel = try await ServerBootstrap(group: group)
