@@ -50,7 +50,7 @@ struct AttemptRunner: Sendable {
 
     // MARK: One lane
 
-    /// After so many mutations the runner leaves a lane where other lanes wait, and has to look for it again.
+    /// After so many mutations a lane is left where the runner `wantsLanes`, and has to be looked for again.
     private static let longestTurn = 100
 
     /// Sends the head of a lane, and the mutations after it for as long as each is answered.
