@@ -45,7 +45,7 @@ extension HTTPTransport {
         /// Headers of every request. A header of the same name (in any case) from `headersForRequest` replaces
         /// them, and one of the request itself replaces both.
         ///
-        /// `Content-Type` and `Accept` can be replaced too. Those that frame the message (`Content-Length`,
+        /// `Content-Type` and `Accept` can be replaced too. Headers that frame the message (`Content-Length`,
         /// `Transfer-Encoding`) are the client's and refused with `.unusableRequest`.
         public var headers: [GraphQLRequest.Header] = []
 

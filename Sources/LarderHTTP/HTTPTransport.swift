@@ -15,8 +15,8 @@ public import Foundation
 ///   Each caller keeps its own deadline and its own cancellation; the exchange is stopped when the last one goes.
 ///   Mutations are never joined, and a query that begins after a mutation has ended joins none that began before.
 /// - **Redirects are not followed.** A POST that is turned into a GET loses its operation, and headers that
-///   authorize would be handed to whoever is named in `Location`. A redirect is a `.status` error that says where
-///   it points. An injected client that follows redirects anyway has its answer refused.
+///   authorize would go to the host named in `Location`. A redirect is a `.status` error that says where it points.
+///   An injected client that follows redirects anyway has its answer refused.
 /// - **The head of a request has at most 32 KiB**: a larger one is refused with `.unusableRequest` before it is sent.
 /// - **The deadline covers everything**: the closure that supplies headers, connecting, sending, and the last byte
 ///   of the body.
@@ -90,7 +90,7 @@ public final class HTTPTransport: GraphQLTransport {
         guard request.kind == .query else {
             defer { mutationCount.add(1, ordering: .sequentiallyConsistent) }
             do { return try await SharedTask.run(deadline: deadline, exchange) } catch {
-                // Whoever waited may have gone before the exchange ended: nothing must leave after this.
+                // The caller may have gone before the exchange ended: nothing must leave after this.
                 var error = error
                 error.phase = departure.withdraw()
                 throw error
@@ -156,7 +156,7 @@ public final class HTTPTransport: GraphQLTransport {
         try request.requireBoundedHead()
         let response: HTTPClientResponse
         do {
-            // Time is kept by those who wait (`SharedTask`), because the client's own deadline ends with the head.
+            // The waiting callers keep the time (`SharedTask`): the client's own deadline ends with the head.
             response = try await client.execute(request, deadline: .now() + .hours(24 * 365))
         } catch {
             throw TransportError(ofClient: error, in: request.body == nil ? nil : departure.withdraw())

@@ -31,7 +31,7 @@ final class SharedTask<Value: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Called once the work has an outcome or nobody waits for it any more; possibly twice.
+    /// Called once the work has an outcome or no caller waits for it any more; possibly twice.
     private let didEnd: @Sendable (SharedTask) -> Void
 
     init(didEnd: @escaping @Sendable (SharedTask) -> Void = { _ in }) {
@@ -53,7 +53,7 @@ final class SharedTask<Value: Sendable>: Sendable {
         state.withLock { state in state.waiters.values.count { !$0.isGone } }
     }
 
-    /// A place among those who wait; nil when the work is over or given up, so that it must be started anew.
+    /// A place among the waiting callers; nil when the work is over or given up, so that it must be started anew.
     func join() -> Ticket? {
         state.withLock { state in
             guard state.outcome == nil, !state.isAbandoned else { return nil }
@@ -64,7 +64,7 @@ final class SharedTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Starts the work. To be called once, by whoever made the task and joined it.
+    /// Starts the work. The caller that made the task and joined it calls this once.
     func start(_ work: @escaping Work) {
         let task = Task {
             do throws(TransportError) {

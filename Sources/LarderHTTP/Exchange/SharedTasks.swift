@@ -1,7 +1,7 @@
 import Larder
 import Synchronization
 
-/// Work under way by what it answers: whoever asks for the same joins it.
+/// Work under way by what it answers: a caller that asks for the same joins it.
 final class SharedTasks<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let tasks = Mutex<[Key: SharedTask<Value>]>([:])
 

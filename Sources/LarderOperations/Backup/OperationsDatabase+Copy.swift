@@ -30,7 +30,7 @@ extension OperationsDatabase {
         }
     }
 
-    /// Removes a database that nobody has open, with what SQLite keeps beside it.
+    /// Removes a database that no connection has open, with what SQLite keeps beside it.
     static func removeFiles(of file: URL) {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             try? FileManager.default.removeItem(atPath: file.path + suffix)

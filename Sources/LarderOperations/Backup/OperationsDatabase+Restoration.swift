@@ -49,7 +49,7 @@ extension OperationsDatabase {
         }
     }
 
-    /// Removes what was staged under other tokens, by somebody who was killed.
+    /// Removes what killed processes staged under other tokens.
     package static func removeStaged(in folder: URL) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for name in names where name.hasPrefix("restored-") && name.contains(".sqlite") {
@@ -127,7 +127,7 @@ extension OperationsDatabase {
         try queue.close()
         try files.synchronize(staged.path)
         try putAside(remainsOf: file, now, files)
-        // Fails where somebody has made one meanwhile.
+        // Fails where another process has made one meanwhile.
         try FileManager.default.linkItem(at: staged, to: file)
         try FolderNames.synchronize(above: file, files)
         return report

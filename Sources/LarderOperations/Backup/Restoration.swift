@@ -5,8 +5,8 @@ internal import GRDB
 ///
 /// Other processes have the database open, and have mutations under way. What happened since the backup happened: what
 /// the store knows of a mutation, that it is in flight, answered or settled, is newer than what the backup says, and
-/// stays. Nor do keys, credentials and sessions come back: one that was replaced since would be taken for a stolen one
-/// by whoever issued it, and one that was destroyed was to be gone.
+/// stays. Nor do keys, credentials and sessions come back: the issuer would take a credential that was replaced since
+/// for a stolen one, and one that was destroyed was to be gone.
 ///
 /// Rows are copied one by one, so that this is a transaction like others. SQLite's online backup into the live file
 /// would be one too, but whatever is settled between reading the outcomes and writing the pages would be pending again.
@@ -172,7 +172,7 @@ struct Restoration {
         }
     }
 
-    /// As they are in the backup, but for their owners: nobody has them in flight any more.
+    /// As they are in the backup, but for their owners: no process has them in flight any more.
     private func copyMutations() throws {
         try db.run(
             """

@@ -1,14 +1,14 @@
 internal import Foundation
 internal import GRDB
 
-/// Why a mutation of a backup is set aside when it comes back: what is not provably unsent is not sent by itself.
+/// Why a mutation of a backup is set aside when it comes back: only provably unsent mutations are sent by themselves.
 enum RestorationDoubt: String, CaseIterable {
     /// An attempt that the backup knows of may have taken effect.
     case attempted
     /// It was unsent when the backup was made, and nothing proves that it was not sent since.
     case sentSince
 
-    /// An expression of SQL: the doubt of a mutation, or null. What is answered or set aside is sent by nobody.
+    /// An expression of SQL: the doubt of a mutation, or null. A mutation that is answered or set aside is not sent.
     ///
     /// - Parameters:
     ///   - row: The name of the mutation's row in the statement.

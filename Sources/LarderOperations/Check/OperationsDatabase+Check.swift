@@ -67,7 +67,7 @@ extension OperationsDatabase {
     }
 }
 
-/// What must hold beyond the constraints of the tables, each with a query for the ids of those for which it does not.
+/// What must hold beyond the constraints of the tables, with a query for the ids of the rows for which it does not.
 struct Rule: Sendable {
     let name: String
     let exceptions: String

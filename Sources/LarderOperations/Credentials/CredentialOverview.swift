@@ -13,7 +13,7 @@ package struct CredentialOverview: Sendable, Hashable {
     package var partition: String
     /// The name of the partition's environment; nil where it has none.
     package var environment: String?
-    /// Nil for whoever is not signed in.
+    /// Nil for a guest, who is not signed in.
     package var user: String?
     /// Nil where nothing is known.
     package var session: StoredSession?

@@ -59,9 +59,9 @@ extension CredentialTable {
         }
     }
 
-    /// Destroys a partition's key, durably, and with it whatever was ever sealed with it: the credentials, those in
-    /// quarantine, and those in backups that are not older than the key. The rows themselves stay for whoever comes
-    /// next.
+    /// Destroys a partition's key, durably, and with it whatever was ever sealed with it: the credentials, the ones in
+    /// quarantine, and the ones in backups that are not older than the key. The rows themselves stay for the next
+    /// caller.
     ///
     /// - Parameter deadline: How long to wait for readers, so that the log, in which the key may still be, is emptied.
     /// - Returns: Whether the log was emptied. Where it was not, the next checkpoint does it.

@@ -2,7 +2,7 @@ package import Foundation
 internal import GRDB
 
 extension CredentialTable {
-    /// What is to be put into quarantine, and why.
+    /// A credential to put into quarantine, and why.
     package struct Suspect: Sendable, Hashable {
         package var credential: SealedCredential
         package var reason: String
@@ -13,7 +13,7 @@ extension CredentialTable {
         }
     }
 
-    /// Moves credentials where nobody uses them, and nobody waits for them.
+    /// Moves credentials to where no caller uses them or waits for them.
     ///
     /// What was replaced since it was read stays where it is.
     ///

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 
-/// Sealed credentials, the sealed keys of partitions, and whether somebody is signed in.
+/// Sealed credentials, the sealed keys of partitions, and whether a user is signed in.
 ///
 /// Nothing is opened here. Each call is one transaction.
 package struct CredentialTable: Sendable {
@@ -10,7 +10,7 @@ package struct CredentialTable: Sendable {
     /// What became of a write that others may have been quicker than.
     package enum Outcome: Sendable, Hashable {
         case stored
-        /// The partition's credentials are not those that were expected; nothing was changed.
+        /// The partition's credentials are not the expected ones; nothing was changed.
         case changed
         /// The partition has no key, or another than the one that sealed them; nothing was changed.
         case otherKey
@@ -32,12 +32,12 @@ package struct CredentialTable: Sendable {
         }
     }
 
-    /// Whether somebody is signed in; nil where nothing is known.
+    /// Whether a user is signed in; nil where nothing is known.
     package func session(of partition: String) throws(OperationsError) -> StoredSession? {
         try database.read { db in try db.partition(partition).flatMap { try Self.session(of: $0, db) } }
     }
 
-    /// Stores a partition's credentials in the place of those it has, and what becomes of its session.
+    /// Stores a partition's credentials in the place of its present ones, and what becomes of its session.
     ///
     /// - Parameters:
     ///   - key: What they are sealed with, which must still be the partition's.

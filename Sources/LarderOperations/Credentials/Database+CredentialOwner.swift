@@ -3,8 +3,8 @@ internal import GRDB
 extension Database {
     /// The number of a partition whose credentials, or whose session, are to be written.
     ///
-    /// One that is not there was forgotten, and whoever works with it still must not bring it back. Only the one of a
-    /// program that names no environment is made here, since nothing else makes it.
+    /// A missing partition was forgotten, and a caller that still works with it must not bring it back. Only the
+    /// partition of a program that names no environment is made here, since nothing else makes it.
     ///
     /// - Throws: `.unknownPartition`.
     func credentialOwner(_ name: String) throws -> Int64 {
@@ -13,8 +13,8 @@ extension Database {
         return known
     }
 
-    /// Refuses whoever works with an environment as it was before its users were signed in by another pool: what is
-    /// there is good for others.
+    /// Refuses a caller that works with an environment as it was before its users were signed in by another pool: what
+    /// is there is good for others.
     ///
     /// - Parameter identity: The fingerprint of identity that the caller has of the partition's environment.
     /// - Throws: `.parked`.

@@ -1,7 +1,7 @@
 internal import GRDB
 
 extension OperationsDatabase {
-    /// Sealed credentials, and whether somebody is signed in.
+    /// Sealed credentials, and whether a user is signed in.
     package var credentials: CredentialTable { CredentialTable(database: self) }
 
     /// Moves all that was committed out of the log into the file and empties the log, so that nothing is left in it of

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Whether somebody is signed in to a partition, as the layer above names it.
+/// Whether a user is signed in to a partition, as the layer above names it.
 package struct StoredSession: Sendable, Hashable {
     package var state: String
     /// Why it came to that, for people; nothing secret.
@@ -14,5 +14,5 @@ package struct StoredSession: Sendable, Hashable {
     }
 }
 
-/// What is to become of a session, given what it is; nil leaves it as it is. May be called more than once.
+/// What a session becomes, given what it is; nil leaves it as it is. May be called more than once.
 package typealias SessionChange = @Sendable (StoredSession?) -> StoredSession?

@@ -4,7 +4,7 @@ internal import GRDBSQLite
 
 /// A value that takes the place of a `?` in a statement.
 ///
-/// GRDB would bind a text up to its first U+0000; what is to be kept is kept whole.
+/// GRDB would bind a text up to its first U+0000; this binds the whole text.
 protocol Bindable {
     /// - Parameter index: From 1.
     /// - Returns: SQLite's result code.
@@ -13,7 +13,7 @@ protocol Bindable {
 
 typealias Bindings = [(any Bindable)?]
 
-/// Gives a statement its values in their order, nulls too: what is not bound is what it was the last time.
+/// Gives a statement its values in their order, nulls too: a place that is not bound keeps its last value.
 struct Binder {
     private let statement: SQLiteStatement
     private(set) var count: Int32 = 0

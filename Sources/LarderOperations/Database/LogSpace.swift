@@ -22,13 +22,14 @@ enum LogSpace {
     /// It is left alone where the volume has not so many times as much free: others need room as well.
     private static let leastShare: Int64 = 64
 
-    /// Makes the log's file longer where it is full. In a write transaction, so that nobody else writes at its end.
+    /// Makes the log's file longer where it is full. In a write transaction, so that no other connection writes at its
+    /// end.
     ///
-    /// Nothing is to be done where it fails: the commit that needs the room makes it itself, and says if it cannot.
+    /// A failure needs no handling: the commit that needs the room makes it itself, and says if it cannot.
     ///
     /// - Returns: Whether it is as long as it will be, and need not be looked at for a while.
     static func reserve(_ db: Database) -> Bool {
-        // Safe: the file is the connection's, which nobody closes while its queue runs this; its functions are called
+        // Safe: the file is the connection's, which is not closed while its queue runs this; its functions are called
         // as SQLite itself does, with the file they belong to, and with as many bytes as they are told of.
         var found: UnsafeMutablePointer<sqlite3_file>?
         let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &found)

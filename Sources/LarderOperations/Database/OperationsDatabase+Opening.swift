@@ -40,7 +40,7 @@ extension OperationsDatabase {
         }
     }
 
-    /// Applies what is missing under the lock of migrations, which nobody takes where nothing is missing.
+    /// Applies the missing migrations under the migration lock, which is not taken where none is missing.
     private static func apply(
         _ migrations: MigrationSet, _ db: Database, _ log: SyncedLog, _ file: URL, _ options: Options
     ) throws {
@@ -111,7 +111,7 @@ extension OperationsDatabase {
         // A day at most, so that it fits what SQLite takes.
         let seconds = min(max(0, options.busyTimeout / .seconds(1)), 86_400)
         configuration.busyMode = .timeout(seconds)
-        // Before anything is written to a file that may be somebody else's.
+        // Before anything is written to a file that may be another program's.
         configuration.prepareDatabase { db in
             // GRDB gives readers a time of its own.
             try db.execute(sql: "PRAGMA busy_timeout = \(Int(seconds * 1000))")
@@ -131,7 +131,7 @@ extension OperationsDatabase {
         } catch let error as DatabaseError
             where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file)
         {
-            // A folder that takes no shared-memory file. Nobody can be writing there: a writer would have left a log.
+            // A folder that takes no shared-memory file. No process can write there: a writer would have left a log.
             let path = file.path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file.path
             return try DatabasePool(path: "file:\(path)?immutable=1", configuration: configuration)
         }

@@ -22,8 +22,8 @@ extension OperationsDatabase {
     package enum SchemaUse: Sendable, Hashable {
         /// They are applied; it is an error where nothing may be written, and where the history is another one.
         case migrated
-        /// Nothing: for whoever looks at the history, or applies them later. The tables may be others than the rest of
-        /// this type expects.
+        /// Nothing: for callers that look at the history, or apply them later. The tables may be others than the rest
+        /// of this type expects.
         case asItIs
     }
 }

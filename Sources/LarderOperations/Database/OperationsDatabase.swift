@@ -5,8 +5,8 @@ internal import Synchronization
 /// The store's durable intent: `larder.sqlite`, the only file that cannot be fetched again.
 ///
 /// What a call of this type acknowledged survives a killed process and the loss of power. Reads are synchronous, see
-/// what was committed, and wait for no writer of this process; writes are made one after the other, those that wait
-/// together in one commit. No wait is longer than the options say, for each access.
+/// what was committed, and wait for no writer of this process. Writes are made one after the other, and writes that
+/// wait together share a commit. No wait is longer than the options say, for each access.
 ///
 /// Several processes, and several of these in one process, may have the same file open.
 package final class OperationsDatabase: Sendable {
@@ -72,7 +72,7 @@ package final class OperationsDatabase: Sendable {
         guard !wasClosed else { return }
         writer.close()
         // SQLite would do so when the last connection closes, but that is one which only reads. What the log holds is
-        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for nobody.
+        // safe there too, as far as it is not damaged: a log that is, is cut off without a word. Waits for no lock.
         if !options.isReadOnly, log.isWritten {
             try? pool.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA busy_timeout = 0")
@@ -82,10 +82,9 @@ package final class OperationsDatabase: Sendable {
         try translated { try pool.close() }
     }
 
-    /// Whether somebody else has committed since this was last asked, or since the database was opened. Cheap: it reads
-    /// a counter in shared memory, and waits for the write that this process is making, if there is one.
-    ///
-    /// Somebody else is another process, or another `OperationsDatabase` of this one.
+    /// Whether another process, or another `OperationsDatabase` of this one, has committed since this was last asked,
+    /// or since the database was opened. Cheap: it reads a counter in shared memory, and waits for the write that this
+    /// process is making, if there is one.
     package func hasChanged() throws(OperationsError) -> Bool {
         try requireOpen()
         let version = try translated {

@@ -4,8 +4,8 @@ internal import GRDBSQLite
 
 /// Statements are compiled once for each connection and kept by their text.
 ///
-/// GRDB compiles and keeps them; they are stepped through here. What GRDB does besides, for whoever observes a
-/// database, takes longer than the short statements of a queue themselves, and nobody observes this one.
+/// GRDB compiles and keeps them; they are stepped through here. What GRDB does besides, for observers of a database,
+/// takes longer than the short statements of a queue themselves, and this database has no observers.
 extension Database {
     func run(_ sql: String, _ bindings: Bindings = []) throws {
         _ = try row(sql, bindings) { _ in }
@@ -67,7 +67,7 @@ extension Database {
         }
     }
 
-    /// As `rows`, without those that are damaged: one must not keep the others from being seen. A check names them.
+    /// As `rows`, without damaged rows: one must not keep the others from being seen. A check names them.
     func readableRows<Value>(
         _ sql: String, _ bindings: Bindings = [], _ body: (Columns) throws -> Value
     ) throws -> [Value] {
@@ -101,7 +101,7 @@ extension Database {
     }
 
     private func bind(_ bindings: Bindings, to statement: SQLiteStatement, _ sql: String) throws {
-        // What is not bound is null, and not what it was the last time.
+        // A place that is not bound is null, and does not keep its last value.
         try check(sqlite3_clear_bindings(statement), sql)
         for (index, value) in zip(Int32(1)..., bindings) {
             guard let value else { continue }

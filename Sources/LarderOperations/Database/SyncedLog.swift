@@ -56,7 +56,7 @@ final class SyncedLog: Sendable {
 
     /// Takes the place of SQLite's automatic checkpoints of the connection that writes.
     func takeCheckpoints(of db: Database) {
-        // Safe: the function is called by commits alone, which are made by whoever has this object.
+        // Safe: commits alone call the function, and the code that makes them holds this object.
         sqlite3_wal_hook(
             db.sqliteConnection,
             { context, _, _, frames in
@@ -74,7 +74,7 @@ final class SyncedLog: Sendable {
         guard state != .synced else { return }
         try db.run("BEGIN IMMEDIATE TRANSACTION")
         do {
-            // In a transaction, so that nobody else writes meanwhile.
+            // In a transaction, so that no other connection writes meanwhile.
             if try Self.rewrite(db) { try FolderNames.synchronize(folder, files) }
             if state == .doubtful {
                 let version = try db.integer("PRAGMA user_version") ?? 0
@@ -142,7 +142,7 @@ final class SyncedLog: Sendable {
         }
     }
 
-    /// Which of the locks in shared memory whoever makes a checkpoint holds: https://www.sqlite.org/walformat.html
+    /// Which of the locks in shared memory a checkpoint holds: https://www.sqlite.org/walformat.html
     private static let checkpointLock: Int32 = 1
 
     /// Writes all pages of the database's own file once more, as they are, and syncs it.
@@ -207,8 +207,8 @@ final class SyncedLog: Sendable {
 
     /// One of a connection's files, and what can be done with it.
     ///
-    /// Safe to be used while the connection's queue runs, which nobody closes then, as SQLite itself uses it: its
-    /// functions with the file they belong to, and with as many bytes as they are told of.
+    /// Safe to be used while the connection's queue runs, when the connection is not closed, as SQLite itself uses it:
+    /// its functions with the file they belong to, and with as many bytes as they are told of.
     private static func file(
         _ which: Int32, of db: Database
     ) throws -> (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) {

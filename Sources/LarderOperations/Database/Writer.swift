@@ -3,11 +3,11 @@ internal import GRDB
 internal import LarderFiles
 internal import Synchronization
 
-/// Makes writes one after the other, those that wait together in one commit.
+/// Makes writes one after the other. Writes that wait together share one commit.
 ///
 /// A commit costs a wait for the disk, whatever it holds; under load the wait is shared. What comes while a commit is
-/// made waits for the next; what comes while the writes of one are carried out goes with them. A write that fails takes
-/// nobody with it: the others are made again, each in a savepoint. All are told after the commit, and not before.
+/// made waits for the next; what comes while the writes of one are carried out goes with them. A write that fails does
+/// not fail the others: they are made again, each in a savepoint. All callers are told after the commit, not before.
 final class Writer: Sendable {
     struct Job: Sendable {
         /// Made again where the transaction has to be.
@@ -18,11 +18,11 @@ final class Writer: Sendable {
     private struct State {
         var waiting: [Job] = []
         var isClosed = false
-        /// Whether somebody is to take what is waiting.
+        /// Whether a block is scheduled that takes what is waiting.
         var isScheduled = false
-        /// Whether he sleeps until more come, and is to be woken.
+        /// Whether that block sleeps until more jobs come, and must be woken.
         var isAsleep = false
-        /// How many wait soon, if those who shared the last commit come again.
+        /// How many jobs wait soon, if the callers that shared the last commit come again.
         var expected = 0
         var batchDelay = Writer.batchDelay
         /// How often in a row they did not come, and how many commits are still to be made without waiting for them.
@@ -38,12 +38,12 @@ final class Writer: Sendable {
         }
     }
 
-    /// How long a commit is held up for those who shared the last one: for half of what that took, within these.
-    /// Whoever comes too late waits for a whole one.
+    /// How long a commit waits for the callers that shared the last one: for half of what that took, within these
+    /// bounds. A job that comes too late waits for a whole commit.
     private static let batchDelay = Duration.microseconds(60)
     private static let maximumBatchDelay = Duration.milliseconds(2)
     private static let mostDisappointments = 6
-    /// How long whoever makes commits looks out for the next job before he sleeps: to be woken takes about as long.
+    /// How long the thread that makes commits spins for the next job before it sleeps: waking it takes about as long.
     private static let spinDuration = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
     private static let mostJobs = 1_000
@@ -55,9 +55,9 @@ final class Writer: Sendable {
     private let isReadOnly: Bool
     private let state = Mutex(State())
     private let alarm = DispatchSemaphore(value: 0)
-    /// Where commits are made for those who are not to wait for the disk themselves.
+    /// Where commits are made for callers that must not wait for the disk themselves.
     private let queue = DispatchQueue(label: "larder.writer", qos: .userInitiated)
-    /// Those who make commits on their own threads.
+    /// The callers that make commits on their own threads.
     private let callers = DispatchGroup()
 
     init(pool: DatabasePool, log: SyncedLog, isReadOnly: Bool) {
@@ -103,7 +103,7 @@ final class Writer: Sendable {
             guard !state.isClosed else { return (false, false, false) }
             state.waiting.append(job)
             defer { (state.isScheduled, state.isAsleep) = (true, false) }
-            // At the same moment, so that whoever closes after that waits for it.
+            // At the same moment, so that a later `close` waits for it.
             if !state.isScheduled {
                 if isBlocking { callers.enter() } else { queue.async { self.serve() } }
             }
@@ -117,7 +117,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// Makes commits until nobody comes any more, and lets others to the connection between them.
+    /// Makes commits until no more jobs come, and lets others to the connection between them.
     private func serve() {
         repeat {
             pool.writeWithoutTransaction { db in
@@ -127,7 +127,7 @@ final class Writer: Sendable {
         } while lookOut(until: .now() + Self.spinDuration) || takeNoMore()
     }
 
-    /// Makes commits of what waits, until nobody does for whom no other block is scheduled.
+    /// Makes commits of what waits, until no job waits for this block.
     private func run(_ db: Database) {
         var round = Round()
         repeat {
@@ -136,14 +136,14 @@ final class Writer: Sendable {
         } while round.isAnyLeft ?? takeNoMore()
     }
 
-    /// What is to be in one commit.
+    /// The content of one commit.
     private struct Round {
         var jobs: [Job] = []
-        /// Whether those who come too late are to be served by this block all the same.
+        /// Whether this block also serves the jobs that come too late for this commit.
         var isServed = false
-        /// Nil while jobs are added; then, whether others wait for whom this block is to make the next commit.
+        /// Nil while jobs are added; then, whether other jobs wait for which this block must make the next commit.
         var isAnyLeft: Bool?
-        /// When those who are expected are given up.
+        /// When the expected jobs are given up.
         var deadline: DispatchTime?
     }
 
@@ -151,7 +151,7 @@ final class Writer: Sendable {
     private func run(_ round: inout Round, _ db: Database) {
         do {
             let outcomes = try commit(&round, db)
-            // Before anybody is told: whoever comes again then is one of them.
+            // Before any caller is told: one that comes again then is among the expected.
             state.withLock { $0.expected = $0.waiting.count + outcomes.count }
             for (job, outcome) in zip(round.jobs, outcomes) { job.completion(outcome) }
         } catch {
@@ -159,8 +159,8 @@ final class Writer: Sendable {
         }
     }
 
-    /// What has come meanwhile; waits a little for those who are expected. Nil where the commit is to be made, and
-    /// whoever comes from now on waits for the next.
+    /// The jobs that have come meanwhile; waits a little for the expected ones. Nil where the commit is to be made:
+    /// jobs that come from now on wait for the next.
     private func more(_ round: inout Round) -> [Job]? {
         let count = round.jobs.count
         while count < Self.mostJobs {
@@ -189,7 +189,7 @@ final class Writer: Sendable {
         return nil
     }
 
-    /// False where nobody came in time. The processor is left to whoever can use it.
+    /// False where no job came in time. The processor is left to other threads that can use it.
     private func lookOut(until deadline: DispatchTime) -> Bool {
         while true {
             if state.withLock({ !$0.waiting.isEmpty }) { return true }
@@ -198,7 +198,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// False where nobody came in time.
+    /// False where no job came in time.
     private func sleep(until deadline: DispatchTime) -> Bool {
         let mustSleep = state.withLock { state in
             state.isAsleep = state.waiting.isEmpty
@@ -213,14 +213,14 @@ final class Writer: Sendable {
             state.skippedDelays = 1 << state.missedBatches
             return true
         }
-        // Somebody came at the last moment, and the signal is on its way.
+        // A job came at the last moment, and the signal is on its way.
         if !isLate { alarm.wait() }
         return !isLate
     }
 
-    /// Whoever comes from now on waits for another block, unless somebody waits for this one already.
+    /// Jobs that come from now on wait for another block, unless a job waits for this one already.
     ///
-    /// - Returns: Whether somebody does.
+    /// - Returns: Whether a job does.
     private func takeNoMore() -> Bool {
         state.withLock { state in
             state.isScheduled = !state.waiting.isEmpty
@@ -242,7 +242,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// Makes one commit of the jobs, and of those that come in time. Throws if nothing was committed.
+    /// Makes one commit of the jobs, and of further jobs that come in time. Throws if nothing was committed.
     private func commit(_ round: inout Round, _ db: Database) throws -> [Result<Void, OperationsError>] {
         var failure: OperationsError?
         let isWhole = try transaction(db) {
@@ -259,11 +259,11 @@ final class Writer: Sendable {
         }
         if isWhole { return round.jobs.map { _ in .success(()) } }
         if round.jobs.count == 1, let failure { return [.failure(failure)] }
-        // Savepoints cost as much as short writes do, and are for those that are made again because one has failed.
+        // Savepoints cost as much as short writes do: only jobs that are made again after a failure get them.
         return try separately(round.jobs, db)
     }
 
-    /// Makes one commit of those of the jobs that do not fail.
+    /// Makes one commit of the jobs that do not fail.
     private func separately(_ jobs: [Job], _ db: Database) throws -> [Result<Void, OperationsError>] {
         try transaction(db) {
             let outcomes = try jobs.map { try savepoint($0, db) }

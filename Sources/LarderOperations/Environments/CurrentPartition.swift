@@ -2,7 +2,7 @@ package import Foundation
 
 /// Which partition is the current one.
 package struct CurrentPartition: Sendable, Hashable {
-    /// Nil where somebody said that there is to be none.
+    /// Nil where a caller said that there is to be none.
     package var partition: StoredPartition?
     /// Counts the switches.
     package var number: Int64

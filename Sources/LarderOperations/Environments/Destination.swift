@@ -1,7 +1,7 @@
 /// The partition that is to become the current one.
 package struct Destination: Sendable, Hashable {
     package enum User: Sendable, Hashable {
-        /// Whoever worked with the environment last; a guest where nobody has.
+        /// The user who worked with the environment last; a guest where there was none.
         case last
         case guest
         case user(String)
@@ -16,7 +16,7 @@ package struct Destination: Sendable, Hashable {
 
     package var environment: Environment
     package var user: User
-    /// The name of the partition, if it has to be made. Nobody else may have it.
+    /// The name of the partition, if it has to be made. No other partition may have it.
     package var newName: String
 
     /// - Parameter newName: A random one where it is left out: 16 digits in hexadecimal.

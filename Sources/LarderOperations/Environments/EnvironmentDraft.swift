@@ -1,4 +1,4 @@
-/// An environment as a program, or somebody at the command line, says that it is.
+/// An environment as a program, or a user of the command line, says that it is.
 package struct EnvironmentDraft: Sendable, Hashable {
     /// What an environment takes the place of.
     package enum Predecessor: Sendable, Hashable {

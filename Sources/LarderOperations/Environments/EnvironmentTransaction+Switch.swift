@@ -109,10 +109,10 @@ extension EnvironmentTransaction {
 
     // MARK: Pending work
 
-    /// Moves the mutations of one partition that are provably unsent to another, but for those that wait, through
-    /// however many others, for one that stays, or for a transfer that does, and for those that come after one that stays
-    /// and has its place in their lane; and the transfers that were never begun, but for those that one waits for which
-    /// stays.
+    /// Moves the provably unsent mutations of one partition, and the transfers that were never begun, to another.
+    ///
+    /// These stay: mutations that wait, through however many others, for a mutation or a transfer that stays; mutations
+    /// that come after one that stays and has its place in their lane; and transfers that a staying mutation waits for.
     private func carry(from old: String, to new: String, _ report: inout SwitchReport) throws {
         guard let source = try db.partition(old), let target = try db.partition(new) else { return }
         let isFresh = "t.state IN (0, 2) AND t.attempts = 0"

@@ -130,8 +130,8 @@ struct EnvironmentTransaction {
         if let predecessor = draft.predecessor { try adopt(predecessor, by: draft, now: now) }
     }
 
-    /// Whoever was signed in is not known to those who sign users in now. What proved it stays where it is, and cannot
-    /// be opened any more.
+    /// The service that signs users in now does not know the users who were signed in. Their credentials stay where
+    /// they are, and cannot be opened any more.
     private func endSessions(of partitions: [StoredPartition], now: Date) throws {
         for partition in partitions {
             try db.run(

@@ -2,11 +2,11 @@ package import Foundation
 
 /// A partition: one environment's, and one user's of it.
 package struct StoredPartition: Sendable, Hashable {
-    /// Names its cache's folder and stamps its cache; nobody else's, ever.
+    /// Names its cache's folder and stamps its cache. No other partition ever has the same name.
     package var name: String
     /// Nil for the partition of a store whose program names no environment.
     package var environment: String?
-    /// Nil for whoever is not signed in.
+    /// Nil for a guest, who is not signed in.
     package var user: String?
     /// Nil where it was made before this was kept.
     package var created: Date?

@@ -59,7 +59,7 @@ extension OperationsError {
 
         /// No such mutation: it was never there, or it is settled; `find` tells which.
         package static let notFound = Code(rawValue: "operations.notFound")
-        /// The mutation is in another state than expected: somebody else was quicker.
+        /// The mutation is in another state than expected: another caller was quicker.
         package static let wrongState = Code(rawValue: "operations.wrongState")
         /// The mutation's turn has not come: another of its lane, or one it depends on, is before it.
         package static let notItsTurn = Code(rawValue: "operations.notItsTurn")
@@ -67,7 +67,7 @@ extension OperationsError {
         package static let expired = Code(rawValue: "operations.expired")
         /// The id or the idempotency key is another mutation's.
         package static let duplicate = Code(rawValue: "operations.duplicate")
-        /// A temporary id that nobody reserved, or whose mutation was discarded.
+        /// A temporary id that no mutation reserved, or whose mutation was discarded.
         package static let unknownTemporaryID = Code(rawValue: "operations.unknownTemporaryID")
         /// An argument cannot be stored.
         package static let invalid = Code(rawValue: "operations.invalid")
@@ -78,7 +78,7 @@ extension OperationsError {
         package static let uploadsLeft = Code(rawValue: "operations.uploadsLeft")
         /// The partition is not the current one: another environment, or another user, was switched to.
         package static let parked = Code(rawValue: "operations.parked")
-        /// Another partition is the current one, and nobody said that it may be left.
+        /// Another partition is the current one, and the caller did not say that it may be left.
         package static let otherPartition = Code(rawValue: "operations.otherPartition")
         /// No such environment.
         package static let unknownEnvironment = Code(rawValue: "operations.unknownEnvironment")

@@ -13,7 +13,7 @@ package final class MigrationLock: Sendable {
 
     private init(_ file: LockFile) { self.file = file }
 
-    /// Takes the lock, waiting for whoever has it.
+    /// Takes the lock, waiting for the process that has it.
     ///
     /// - Parameters:
     ///   - store: The store's folder.
@@ -32,7 +32,7 @@ package final class MigrationLock: Sendable {
         } catch { throw OperationsError(error, "the migration lock of \(store.path) cannot be taken") }
     }
 
-    /// Who holds the lock; nil where nobody does, or where there is no such file.
+    /// Who holds the lock; nil where no process does, or where there is no such file.
     package static func holder(in store: URL) -> String? {
         let path = store.appending(path: "locks/\(fileName)").path
         guard FileManager.default.fileExists(atPath: path),

@@ -76,7 +76,7 @@ struct MigrationSet: Sendable {
     }
 
     func history(_ db: Database) throws -> [Applied] {
-        // GRDB remembers what tables there are, and does not hear of those that another connection makes.
+        // GRDB caches what tables there are, and does not notice tables that another connection makes.
         let exists = try Bool.fetchOne(
             db, sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migration'")
         guard exists == true else { return [] }

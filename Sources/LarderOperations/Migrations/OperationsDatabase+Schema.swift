@@ -49,7 +49,7 @@ extension OperationsDatabase {
 }
 
 extension Database {
-    /// GRDB remembers what tables there are, and does not hear of those that another connection makes.
+    /// GRDB caches what tables there are, and does not notice tables that another connection makes.
     func hasTable(_ name: String, in schema: String = "main") throws -> Bool {
         try integer(
             "SELECT count(*) FROM \(schema).sqlite_schema WHERE type = 'table' AND name = ?", [name]) ?? 0 > 0

@@ -21,6 +21,6 @@ package struct SchemaStatus: Sendable, Hashable {
     package var identity: String?
     /// In the order of their numbers.
     package var applied: [Entry]
-    /// Those that are yet to be applied, in order; none where the history is not a beginning of what is known.
+    /// The migrations yet to be applied, in order; none where the history is not a beginning of the known ones.
     package var pending: [Entry]
 }

@@ -2,7 +2,7 @@ internal import GRDB
 
 /// Up to which number the store may have forgotten how mutations ended, by partition: `forgotten_outcome`.
 ///
-/// Whoever removes outcomes notes the highest number among those that may have had an effect, in the same transaction. A
+/// A transaction that removes outcomes also notes the highest number among the mutations that may have had an effect. A
 /// mutation of a higher number, of which the store knows nothing, had not been sent when the note was made: it was
 /// provably unsent, or discarded before it was ever begun.
 struct ForgottenOutcomes {

@@ -16,9 +16,9 @@ package struct Mutation: Sendable, Hashable {
     package var touched: [UInt8]?
     /// What it waits for: those of its dependencies that are not settled.
     package var dependencies: [UUID]
-    /// The transfers that it waits for: those that are not done.
+    /// The transfers that it waits for: the ones that are not done.
     package var transfers: [UUID] = []
-    /// Those that it reserved.
+    /// The temporary ids that it reserved.
     package var temporaryIDs: [TemporaryID]
     package var created: Date
     package var expires: Date?

@@ -11,7 +11,7 @@ package struct MutationDraft: Sendable {
     /// By which the server tells a repeat; the id's canonical text (in small letters) where there is no other.
     package var idempotencyKey: String?
     package var content: MutationContent
-    /// What its optimistic layer can have to do with, as whoever lays it wrote that down; nil where it is not known.
+    /// What its optimistic layer can touch, as the layer's maker wrote it down; nil where it is not known.
     package var touched: [UInt8]?
     /// Mutations of the same partition that must be settled before. One that is not there any more is.
     package var dependencies: [UUID]

@@ -15,7 +15,7 @@ package struct MutationFailure: Sendable, Hashable {
         package static let unusableServer = Class(rawValue: "unusableServer")
         package static let conflict = Class(rawValue: "conflict")
         package static let rejected = Class(rawValue: "rejected")
-        /// It was sent, and nobody knows what became of it.
+        /// It was sent, and its outcome is unknown.
         package static let outcomeUnknown = Class(rawValue: "outcomeUnknown")
         /// Its time was over, and no attempt was under way.
         package static let expired = Class(rawValue: "expired")
@@ -32,7 +32,7 @@ package struct MutationFailure: Sendable, Hashable {
 
         /// Whether the attempt may have taken effect. Where a later one had none for sure, that is still so.
         var leavesDoubt: Bool { self == .outcomeUnknown || self == .serverFault || self == .restored }
-        /// Whether the attempt had no effect, which says nothing of those before it.
+        /// Whether the attempt had no effect, which says nothing of earlier attempts.
         var isOfOneAttempt: Bool {
             self == .offline || self == .throttled || self == .notSignedIn || self == .unusableServer
         }

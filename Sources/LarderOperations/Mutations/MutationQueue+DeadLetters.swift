@@ -20,8 +20,8 @@ extension MutationQueue {
         }
     }
 
-    /// Makes a dead letter pending again, at its old place in the order: those that depend on it come after it, and at
-    /// the end of a lane it would wait for them while they wait for it.
+    /// Makes a dead letter pending again, at its old place in the order: mutations that depend on it come after it, and
+    /// at the end of a lane it would wait for them while they wait for it.
     ///
     /// Attempts are counted on, and the last failure stays until there is another.
     ///
@@ -43,8 +43,8 @@ extension MutationQueue {
         try await write { try $0.discard(id, $0.entry(id, in: .deadLetter), dependents, now: now) }
     }
 
-    /// Gives up all that is pending or a dead letter, each with its outcome, for whoever was told to: signing out,
-    /// clearing a store. What is acknowledged stays: it took effect.
+    /// Gives up all that is pending or a dead letter, each with its outcome, for a caller that was told to: signing
+    /// out, clearing a store. What is acknowledged stays: it took effect.
     ///
     /// - Returns: How many.
     /// - Throws: `.unsentWork` if one is in flight, which may take effect. Then nothing is given up.

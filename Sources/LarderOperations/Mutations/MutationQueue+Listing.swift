@@ -38,8 +38,8 @@ extension MutationQueue {
         try read { try $0.list(filter, after: after, limit: limit, isStrict: isStrict) }
     }
 
-    /// What the unsettled mutations of a partition are expected to do, in their sequence; those that say nothing of it
-    /// are left out, as are dead letters. Where it is known what they touch, the rest is not read.
+    /// What the unsettled mutations of a partition are expected to do, in their sequence, without dead letters and
+    /// mutations that say nothing of it. Where it is known what they touch, the rest is not read.
     package func expectations(in partition: String) throws(OperationsError) -> [Expectation] {
         try read { transaction in
             guard let number = try transaction.db.partition(partition) else { return [] }
@@ -47,8 +47,8 @@ extension MutationQueue {
         }
     }
 
-    /// What mutations are expected to do now, all at one moment, in their sequence. Those that are settled or set aside
-    /// by now are left out.
+    /// What mutations are expected to do now, all at one moment, in their sequence. Mutations that are settled or set
+    /// aside by now are left out.
     package func expectations(of sequences: [Int64]) throws(OperationsError) -> [Expectation] {
         try read { try $0.expectations(of: sequences) }
     }
@@ -132,7 +132,7 @@ extension MutationQueue {
 }
 
 extension MutationQueue {
-    /// The real ids of those temporary ones for which an answer has given any.
+    /// The real ids of the temporary ones for which an answer has given any.
     package func realIDs(
         of ids: Set<TemporaryID>, in partition: String
     ) throws(OperationsError) -> [TemporaryID: String] {

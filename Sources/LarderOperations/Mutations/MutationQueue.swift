@@ -4,7 +4,7 @@ package import Foundation
 ///
 /// Each write is one transaction, and on disk when its call returns. None of them loses a mutation: it goes from state
 /// to state, and the last step, `settle` or `discard`, leaves its outcome. A call that finds another state than it
-/// expects throws `.wrongState` and changes nothing: somebody else was quicker.
+/// expects throws `.wrongState` and changes nothing: another caller was quicker.
 ///
 /// ```
 /// enqueue -> pending -> begin -> inFlight -> answer -> acknowledged -> settle -> (outcome)
@@ -20,8 +20,8 @@ package struct MutationQueue: Sendable {
     let database: OperationsDatabase
     var isBlocking = false
 
-    /// The same queue, whose writes may keep the thread of whoever asks waiting for the disk: two changes of threads
-    /// fewer for each. Not for Swift's own threads, which are as many as there are processors.
+    /// The same queue, whose writes may keep the caller's thread waiting for the disk: two changes of threads fewer for
+    /// each. Not for Swift's own threads, which are as many as there are processors.
     package var blocking: MutationQueue {
         var queue = self
         queue.isBlocking = true
@@ -31,7 +31,7 @@ package struct MutationQueue: Sendable {
     /// Queues a mutation at the end of the order.
     ///
     /// Real ids take the places of temporary ones where they are known; where they are not, the mutation depends on
-    /// those that reserved them. O(log n), and a share of a commit.
+    /// the mutations that reserved them. O(log n), and a share of a commit.
     ///
     /// - Returns: The mutation as it is stored.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`; `.full`, `.busy` and others of the database;
@@ -139,7 +139,7 @@ package struct MutationQueue: Sendable {
 
     /// Acknowledged to settled: several in one transaction and few statements, all of them or none.
     ///
-    /// - Parameter errors: Of those that took effect in part, what the server said had failed, as a JSON list.
+    /// - Parameter errors: For mutations that took effect in part, what the server said had failed, as a JSON list.
     /// - Throws: `.notFound`, `.wrongState` for the first that is not acknowledged.
     package func settle(
         _ settled: [(mutation: UUID, result: [UInt8]?)], errors: [UUID: [UInt8]] = [:], now: Date

@@ -9,7 +9,7 @@ package struct Outcome: Sendable, Hashable {
         case discarded = 1
     }
 
-    /// So many are kept of a partition, by the numbers of the mutations: those that are further from the highest are
+    /// So many are kept of a partition, by the numbers of the mutations: outcomes that are further from the highest are
     /// forgotten.
     package static let kept = 10_000
 
@@ -18,7 +18,7 @@ package struct Outcome: Sendable, Hashable {
     package var sequence: Int64
     package var kind: Kind
     package var settled: Date
-    /// What whoever settled it wanted to be kept.
+    /// What the caller that settled it wanted to be kept.
     package var result: [UInt8]?
     /// What the server said had failed of one that took effect in part, as a JSON list.
     package var errors: [UInt8]?

@@ -2,7 +2,7 @@ internal import Foundation
 internal import GRDB
 
 extension QueueTransaction {
-    /// Changes what a mutation says. Whoever calls this has made sure that it is not in flight.
+    /// Changes what a mutation says. The caller has made sure that it is not in flight.
     func revise(_ id: UUID, _ entry: Entry, _ revision: Revision) throws {
         if let variables = revision.variables { try requireObject(variables, of: id) }
         guard let mutation = try mutation(id) else { return }
@@ -41,13 +41,13 @@ extension QueueTransaction {
         try stallDependents(of: entry.sequence)
     }
 
-    /// What a mutation shows is different from what it was: nobody knows what that touches.
+    /// What a mutation shows is different from what it was, and what that touches is unknown.
     func forgetTouched(by sequence: Int64) throws {
         try db.run("UPDATE mutation SET touched = NULL WHERE sequence = ?", [sequence])
     }
 
-    /// Dead letter to pending, at its old place. Whoever replays one answers for what its attempts may have done: it is
-    /// sent again, and is not provably unsent.
+    /// Dead letter to pending, at its old place. The caller answers for what its attempts may have done: it is sent
+    /// again, and is not provably unsent.
     ///
     /// - Parameter expires: Its new expiry. Nil keeps the old one, unless that is over.
     func replay(_ id: UUID, expires: Date?, now: Date) throws {
@@ -115,7 +115,7 @@ extension QueueTransaction {
         ) { (try $0.uuid(0), try TransferState(stored: $0.integer(1))) }
     }
 
-    /// The condition of those, as `m`, that must not be pending and are.
+    /// The condition of mutations, as `m`, that must not be pending and are.
     static let isHopelessSQL = """
         m.state = 0 AND EXISTS (
             SELECT 1 FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
@@ -133,7 +133,7 @@ extension QueueTransaction {
         }
     }
 
-    /// Gives up what is pending or set aside in a partition, the last first: whoever depended on one is gone before it.
+    /// Gives up what is pending or set aside in a partition, the last first: mutations that depend on one go before it.
     ///
     /// - Returns: How many.
     func discardUnsent(in partition: Int64, now: Date) throws -> Int {
@@ -190,7 +190,7 @@ func requireObject(_ json: [UInt8], of mutation: UUID) throws(OperationsError) {
 package enum DiscardedDependents: Sendable, Hashable {
     /// They become dead letters of the class `dependencyDiscarded`, with this reason.
     case setAside(reason: String)
-    /// They go on without it. Those that hold a temporary id of it are set aside all the same: the server would not
-    /// know the id.
+    /// They go on without it. Mutations that hold a temporary id of it are set aside all the same: the server would
+    /// not know the id.
     case release
 }

@@ -6,7 +6,7 @@ extension QueueTransaction {
     ///
     /// - Parameters:
     ///   - partition: The draft's, which was found usable in this transaction.
-    ///   - mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs`, which whoever asks works out before he has the transaction.
+    ///   - mayHoldIDs: `MutationDraft.mayHoldTemporaryIDs`, which the caller works out before it has the transaction.
     /// - Throws: `.duplicate`, `.unknownTemporaryID`, `.invalid`.
     func enqueue(_ draft: MutationDraft, in partition: Int64, mayHoldIDs: Bool) throws -> Mutation {
         if mayHoldIDs || !draft.dependencies.isEmpty { try requireUnsettled(draft.id) }
@@ -61,7 +61,7 @@ extension QueueTransaction {
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError.duplicate(draft.id)
         }
-        // Of those that are settled; of those that are queued the table's own indices tell.
+        // A duplicate of a settled mutation; the table's own indices tell of queued ones.
         guard db.changesCount == 1 else { throw OperationsError.duplicate(draft.id) }
         let sequence = db.lastInsertedRowID
         try db.run(Self.contentSQL) { $0.bind(sequence, found.content) }
@@ -94,7 +94,7 @@ extension QueueTransaction {
 
     /// Has a mutation wait for its transfers.
     ///
-    /// - Returns: Those that are not done.
+    /// - Returns: The transfers that are not done.
     /// - Throws: `.notFound`; `.wrongState` where one has failed or was cancelled; `.invalid` where one is another
     ///   partition's.
     private func wait(_ draft: MutationDraft, _ sequence: Int64, _ partition: Int64) throws -> [UUID] {
@@ -132,7 +132,7 @@ extension QueueTransaction {
 }
 
 extension MutationContent {
-    /// Whether it says what is to be seen before there is an answer. An updater alone has nothing to work with.
+    /// Whether it says what readers see before there is an answer. An updater alone has nothing to work with.
     package var isShown: Bool { optimisticResponse != nil || listEdits != nil }
 
     /// What is stored of what it touches: as the draft says, unless real ids took the places of temporary ones.

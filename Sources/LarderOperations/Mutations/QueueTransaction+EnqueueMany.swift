@@ -11,7 +11,7 @@ extension QueueTransaction {
         var partitions: [String: Int64] = [:]
         var mutations: [Mutation] = []
         mutations.reserveCapacity(drafts.count)
-        /// Those that go together, and so many as there are in a statement at most.
+        /// The drafts that go together, at most as many as one statement takes.
         var plain: [(draft: MutationDraft, partition: Int64)] = []
         plain.reserveCapacity(Self.rowCount)
         for (draft, mayHoldIDs) in zip(drafts, mayHoldIDs) {
@@ -29,7 +29,7 @@ extension QueueTransaction {
         return mutations
     }
 
-    /// Adds those that wait, and takes them out.
+    /// Adds the waiting drafts, and takes them out.
     private func add(_ plain: inout [(draft: MutationDraft, partition: Int64)]) throws -> [Mutation] {
         defer { plain.removeAll(keepingCapacity: true) }
         if plain.count == Self.rowCount, let mutations = try addTogether(plain) { return mutations }

@@ -91,7 +91,7 @@ extension QueueTransaction {
         return others.isEmpty ? known : (known + others).sorted { $0.sequence < $1.sequence }
     }
 
-    /// What mutations show now, in their sequence; those that are settled or set aside are left out.
+    /// What mutations show now, in their sequence, without mutations that are settled or set aside.
     func expectations(of sequences: [Int64]) throws -> [Expectation] {
         let numbers = Set(sequences)
         guard let first = numbers.min(), let last = numbers.max() else { return [] }

@@ -59,7 +59,7 @@ struct QueueTransaction {
 
     func note(_ failure: MutationFailure, of sequence: Int64) throws {
         var failure = failure
-        // That the last attempt had no effect says nothing of those before it.
+        // That the last attempt had no effect says nothing of earlier attempts.
         if failure.class.isOfOneAttempt {
             let last = try db.texts("SELECT class FROM mutation_failure WHERE sequence = ?", [sequence]).first
             if let last = last.map(MutationFailure.Class.init), last.leavesDoubt { failure.class = last }

@@ -3,9 +3,9 @@ internal import LarderFiles
 
 /// Makes sure that no process has a database open, as long as `body` runs.
 ///
-/// Whoever has one open in WAL mode holds SQLite's shared lock on it all the while: a POSIX lock on certain bytes of
-/// the file (https://www.sqlite.org/lockingv3.html). Such a lock is lost when this process closes the file by any
-/// descriptor: `body` must not open it.
+/// A process that has one open in WAL mode holds SQLite's shared lock on it all the while: a POSIX lock on certain
+/// bytes of the file (https://www.sqlite.org/lockingv3.html). Such a lock is lost when this process closes the file by
+/// any descriptor: `body` must not open it.
 enum ExclusiveUse {
     /// The bytes of the shared lock, far behind the end of any file.
     private static let first: Int64 = 0x4000_0002

@@ -83,7 +83,7 @@ extension OperationsDatabase {
     private static func salvage(
         _ damaged: URL, into folder: URL, _ now: Date, _ files: FileSystem
     ) throws -> RepairReport {
-        // Nobody else looks into this folder: the lock is its own.
+        // No other process looks into this folder: the lock is its own.
         let new = try OperationsDatabase(folder: folder)
         do {
             var configuration = Configuration()

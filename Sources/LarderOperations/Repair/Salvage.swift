@@ -186,7 +186,7 @@ struct Salvage {
         try db.run("DELETE FROM transfer WHERE partition NOT IN (SELECT id FROM partition)")
         try mendRows()
         try restoreUses()
-        // Nobody would see that it is damaged.
+        // Damage in this column would go unnoticed.
         try db.run("UPDATE mutation SET touched = NULL")
         try db.run(
             """
@@ -205,7 +205,7 @@ struct Salvage {
                 """)
         }
         try setAsideIncomplete(queue)
-        // Of one in flight nobody knows what became of it; of an answer that is lost, what it was.
+        // What became of a mutation in flight is unknown, and so is what a lost answer said.
         try setAside(
             "state = 1 OR state = 2 AND sequence NOT IN (SELECT sequence FROM mutation_answer)", .outcomeUnknown,
             "what the server said of it was lost with a damaged file; look whether it has it", queue)
@@ -360,7 +360,8 @@ struct Salvage {
         }
     }
 
-    /// Rows that refer to what is not there, as often as removing some makes others such.
+    /// Removes rows that refer to missing rows, or clears the reference, until none is left: removing some can orphan
+    /// others.
     private func removeOrphans() throws {
         let references = try db.rows(
             """

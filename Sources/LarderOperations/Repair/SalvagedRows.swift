@@ -1,12 +1,13 @@
 internal import GRDB
 
-/// The rows of one table as they go into the new file: as they are, or without what is not of its column's type.
+/// The rows of one table as they go into the new file: as they are, or without values that do not have their column's
+/// type.
 struct SalvagedRows {
     let db: Database
     let table: String
     /// All that the table has.
     let columns: [TableColumn]
-    /// Those that were read, in the order of their values.
+    /// The columns that were read, in the order of their values.
     let names: [String]
 
     /// A row that did not go into the new file as it was.

@@ -4,7 +4,7 @@ internal import GRDB
 extension OperationsDatabase {
     /// Sets aside the mutations and transfers of a partition whose rows cannot be read, in one transaction: they become
     /// dead letters of the class `damaged`, and transfers that have failed because of it, with what can be read of them.
-    /// None is sent again. Those that wait for them are treated as for others that are set aside.
+    /// None is sent again. Mutations that wait for them are treated as for others that are set aside.
     ///
     /// - Returns: Which, and why. O(rows of the partition).
     package func setAsideDamagedRows(in partition: String, now: Date) async throws(OperationsError) -> [DamagedRow] {
@@ -20,7 +20,7 @@ struct DamagedRows {
     let db: Database
     let now: Date
 
-    /// What those that are set aside have in their columns. What a transfer has agreed on with the storage stays, so
+    /// What rows that are set aside have in their columns. What a transfer has agreed on with the storage stays, so
     /// that it can be cleared away; what has arrived of it cannot be relied on.
     static let forced: [String: [String: StoredValue]] = [
         "mutation": ["state": .integer(3), "queued": .integer(0), "owner": .null],
@@ -29,7 +29,7 @@ struct DamagedRows {
         ],
     ]
 
-    /// Those that cannot be read.
+    /// Sets aside the rows that cannot be read.
     ///
     /// - Parameter condition: On columns that both tables have.
     func setAside(_ condition: String) throws -> [DamagedRow] {

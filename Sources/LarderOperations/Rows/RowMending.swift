@@ -1,7 +1,7 @@
 internal import GRDB
 
-/// Makes rows readable of which something is damaged, and loses as little of them as can be: what is not of its
-/// column's type; where that is not all, the one value without which the rest can be read; or all but the keys.
+/// Makes damaged rows readable, and loses as little of them as can be: values of another type than the column's; where
+/// that is not all, the one value without which the rest can be read; or all but the keys.
 struct RowMending {
     let db: Database
 
@@ -11,7 +11,7 @@ struct RowMending {
         var condition: String
         /// What some of its columns are to be, whatever they are.
         var forced: [String: StoredValue] = [:]
-        /// Those that are not touched unless they are of another type: what they say, no neutral value does.
+        /// Columns that are not touched unless they are of another type: no neutral value says what they say.
         var kept: Set<String> = []
     }
 
@@ -37,7 +37,7 @@ struct RowMending {
         return (try isReadable(), lost)
     }
 
-    /// Puts neutral values in the places of those for which a condition holds, and the forced ones in theirs.
+    /// Puts neutral values in the places of values for which a condition holds, and the forced ones in theirs.
     private func update(
         _ place: Place, where isLost: (TableColumn, StoredValue) -> Bool
     ) throws -> [String] {

@@ -17,7 +17,7 @@ struct RowReading: Sendable {
     private var alias: String { words.dropFirst().first ?? "" }
     private var words: [String] { tables.split(whereSeparator: \.isWhitespace).map(String.init) }
 
-    /// Those that cannot be read.
+    /// The rows that cannot be read.
     ///
     /// - Parameters:
     ///   - condition: Which are looked at.

@@ -5,16 +5,16 @@ internal import GRDB
 struct ResolvedContent {
     var content: MutationContent
     var lane: String
-    /// Those without a real id, its own included.
+    /// The temporary ids without a real one, its own included.
     var uses: Set<TemporaryID> = []
-    /// Those that reserved them.
+    /// The mutations that reserved them.
     var dependencies: [Int64: Dependency] = [:]
 }
 
 extension QueueTransaction {
     /// Replaces the temporary ids whose real ones are known, and says what the others need.
     ///
-    /// - Parameter own: Those that the mutation itself reserves.
+    /// - Parameter own: The ids that the mutation itself reserves.
     /// - Throws: `.unknownTemporaryID`.
     func resolve(
         _ content: MutationContent, lane: String, partition: Int64, own: Set<TemporaryID>
@@ -43,7 +43,7 @@ extension QueueTransaction {
         case awaited(Dependency)
     }
 
-    /// What one's own id stands for; nil if nobody knows yet, or it is yet to be reserved.
+    /// What one's own id stands for; nil if that is not known yet, or it is yet to be reserved.
     private func known(_ id: TemporaryID, _ partition: Int64) throws -> Meaning? {
         try db.texts(
             "SELECT real FROM temporary_id WHERE token = ? AND partition = ? AND real IS NOT NULL",
@@ -91,8 +91,8 @@ extension QueueTransaction {
             "SELECT 1 FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ? LIMIT 1", [sequence])
     }
 
-    /// Puts the real ids that an answer gave in the places of those that its mutation reserved, in all rows. Rows with
-    /// one for which no answer gave any are set aside: the server would not know it.
+    /// Puts the real ids that an answer gave in the places of the ids that its mutation reserved, in all rows. Rows
+    /// with an id for which no answer gave any are set aside: the server would not know it.
     func resolveReserved(by id: UUID, _ sequence: Int64, to real: [TemporaryID: String], now: Date) throws {
         let tokens = try db.texts(
             "SELECT token FROM temporary_id INDEXED BY temporary_id_reserver WHERE sequence = ?", [sequence])
@@ -122,8 +122,8 @@ extension QueueTransaction {
         }
     }
 
-    /// Sets aside whoever holds a temporary id for which there will be no real one, and forgets it. A dead letter keeps
-    /// the reason that it has.
+    /// Sets aside the mutations that hold a temporary id for which there will be no real one, and forgets the id. A
+    /// dead letter keeps the reason that it has.
     func lose(_ id: TemporaryID, reservedBy sequence: Int64, now: Date) throws {
         let users = try users(of: id)
         try db.run("DELETE FROM temporary_id WHERE token = ?", [id.text])
@@ -171,8 +171,8 @@ extension QueueTransaction {
 }
 
 extension ResolvedContent {
-    /// - Parameter own: Those that the mutation itself reserves. In its variables they stay: that is what was sent, and
-    ///   what a repeat must say.
+    /// - Parameter own: The ids that the mutation itself reserves. In its variables they stay: that is what was sent,
+    ///   and what a repeat must say.
     mutating func replace(sparing own: Set<TemporaryID>, _ replacement: TemporaryIDText.Replacement) throws {
         content.variables = try TemporaryIDText.replace(inJSON: content.variables) { id in
             let real = try replacement(id)

@@ -5,7 +5,7 @@ internal import LarderGraphQL
 ///
 /// One is found where a string of the JSON is the token, or is a key of the cache that has it for an id: `Type:token`,
 /// `Type:{"field":"token"}`, and a field's arguments, `field({"argument":"token"})`. A token within other text is text.
-/// What is not replaced stays byte for byte.
+/// The rest stays byte for byte.
 enum TemporaryIDText {
     typealias Replacement = (TemporaryID) throws -> String?
 

@@ -20,7 +20,7 @@ package struct PartPlan: Sendable, Hashable {
     /// The numbers under which bytes are sent: an empty file goes as one part without any.
     package var numbers: ClosedRange<Int> { 1...max(1, count) }
 
-    /// - Parameter number: One of `numbers`, as for the two that follow. Whoever has it from elsewhere looks first.
+    /// - Parameter number: One of `numbers`, as for the two that follow. Callers check a number from elsewhere first.
     package func offset(of number: Int) -> Int64 {
         precondition(numbers.contains(number), "part \(number) of \(count)")
         // No overflow: the part begins within the file.

@@ -19,11 +19,11 @@
 package enum TransferState: Int, Sendable, Hashable, CaseIterable {
     case pending, running, paused, failed, cancelling, done, cancelled
 
-    /// Whether nothing will happen to it any more unless somebody asks for it.
+    /// Whether nothing will happen to it any more unless a caller asks for it.
     package var isEnded: Bool { self == .failed || self == .done || self == .cancelled }
 
-    /// Those of which nothing will come on its own: what waits for one cannot go on. A cancelled one stays so, a failed
-    /// one until it is retried.
+    /// The states of which nothing will come on its own: what waits for such a transfer cannot go on. A cancelled one
+    /// stays so, a failed one until it is retried.
     static let hopeless: Set<TransferState> = [.failed, .cancelling, .cancelled]
     static let hopeful = Set(allCases).subtracting(hopeless)
     /// For SQL: what follows `IN`.

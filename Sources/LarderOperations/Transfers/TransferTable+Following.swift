@@ -1,13 +1,13 @@
 internal import Foundation
 internal import GRDB
 
-/// Up to where somebody knows a partition's transfers.
+/// Up to where a follower knows a partition's transfers.
 package struct TransferPosition: Sendable, Hashable {
     /// The last that was queued.
     var sequence: Int64
-    /// The last change of those that were queued before.
+    /// The last change of the transfers that were queued before.
     var change: Int64
-    /// How often rows were removed that somebody may still have waited for.
+    /// How often rows were removed that a caller may still have waited for.
     package var removals: Int64
 
     /// Before all.
@@ -20,8 +20,8 @@ extension TransferTable {
         try read { try $0.position(in: partition) }
     }
 
-    /// Those that were queued, or went to another state, since a position was read; and those under way, of which
-    /// more may have arrived. O(log n) and as many.
+    /// The transfers that were queued, or went to another state, since a position was read; and transfers under way, of
+    /// which more may have arrived. O(log n) and as many.
     ///
     /// - Returns: The position behind them, too.
     package func changes(

@@ -69,7 +69,7 @@ extension TransferTable {
 /// What can be begun.
 package struct RunnableTransfers: Sendable, Hashable {
     package var ids: [UUID] = []
-    /// Those that were cancelled or have failed, and have left something behind.
+    /// Transfers that were cancelled or have failed, and have left something behind.
     package var remains: [UUID] = []
     /// When to look again if nothing is committed before.
     package var lookAgain: Date?
@@ -122,8 +122,7 @@ extension TransferTransaction {
 
     /// The fifth column: whether an earlier upload of the same key is not over yet. The later one is to be what stays.
     /// What has no place was queued before what has one. The sixth: until when the object of an earlier one may appear,
-    /// as far as that can be said by a clock that may have been set back; of more than a day, whoever has stored that,
-    /// no more than the day counts.
+    /// as far as that can be said by a clock that may have been set back. At most a day counts, whatever is stored.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires,
             kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))

@@ -46,7 +46,7 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Running to done; whoever waits for it goes on.
+    /// Running to done; mutations that wait for it go on.
     package func finish(
         _ attempt: TransferAttempt, etag: String?, version: String? = nil, crc32c: UInt32? = nil, now: Date
     ) async throws(OperationsError) {
@@ -79,7 +79,7 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Makes pending again what a runner left that has died. Whoever calls this holds the runner's lock.
+    /// Makes pending again what a dead runner left. The caller holds the runner's lock.
     ///
     /// - Parameters:
     ///   - putting: For how many seconds the storage may still keep an object that the runner had sent in one piece.
@@ -155,8 +155,8 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Failed to pending. The mutations that were set aside because of it wait for it again, but for those that wait for
-    /// another that has failed or was given up.
+    /// Failed to pending. The mutations that were set aside because of it wait for it again, except mutations that wait
+    /// for another transfer that has failed or was given up.
     ///
     /// - Parameters:
     ///   - source: Of an upload: the file as it is now, which is sent from its beginning if it is another.
@@ -177,8 +177,8 @@ package struct TransferTable: Sendable {
         }
     }
 
-    /// Forgets transfers of a partition that are done or cancelled, but the last so many, and those that something
-    /// refers to.
+    /// Forgets transfers of a partition that are done or cancelled, except the last `count` and transfers that
+    /// something refers to.
     package func prune(keeping count: Int, in partition: String) async throws(OperationsError) {
         try await write { transaction in
             guard let number = try transaction.db.partition(partition) else { return }
@@ -189,7 +189,7 @@ package struct TransferTable: Sendable {
     /// Forgets the transfers of a partition that have ended, and gives up the downloads, which are forgotten too as soon
     /// as nothing of them is left in the store's folder.
     ///
-    /// - Parameter keepsQueued: Whether those that have not ended stay as they are.
+    /// - Parameter keepsQueued: Whether transfers that have not ended stay as they are.
     /// - Returns: All that there were, and the mutations that were set aside because they waited for one.
     /// - Throws: `.unsentWork` where there are uploads that the storage may not have, and they are not to stay.
     package func erase(
