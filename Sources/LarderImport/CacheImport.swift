@@ -8,7 +8,7 @@ struct CacheImport {
     let style: KeyStyle
     let writer: StoreWriter
 
-    /// Drafts are stored together, as commits are shared by those that wait.
+    /// Drafts are stored together, since writes that wait together share a commit.
     private static let batchSize = 64
 
     func run(_ report: inout ImportReport) async throws(ImportError) {

@@ -10,7 +10,7 @@ extension S3Transport {
         configuration.connectionPool.retryConnectionEstablishment = false
         // On Apple's systems the client would otherwise wait for a network until the connect timeout.
         configuration.networkFrameworkWaitForConnectivity = false
-        // Whoever calls counts connections. One that waited here for its turn would count as idle.
+        // The caller counts connections. One that waited here for its turn would count as idle.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 128
         // Parts that are sent side by side get connections of their own.
         configuration.httpVersion = .http1Only

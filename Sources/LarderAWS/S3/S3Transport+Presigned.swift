@@ -14,7 +14,7 @@ extension S3Transport {
         case put = "PUT"
     }
 
-    /// A URL by which anybody who has it may do one thing with one object for a while, without credentials.
+    /// A URL by which its holder may do one thing with one object for a while, without credentials.
     ///
     /// It ends with the credentials that signed it, if that is sooner. It is of the region that the bucket is known to
     /// be in; the storage is not asked.

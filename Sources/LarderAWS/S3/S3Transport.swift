@@ -13,14 +13,14 @@ import Foundation
 /// - **Every request is signed when it is sent** (Signature Version 4), with credentials that are asked for then. An
 ///   upload of hours does not fail because a signature has ended.
 /// - **The bucket's region is found out**: where the storage says that a bucket is elsewhere, the request is sent there
-///   once, and where it is taken there, those that follow at once. A region that fails is forgotten.
+///   once. Where it is taken there, later requests go there at once. A region that fails is forgotten.
 /// - **A wrong clock is corrected**: where the storage refuses a request for its time, the storage's own is used, and
 ///   the request sent once more.
 /// - **What arrived is what was sent**: by a CRC-32C that the storage compares and returns; where it returns none, by
 ///   an ETag that is an MD5. Where it is neither, as of what is encrypted by keys of its own, its word is taken.
 /// - **Names and heads have bounds**: a name that the storage gives has at most 2 KiB (`.unusableAnswer`), the head of a
 ///   request at most 32 KiB (`.unusableRequest`).
-/// - **Nothing else is repeated.** Whoever calls decides that.
+/// - **Nothing else is repeated.** The caller decides that.
 public final class S3Transport: ObjectTransport {
     /// The keys that requests are signed with, by a deadline.
     public typealias CredentialSource =

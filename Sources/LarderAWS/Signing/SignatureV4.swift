@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Signature Version 4: what proves to a service that a request comes from somebody who knows the secret key, and that
-/// it is the same as when it left.
+/// Signature Version 4: what proves to a service that the sender of a request knows the secret key, and that the
+/// request is the same as when it left.
 package struct SignatureV4: Sendable {
     package let credentials: Credentials.CloudCredentials
     package let time: SigningTime
@@ -51,7 +51,7 @@ package struct SignatureV4: Sendable {
             + "SignedHeaders=\(request.signedHeaders), Signature=\(signature)"
     }
 
-    /// The query of a URL that anybody may use who has it, encoded, with its signature.
+    /// The query of a URL that its holder may use, encoded, with its signature.
     ///
     /// - Parameters:
     ///   - request: With `host` among its headers.

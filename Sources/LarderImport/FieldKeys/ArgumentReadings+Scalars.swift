@@ -35,7 +35,7 @@ extension ArgumentReadings {
             case "false": return [.boolean(false), .string(text)]
             default: break
             }
-            // It may be a list or an object as well, as somebody prints them.
+            // It may be a list or an object as well, as programs print them.
             if let first = bytes.first, "[{(<".utf8.contains(first) { return [.string(text), Self.unknown] }
             return [.string(text)]
         }

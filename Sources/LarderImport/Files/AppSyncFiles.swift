@@ -53,7 +53,7 @@ extension AppSyncFiles {
                 guard name.hasPrefix("\(prefix)_"), !name.dropFirst(prefix.count + 1).contains("_") else { continue }
             }
             let file = ForeignFile(path: "\(folder)/\(name)")
-            // Folders, pipes and what may not be read are somebody else's.
+            // Folders, pipes and what may not be read belong to other programs.
             guard let status = try? file.status(), status.size > 0, (try? isDatabase(file)) == true else { continue }
             found.append(file.path)
         }

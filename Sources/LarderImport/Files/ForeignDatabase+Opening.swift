@@ -69,7 +69,7 @@ extension ForeignDatabase {
         return folder
     }
 
-    /// The path as SQLite's URIs have it, of a file that nobody changes.
+    /// The path as SQLite's URIs have it, of a file that no program changes.
     static func uri(_ path: String) -> String {
         var text = "file:"
         for byte in path.utf8 {

@@ -5,9 +5,9 @@ internal import LarderFiles
 /// Another program's SQLite database, opened without leaving a trace: not a byte of it changes, and no file is made
 /// beside it.
 ///
-/// Where nothing but the database counts, it is read as one that never changes, which takes no lock and makes no file;
-/// that nobody changed it meanwhile is looked at in the end. Where a write-ahead log or a journal belongs to it, both
-/// are copied, and the copy is read.
+/// Where nothing but the database counts, it is read as one that never changes, which takes no lock and makes no file.
+/// A check in the end finds out whether a program changed it meanwhile. Where a write-ahead log or a journal belongs to
+/// it, both are copied, and the copy is read.
 ///
 /// Not for files that this process has open otherwise: looking for locks gives up the process's own.
 final class ForeignDatabase {

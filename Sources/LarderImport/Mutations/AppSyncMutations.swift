@@ -35,7 +35,7 @@ struct AppSyncMutations {
             }
             switch queued.state {
             case "inQueue": break
-            // A repeat may take effect twice: whoever knows the server must decide.
+            // A repeat may take effect twice: a user who knows the server must decide.
             case "inProgress":
                 report.omit(.mutation, .outcomeUnknown, name)
                 continue

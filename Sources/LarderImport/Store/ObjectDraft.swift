@@ -1,7 +1,7 @@
 internal import LarderGraphQL
 internal import LarderRecords
 
-/// What is to be stored of one object, or of the root of all queries.
+/// The content to store of one object, or of the root of all queries.
 struct ObjectDraft: Sendable {
     /// Nil for the root of all queries.
     var key: String?

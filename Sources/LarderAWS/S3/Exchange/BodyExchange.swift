@@ -14,7 +14,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
     typealias Response = Void
 
     private struct State {
-        /// What is to be kept when the socket has taken so many pieces.
+        /// The promise to keep when the socket has taken so many pieces.
         var sending: (promise: EventLoopPromise<Void>, left: Int, isLast: Bool)?
         var isOpened = false
         var isSent = false
@@ -109,7 +109,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
         task?.cancel()
     }
 
-    /// Says that nobody is to wait for this exchange any more.
+    /// Ends the exchange, so that no caller waits for it any more.
     private func end() {
         let sending = state.withLock { state in
             state.isOver = true
@@ -214,7 +214,7 @@ final class BodyExchange: HTTPClientResponseDelegate {
         }
         if let answer { answered.succeed(answer) }
         end()
-        // Nobody wants the rest.
+        // The rest is of no use.
         if !isSent { task?.cancel() }
     }
 }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Buffers of one body that are used again when nobody reads them any more.
+/// Buffers of one body that are used again when nothing reads them any more.
 struct BufferRing {
     /// One is filled while the other is on its way into the socket.
     private static let count = 2

@@ -3,8 +3,8 @@ import Synchronization
 /// How many bytes of a file are given to an event loop at a time: so many that they are on their way for about a third
 /// of a second.
 ///
-/// Each hand-over costs what sending tens of kilobytes does, and nobody sees how far a loop has come with what it was
-/// given: progress, the limit of bandwidth and the time without movement all go by it.
+/// Each hand-over costs what sending tens of kilobytes does, and how far a loop has come with a piece is unknown:
+/// progress, the limit of bandwidth and the time without movement all go by pieces.
 package final class PieceSize: Sendable {
     private static let smallest = 64 << 10
     private static let first = 256 << 10

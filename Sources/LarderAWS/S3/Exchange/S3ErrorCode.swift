@@ -1,6 +1,6 @@
 import Larder
 
-/// What S3's error codes mean to whoever asked.
+/// What S3's error codes mean to the caller.
 ///
 /// The codes are those of "Error responses" in the Amazon S3 API Reference, and of storages that speak alike.
 enum S3ErrorCode {

@@ -9,7 +9,7 @@ struct S3Request: Sendable {
     /// The bucket's region as the caller knows it.
     var region: String?
     var query: [(name: String, value: String)] = []
-    /// Signed like those that are added: host, time, payload, session.
+    /// Signed like the headers that are added: host, time, payload, session.
     var headers: [(name: String, value: String)] = []
     /// What is sent, where that is no object's bytes.
     var content: [UInt8] = []

@@ -87,7 +87,7 @@ extension S3Transport {
         return Signed(http: http, signature: signature, seed: seed)
     }
 
-    /// Sends a request, and waits for the head of its answer. Whoever calls keeps the time.
+    /// Sends a request, and waits for the head of its answer. The caller keeps the time.
     func execute(_ request: HTTPClientRequest) async throws(S3Refusal) -> HTTPClientResponse {
         let response: HTTPClientResponse
         do {

@@ -59,7 +59,7 @@ extension S3Transport {
             do { answer = .success(try await exchange.run(signed.http, length: framing.length)) } catch {
                 answer = .failure(error)
             }
-            // Where the answer came before all was sent, the rest is of no use to anybody.
+            // Where the answer came before all was sent, the rest is of no use.
             group.cancelAll()
             return (answer, await group.next())
         }

@@ -16,7 +16,7 @@ struct SentFile {
     private static let watchPause = TimeAmount.seconds(1)
 
     init(_ segment: FileSegment) throws(ObjectError) {
-        // The client may still have what is left of an exchange when whoever opened the file closes it; and several
+        // The client may still have what is left of an exchange when the file's opener closes it; and several
         // connections may send from one file, which a handle does not allow.
         let descriptor = fcntl(segment.descriptor, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else {
@@ -32,8 +32,8 @@ struct SentFile {
             endIndex: Int(segment.offset + range.upperBound))
     }
 
-    /// Ends an exchange that sends so many bytes where the file has become shorter. A loop that is to send what is not
-    /// there tries again and again.
+    /// Ends an exchange that sends so many bytes where the file has become shorter. A loop that must send missing bytes
+    /// tries again and again.
     ///
     /// - Returns: What looks now and then, to be cancelled.
     func watch(_ size: Int64, for exchange: BodyExchange, on loop: any EventLoop) -> RepeatedTask {
