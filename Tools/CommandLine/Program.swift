@@ -14,7 +14,7 @@ package enum Program {
             try await verb.perform(output)
             return .success
         } catch let closed as StandardFiles.Closed {
-            // Whoever read the output has seen enough.
+            // The reader of the output has seen enough.
             _ = closed
             return .success
         } catch let end as Ended {

@@ -4,7 +4,7 @@ import NIOHTTP1
 
 /// One connection: as much of S3's protocol as uploads and downloads need, with bounded memory.
 ///
-/// Whoever asks is served: signatures are not looked at.
+/// Every client is served: signatures are not checked.
 final class ObjectHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

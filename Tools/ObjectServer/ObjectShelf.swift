@@ -81,7 +81,7 @@ package final class ObjectShelf: Sendable {
         }
     }
 
-    /// Somebody has begun to send a part.
+    /// A client has begun to send a part.
     func expect(_ number: Int, of upload: String) {
         state.withLock { state in
             if state.uploads[upload]?.listed.contains(number) == true { state.counts.needless += 1 }

@@ -50,7 +50,7 @@ package struct Output: Sendable {
     }
 
     package func help(_ text: String) {
-        // A help text that nobody reads is nobody's trouble.
+        // A help text that cannot be written is no failure.
         try? line(Array(text.utf8))
     }
 

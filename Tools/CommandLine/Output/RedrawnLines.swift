@@ -28,8 +28,8 @@ package struct RedrawnLines {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Puts lines in the place of those that were drawn before; none: takes these away. Those for which the screen has no
-    /// room are left out, as is what goes past its right edge.
+    /// Puts lines in the place of the lines that were drawn before; none: takes these away. Lines for which the screen
+    /// has no room are left out, as is what goes past its right edge.
     package mutating func draw(_ lines: [String]) throws {
         // The cursor cannot be moved to what has left the screen.
         let shown = lines.prefix(max(0, size.rows - 1))

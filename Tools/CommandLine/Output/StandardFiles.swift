@@ -8,7 +8,7 @@ import Musl
 
 /// The files that every process is given.
 package enum StandardFiles {
-    /// Whoever read from standard output has gone.
+    /// The reader of standard output has gone.
     struct Closed: Error {}
 
     /// Gets the process ready to write to them.
@@ -39,7 +39,7 @@ package enum StandardFiles {
         }
     }
 
-    /// Writes to standard error, as `writeOutput` does. Where that fails there is nobody left to tell.
+    /// Writes to standard error, as `writeOutput` does. Where that fails, there is no other place to report it.
     static func writeError(_ bytes: [UInt8]) {
         _ = write(errorIsTerminal ? TerminalText.visible(bytes) : bytes, to: STDERR_FILENO)
     }

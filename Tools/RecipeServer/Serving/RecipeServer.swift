@@ -114,8 +114,8 @@ package final class RecipeServer: Sendable {
         try await ending.group.shutdownGracefully()
     }
 
-    /// Listens again after it has stopped, at the same address, with what it holds and has counted. Whoever calls this
-    /// lets nobody else stop or start it meanwhile.
+    /// Listens again after it has stopped, at the same address, with what it holds and has counted. The caller lets no
+    /// other task stop or start it meanwhile.
     package func startAgain() async throws {
         guard listening.withLock({ $0 == nil }) else { return }
         let again = try await Self.listen(on: port, service)

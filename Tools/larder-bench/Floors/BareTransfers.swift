@@ -8,7 +8,7 @@ final class BareTransfers {
     enum Table {
         /// The queue's own: with what it checks, and the indices that it is read by.
         case own
-        /// As somebody would keep them who never looks for one.
+        /// As a program would keep them that never looks for one.
         case bare
     }
 

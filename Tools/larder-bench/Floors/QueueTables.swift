@@ -2,7 +2,7 @@ import LarderMigrations
 
 /// Where the rows of queued mutations go, and the statements of their lives.
 enum QueueTables {
-    /// One table, as somebody would make it who never looks for a mutation.
+    /// One table, as a program would make it that never looks for a mutation.
     case one
     /// The queue's own: with what they check, and the indices that they are read by.
     case own

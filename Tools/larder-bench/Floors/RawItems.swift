@@ -1,6 +1,6 @@
 import CLMDB
 
-/// Items as somebody would keep them who needs nothing but LMDB: key to bytes.
+/// Items as a program would keep them that needs nothing but LMDB: key to bytes.
 final class RawItems {
     /// About what a record of ten fields takes in the cache.
     private static let value = [UInt8](repeating: 0x2A, count: 256)

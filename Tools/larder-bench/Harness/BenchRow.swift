@@ -20,7 +20,7 @@ struct BenchRow {
     var value: Double
     var floorName: String?
     var floor: Double?
-    /// The fastest of the rounds, ours and the floor's; nil for what is not timed.
+    /// The fastest of the rounds, ours and the floor's; nil for a figure that is not timed.
     var fastest: Double?
     var fastestFloor: Double?
     var reach: Reach?

@@ -46,7 +46,7 @@ struct Measurement {
     }
 }
 
-/// Keeps the compiler from leaving out work whose result nobody looks at.
+/// Keeps the compiler from leaving out work whose result is not used.
 @inline(never)
 @_optimize(none)
 func keep<T>(_ value: T) {}

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import ObjectServer
 
-/// A server of objects in a process of its own, so that what it costs is not counted with those who use it.
+/// A server of objects in a process of its own, so that what it costs is not counted with its clients.
 struct ServeObjects: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve-objects", abstract: "Serves objects whose bytes are forgotten, until its input ends.",

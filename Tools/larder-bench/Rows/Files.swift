@@ -92,7 +92,7 @@ extension Bench {
         ]
     }
 
-    /// The folder of the newest generation, which is the current one where nobody compacts.
+    /// The folder of the newest generation, which is the current one where no process compacts.
     private func currentGeneration(_ path: String) throws -> String {
         let numbers = try FileManager.default.contentsOfDirectory(atPath: path).compactMap(Int.init)
         guard let newest = numbers.max() else { throw BenchFailure("there is no generation in \(path)") }

@@ -63,7 +63,7 @@ extension Bench {
                         return try Measurement.time { for group in groups { try bare.insert(group) } }
                     },
                 ])
-            // It has no reach: nobody can go below this whose eight tasks wait for each commit.
+            // It has no reach: a queue whose eight tasks wait for each commit cannot go below this.
             let shared = String(format: "the INSERTs, eight to a commit: %.2f x", times[2].median / times[1].median)
             return BenchRow(
                 name: "enqueue-each", what: "1,000 mutations from 8 tasks, one by one, durable", times,

@@ -7,7 +7,7 @@ import RecipeServer
 enum KilledWriter {
     static let id = "8"
     static let key = "Recipe:\(id)"
-    /// It ends by itself where nobody kills it.
+    /// It ends by itself where no process kills it.
     private static let mostWrites = 100_000
     /// How many acknowledged writes the parent waits for.
     private static let enough = 100

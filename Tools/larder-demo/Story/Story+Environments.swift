@@ -17,7 +17,7 @@ extension Story {
             predecessor: .unnamed)
     }
 
-    /// Another, at an address at which nobody answers.
+    /// Another, at an address at which no server answers.
     private var development: BackendEnvironment {
         BackendEnvironment(
             name: "development", api: .init(url: Self.nowhere),
@@ -120,7 +120,7 @@ extension Story {
                 expires: nil))
     }
 
-    /// Copies rows, as anybody can who has the file.
+    /// Copies rows, as any program can that has the file.
     private func plant(from: String, to: String) throws {
         var database: OpaquePointer?
         defer { sqlite3_close(database) }

@@ -13,7 +13,7 @@ struct DecidedEnvironment {
         /// The file `.larder.json` of the folder, or of the nearest above it that has one.
         case project(String)
         case user(String)
-        /// Nobody else says anything: the store's current one.
+        /// No other source names one: the store's current one.
         case store
     }
 
@@ -22,7 +22,7 @@ struct DecidedEnvironment {
     var name: String
     var origin: Origin
 
-    /// Nil where nobody says anything.
+    /// Nil where no source names one.
     ///
     /// - Throws: Where a name is none, or a file cannot be used.
     static func find(
@@ -108,7 +108,7 @@ struct EnvironmentOption: ParsableArguments {
             valueName: "name"))
     var name: String?
 
-    /// - Throws: A miss where nobody says anything.
+    /// - Throws: A miss where no source names one.
     func decided(_ database: OperationsDatabase) throws -> DecidedEnvironment {
         if let decided = try DecidedEnvironment.find(flag: name) { return decided }
         guard let name = try database.environments.current()?.partition?.environment else {

@@ -72,7 +72,7 @@ struct MigratedStore {
         try OperationsDatabase(folder: url, options: options).close()
     }
 
-    /// Refuses a store whose database lacks migrations: whoever opens it for writing would apply them, and wait for the
+    /// Refuses a store whose database lacks migrations: opening it for writing would apply them, and wait for the
     /// migration lock where the caller has it.
     func requireMigrated() async throws {
         if hasDatabase { try await withDatabase(.reading) { _ in } }
@@ -89,7 +89,7 @@ struct MigratedStore {
 
     func status() throws -> StoreStatus { try StoreStatus(of: url, options: options) }
 
-    /// Runs `body` while nobody else changes the store's schema, its formats or all of its content.
+    /// Runs `body` while no other process changes the store's schema, its formats or all of its content.
     func withLock<Result>(
         for verb: String, _ body: (MigrationLock) async throws -> Result
     ) async throws -> Result {
@@ -101,8 +101,8 @@ struct MigratedStore {
 
     enum Access { case reading, writing }
 
-    /// Runs `body` with the database, which must have all migrations: opening for writing would apply those that it
-    /// lacks, without a backup.
+    /// Runs `body` with the database, which must have all migrations: opening for writing would apply the missing ones,
+    /// without a backup.
     func withDatabase<Result>(
         _ access: Access, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result {

@@ -40,7 +40,7 @@ struct Backup: Verb {
             text: backup.folder.path)
     }
 
-    /// Under the lock, or half of what somebody restores would be in it; without it where nothing may be written.
+    /// Under the lock, or the backup could hold half of a restoration; without it where nothing may be written.
     private func make(of store: MigratedStore, into backups: URL) async throws -> StoreBackup {
         do {
             return try await store.withLock(for: "backup") { _ in

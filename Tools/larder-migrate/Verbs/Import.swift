@@ -51,7 +51,7 @@ struct Import: Verb {
                 let isNew = !store.hasAnything
                 if mutations { try store.makeDatabase() }
                 (report, made) = try await store.withLock(for: "import") { _ in
-                    // Whoever opens a partition under this lock does not.
+                    // Opening a partition under this lock does not finish it.
                     try StoreRestoration.finish(store.url, options: store.options)
                     let made = isNew ? nil : try backupFirst(store)
                     return (try await take(source, into: store, schemaText), made?.folder)

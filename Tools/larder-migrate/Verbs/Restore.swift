@@ -33,7 +33,7 @@ struct Restore: Verb {
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), mayBeNew: true, output)
         let backup = try StoreBackup(at: URL(filePath: folder))
-        // Of a database that is lost nobody can read which environment is protected.
+        // A lost database cannot say which environment is protected.
         if try !OperationsDatabase.isLost(in: store.url, FileSystem()) {
             try store.requireConfirmed(confirmation, to: "restore a backup", output)
         }

@@ -17,7 +17,7 @@ struct Up: Verb {
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
         try store.takeBackUnfinished()
-        // Whoever has nothing to do waits for nobody.
+        // A run that has nothing to do waits for no lock.
         let folder = backup.folder(of: store.url)
         guard try !MigrationPlan(for: store.status(), backingUpInto: folder).steps.isEmpty else {
             return try output.result(

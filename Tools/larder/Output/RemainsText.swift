@@ -8,9 +8,9 @@ import LarderOperations
 extension TransferRemains {
     var isEmpty: Bool { files.isEmpty && transfers.isEmpty }
 
-    /// Those that have an upload at the storage, by its name.
+    /// Transfers that have an upload at the storage, by its name.
     private var uploads: [StoredTransfer] { transfers.filter { $0.upload != nil } }
-    /// Those to be cancelled that have nothing but perhaps a file.
+    /// Transfers to be cancelled that have nothing but perhaps a file.
     private var cancelling: [StoredTransfer] {
         transfers.filter { $0.state == .cancelling && $0.upload == nil && $0.uploadsBefore == nil }
     }

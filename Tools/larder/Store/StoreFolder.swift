@@ -8,7 +8,7 @@ struct StoreFolder: Sendable {
     let url: URL
     /// Which of its partitions is meant.
     let partition: String
-    /// Whether somebody has said so.
+    /// Whether the user named the partition.
     private let isChosen: Bool
 
     init(url: URL, partition: String, isChosen: Bool = false) throws(Failure) {

@@ -23,7 +23,7 @@ struct TransferNews {
     /// Nil for all.
     let id: UUID?
     private var told: [UUID: Told] = [:]
-    /// Those that had not ended when they were told.
+    /// Transfers that had not ended when they were told.
     private var open: Set<UUID> = []
 
     private static let underWay: Set<TransferState> = Set(TransferState.allCases.filter { !$0.isEnded })

@@ -22,7 +22,7 @@ struct Clear: Verb {
         try await folder.settle(unsent)
         let before = folder.byteCount
         let removed = try await folder.withCache(.writing, output) { cache in
-            // Of a damaged cache nobody knows how much it was; that is no reason to keep it.
+            // How much a damaged cache held is unknown; that is no reason to keep it.
             let statistics = try? cache.inspect.statistics()
             try await cache.clear()
             return statistics?.entries(of: "records") ?? 0

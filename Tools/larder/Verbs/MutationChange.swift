@@ -14,7 +14,7 @@ protocol MutationChange: Verb {
 
     var target: MutationOptions { get }
 
-    /// What is to be done, once all that the arguments name has been read.
+    /// The change to make, once all that the arguments name has been read.
     ///
     /// - Returns: Gives the mutations that were set aside for it; nil of a verb that sets none aside.
     func change() throws -> (MutationQueue) async throws -> [UUID]?
