@@ -48,7 +48,7 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// A transport over a client of the caller's.
     ///
-    /// - Parameter client: The client that carries the exchanges. It stays the caller's, who shuts it down after the
+    /// - Parameter client: The client that carries the exchanges. The caller owns it, and shuts it down after the
     ///   last use of this transport. `clientConfiguration(for:)` is the configuration to make it with; of another
     ///   one, note that AsyncHTTPClient by default follows redirects, does not decompress, and keeps trying a server
     ///   that refuses connections until its connect timeout.

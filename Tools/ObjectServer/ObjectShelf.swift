@@ -27,7 +27,7 @@ package final class ObjectShelf: Sendable {
     package struct Counts: Sendable, Equatable {
         /// Parts that have arrived whole.
         package var parts = 0
-        /// Those whose sending was begun although the storage had listed them to the sender before.
+        /// Parts whose sending was begun although the storage had listed them to the sender before.
         package var needless = 0
         /// Ranges that were sent.
         package var ranges = 0

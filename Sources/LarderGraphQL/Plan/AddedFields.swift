@@ -7,7 +7,7 @@
 package struct AddedFields: Sendable {
     /// The response keys that the document uses for anything.
     private let used: Set<String>
-    /// Those of them that the document uses for something other than the plain field of that name.
+    /// The used keys that the document uses for something other than the plain field of that name.
     private let taken: Set<String>
     private let areNamedByType: Bool
 

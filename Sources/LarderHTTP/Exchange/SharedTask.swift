@@ -96,7 +96,7 @@ final class SharedTask<Value: Sendable>: Sendable {
 
     private func wait(_ ticket: Ticket, _ continuation: CheckedContinuation<Outcome, Never>) {
         let outcome: Outcome? = state.withLock { state in
-            // One who has gone is told so, even if the work ended in the meantime.
+            // A caller that has gone is told so, even if the work ended in the meantime.
             if case .gone(let error) = state.waiters[ticket] {
                 state.waiters[ticket] = nil
                 return .failure(error)
@@ -152,7 +152,7 @@ extension TransportError {
         TransportError(.cancelled, "The task that waited for the answer was cancelled.")
     }
 
-    /// What a caller gets who could not be given a place; cannot happen while a new task takes its first caller.
+    /// The error for a caller that was given no place; cannot happen while a new task takes its first caller.
     static var leftBehind: TransportError {
         TransportError(.interrupted, "The exchange ended before it could be waited for.")
     }

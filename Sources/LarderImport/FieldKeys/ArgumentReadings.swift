@@ -24,7 +24,7 @@ struct ArgumentReadings {
     ///
     /// - Parameters:
     ///   - inputs: In ascending order of their names.
-    ///   - start: Those before have had their turn.
+    ///   - start: The index of the first input to read. The inputs before it have had their turn.
     mutating func items(
         _ text: Text, _ inputs: [InputDefinition], from start: Int = 0, depth: Int = 0
     ) -> Set<[String: Value]> {

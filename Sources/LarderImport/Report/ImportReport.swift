@@ -66,7 +66,7 @@ package struct ImportReport: Sendable, Hashable, Codable {
     }
 }
 
-/// Whose files are read.
+/// The program whose files are read.
 package enum ImportFormat: String, Sendable, Hashable, Codable, CaseIterable {
     /// The SDK of AWS AppSync for iOS: a folder with its databases, or the one database of its older versions.
     case appSync = "appsync"

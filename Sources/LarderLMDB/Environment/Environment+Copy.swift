@@ -15,7 +15,7 @@ extension Environment {
             try writer?.acquire(deadline: .now + options.lockDeadline)
             defer { writer?.release() }
             let path = target + "/data.mdb"
-            // LMDB would make the file for everybody to read, as far as the process's mask lets it.
+            // LMDB would make the file readable for all users, as far as the process's mask lets it.
             let file = try translated { () throws(FileError) in try options.files.open(path, [.writing, .new]) }
             let status = withExtendedLifetime(file) {
                 mdb_env_copyfd2(handle, file.descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)

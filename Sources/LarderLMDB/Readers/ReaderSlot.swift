@@ -19,8 +19,8 @@ final class ReaderSlot: @unchecked Sendable {
 
     deinit { cursors.deallocate() }
 
-    /// Ends the transaction and its cursors, which must be before the environment closes: who still holds the slot
-    /// then, a transaction on its way out, only lets go of it.
+    /// Ends the transaction and its cursors, which must be before the environment closes: a transaction on its way out
+    /// that still holds the slot then only lets go of it.
     func end() {
         for index in cursors.indices {
             if let cursor = cursors[index] { mdb_cursor_close(cursor) }

@@ -239,7 +239,7 @@ struct Restoration {
         }
     }
 
-    /// Those of them that are pending: what was set aside keeps its reason.
+    /// Sets aside the mutations that are pending: what was set aside before keeps its reason.
     private mutating func setAside(_ sequences: [Int64], _ kind: MutationFailure.Class, _ message: String) throws {
         let queue = QueueTransaction(db: db)
         for sequence in sequences {

@@ -2,7 +2,7 @@
 package struct RestorationReport: Sendable, Hashable {
     /// Mutations of the backup of which the store knew nothing any more.
     package var mutations = 0
-    /// Those of them that are not provably unsent, or lack what they waited for: they are set aside.
+    /// The ones of these that are not provably unsent, or lack what they waited for: they are set aside.
     package var setAside = 0
     /// Mutations of the backup that were settled since, and are not sent again.
     package var settledSince = 0

@@ -22,8 +22,8 @@ extension CredentialTable {
     ///   - key: The partition's key, where that is what cannot be opened.
     ///   - change: What becomes of the session where no credential is left.
     /// - Returns: What was moved.
-    /// - Throws: `.parked` where the environment's identity is another since: then it is the caller who is foreign, and
-    ///   nothing is moved.
+    /// - Throws: `.parked` where the environment's identity is another since: then the caller is foreign, and nothing
+    ///   is moved.
     package func quarantine(
         _ suspects: [Suspect], key: (key: StoredPartitionKey, reason: String)? = nil, in partition: String,
         of identity: String, now: Date, session change: @escaping SessionChange

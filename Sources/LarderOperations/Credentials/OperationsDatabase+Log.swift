@@ -27,7 +27,7 @@ extension OperationsDatabase {
                 continuation.resume(
                     returning: Result { () throws(OperationsError) -> Bool in
                         try translated {
-                            // SQLite would wait here with the connection that everybody writes through.
+                            // SQLite would wait here with the connection that all writes go through.
                             try db.execute(sql: "PRAGMA busy_timeout = 0")
                             defer { try? db.execute(sql: "PRAGMA busy_timeout = \(timeout)") }
                             do {

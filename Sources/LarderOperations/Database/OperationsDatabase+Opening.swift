@@ -90,7 +90,7 @@ extension OperationsDatabase {
             return
         }
         guard exists else {
-            // SQLite would make it for everybody to read. It gives its log and its shared memory the file's own mode.
+            // SQLite would make it readable for all users. It gives its log and its shared memory the file's own mode.
             return try translated {
                 try files.makeFolder(file.deletingLastPathComponent().path)
                 try files.makeEmptyFile(file.path)

@@ -82,7 +82,7 @@ extension EnvironmentTransaction {
                 switched = excluded.switched
             """, [new?.name, now.milliseconds])
         if let new {
-            // Never before another's: the clock may have been set back, and who came last is who is entered again.
+            // Never before another's: the clock may have been set back, and the user who came last is entered again.
             try db.run(
                 """
                 UPDATE partition SET used = max(?1, ifnull((
@@ -174,7 +174,7 @@ extension OperationsError {
 }
 
 extension StoredPartition {
-    /// Whose it is, for people.
+    /// Its environment and user, for people.
     package var label: String {
         guard let environment else { return "no environment" }
         return "\(environment), \(user.map { "user \($0)" } ?? "guest")"

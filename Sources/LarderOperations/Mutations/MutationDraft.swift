@@ -4,7 +4,7 @@ package import Foundation
 package struct MutationDraft: Sendable {
     /// By which its outcome is found, also after a restart.
     package var id: UUID
-    /// Whose it is.
+    /// The partition that it belongs to.
     package var partition: String
     /// Mutations of one lane are sent in their sequence; lanes run side by side.
     package var lane: String
@@ -25,7 +25,7 @@ package struct MutationDraft: Sendable {
     /// Not to be sent before.
     package var notBefore: Date?
 
-    /// - Parameter id: Those made by `UUID.ascending` are quick to store; any other will do.
+    /// - Parameter id: Ids made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
         content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], transfers: [UUID] = [],

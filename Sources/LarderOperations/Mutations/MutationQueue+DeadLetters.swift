@@ -34,7 +34,7 @@ extension MutationQueue {
 
     /// Gives up a dead letter. Its outcome says so.
     ///
-    /// - Returns: Those of its dependents that are dead letters because of it.
+    /// - Returns: Its dependents that are dead letters because of it.
     /// - Throws: `.notFound`, `.wrongState`.
     @discardableResult
     package func discard(

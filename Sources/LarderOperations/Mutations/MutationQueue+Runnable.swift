@@ -39,8 +39,8 @@ extension MutationQueue {
         }
     }
 
-    /// Turns pending mutations whose time is over into dead letters of the class `expired`; of the class
-    /// `outcomeUnknown` those of which an attempt may have taken effect.
+    /// Turns pending mutations whose time is over into dead letters of the class `expired`, or of the class
+    /// `outcomeUnknown` where an attempt may have taken effect.
     ///
     /// - Returns: Which.
     @discardableResult

@@ -41,7 +41,7 @@ extension Columns {
     /// All values, in the order of the columns.
     var values: [StoredValue] { (0..<count).map(value) }
 
-    /// Those of a text or a blob, converted from neither.
+    /// The bytes of a text or a blob, converted from neither.
     private func rawBytes(_ index: Int32) -> [UInt8] {
         // Null where there are none. Safe: SQLite keeps the bytes until the statement moves, and says how many they are.
         let start = sqlite3_column_blob(statement, index)

@@ -9,7 +9,7 @@ package struct TransferDraft: Sendable {
 
     /// By which it is found again.
     package var id: UUID
-    /// Whose it is.
+    /// The partition that it belongs to.
     package var partition: String
     package var kind: Kind
     package var bucket: String
@@ -22,7 +22,7 @@ package struct TransferDraft: Sendable {
     package var contentType: String?
     /// JSON.
     package var metadata: [UInt8]?
-    /// Those with more of it are begun first; within one, in the order in which they were queued.
+    /// Transfers with a higher priority are begun first; within one, in the order in which they were queued.
     package var priority: Int
     /// The file that an upload is of; nil for a download.
     package var source: FileIdentity?

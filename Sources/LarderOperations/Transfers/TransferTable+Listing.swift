@@ -20,8 +20,8 @@ extension TransferTable {
         try read { try $0.list(partition, states) }
     }
 
-    /// Those of all partitions that are being cancelled, and the failed ones of which something may be left, in the
-    /// order in which they were queued. Others that have failed are not looked at.
+    /// The transfers of all partitions that are being cancelled, and the failed ones of which something may be left, in
+    /// the order in which they were queued. Others that have failed are not looked at.
     ///
     /// - Parameter named: Failed ones that are among them in any case.
     package func remains(named: Set<UUID>) throws(OperationsError) -> [StoredTransfer] {

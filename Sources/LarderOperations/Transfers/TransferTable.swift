@@ -69,7 +69,7 @@ package struct TransferTable: Sendable {
 
     /// Running to failed. The mutations that wait for it are set aside, with the reason.
     ///
-    /// - Returns: Those mutations.
+    /// - Returns: The mutations that were set aside.
     @discardableResult
     package func fail(
         _ attempt: TransferAttempt, _ failure: TransferFailure, now: Date

@@ -161,7 +161,7 @@ package final class RecordCache: Sendable {
     }
 
     /// The same for several writes. One whose content fails does so alone; where one cannot be made for another reason,
-    /// those after it are not made either.
+    /// later writes are not made either.
     ///
     /// - Parameter turnDeadline: Until which to wait for this process's writer, where that is not `deadline`.
     func write(

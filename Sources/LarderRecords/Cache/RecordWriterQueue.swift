@@ -28,7 +28,7 @@ struct Observer: Sendable {
     let tell: @Sendable (Commit) -> Void
 }
 
-/// Writes whose order matters: where one could not be made, those after it are not made either.
+/// Writes whose order matters: where one could not be made, later ones are not made either.
 final class WriteChain: Sendable {
     private let failure = Mutex<RecordError?>(nil)
 

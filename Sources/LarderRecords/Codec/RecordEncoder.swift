@@ -10,7 +10,7 @@ struct RecordEncoder {
     /// Where the next field of the record that is being written stands in its table.
     private var nextEntry = 0
 
-    /// - Parameter buffer: Whose bytes are forgotten, and who is this encoder's alone from now on.
+    /// - Parameter buffer: Its bytes are forgotten, and this encoder alone uses it from now on.
     init(_ buffer: ByteBuffer = ByteBuffer()) {
         self.buffer = buffer
         buffer.removeAll()

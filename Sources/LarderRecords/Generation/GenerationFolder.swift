@@ -131,7 +131,7 @@ struct GenerationFolder: Sendable {
             }
         }
         generation.mayHaveLostCommits.store(environment.mayHaveLostCommits, ordering: .relaxed)
-        // A close before the next commit must not look clean: who opens it then has to start the epoch.
+        // A close before the next commit must not look clean: the next opener then has to start the epoch.
         if environment.mayHaveLostCommits { environment.withholdStamp(true) }
         return generation
     }

@@ -67,7 +67,7 @@ final class LayerIndex: Sendable {
         self.table = table
     }
 
-    /// Those of which it is not known what they touch.
+    /// The layers of which it is not known what they touch.
     var always: [Int] { table.always }
     /// Whether all layers are laid always.
     var isTrivial: Bool { table.always.count == table.count }

@@ -79,7 +79,7 @@ final class LayerStack: Sendable {
 
     private let told = Mutex(Told.overlay(nil))
     /// Whether `told` is an overlay. The observers know the records in it by their numbers, and parts have others in
-    /// other overlays: from then on everybody reads through all layers.
+    /// other overlays: from then on every read goes through all layers.
     private let tellsDifferences = Atomic<Bool>(true)
     let numbers = OverlayNumbers()
     /// Told of each layer that is left out.

@@ -7,8 +7,7 @@ struct OverlayBuilder {
     let numbers: OverlayNumbers
 
     /// - Parameters:
-    ///   - wanted: The layers that are to be laid, by their indices in the set. Those that they turn out to depend on
-    ///     are laid too.
+    ///   - wanted: The layers to lay, by their indices in the set. Layers that they turn out to depend on are laid too.
     ///   - earlier: What some of them come to over the same snapshot, where that is known, and where the others can be
     ///     laid over those.
     /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be
@@ -46,7 +45,7 @@ struct OverlayBuilder {
             // What was read stays among what the overlay depends on: a layer may come to work out.
             snapshot.layers = Overlay(generation, snapshot.layers.basis)
         }
-        // Those of what it goes on from are there already.
+        // The failures of the overlay that it goes on from are there already.
         snapshot.layers.failures.merge(failed) { $1 }
         snapshot.layers.finish()
         snapshot.demand = set.demand(beyond: snapshot.layers.laid, index)

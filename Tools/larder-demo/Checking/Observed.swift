@@ -36,7 +36,7 @@ final class Observed<State: Sendable>: Sendable {
     /// Whether the stream is at its end.
     var isEnded: Bool { seen.withLock { $0.isEnded } }
 
-    /// The first state that fits, of those that came or will come.
+    /// The first state that fits, of all that came or will come.
     ///
     /// - Parameter start: How many states to pass over.
     func first(

@@ -38,7 +38,7 @@ extension Story {
         printout.step(12, "The server returns, and the sender is killed at the worst moment")
         let (received, effects) = (server.mutationCount, server.effectCount)
         try store.close()
-        // The answer is on its way for as long as it takes to kill who waits for it.
+        // The answer is on its way for as long as it takes to kill the process that waits for it.
         server.latency = patience
         try await server.startAgain()
         _ = try await KilledChild.runAndKill(.sender, store: folder, server: server.url, claims: claims) { _ in

@@ -50,8 +50,8 @@ final class Interruption: Sendable {
         }
     }
 
-    /// Whether one has come, and who waits for it. A stream would not do: it ends for good when a task that waits is
-    /// cancelled.
+    /// Whether a signal has come, and which tasks wait for it. A stream would not do: it ends for good when a task that
+    /// waits is cancelled.
     private final class Signals: Sendable {
         private struct State {
             var hasCome = false

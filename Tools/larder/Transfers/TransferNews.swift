@@ -13,7 +13,7 @@ struct TransferNews {
 
     /// What a look has found.
     struct Found {
-        /// Those of which there is something to tell, in the order in which they were queued.
+        /// Transfers of which there is something to tell, in the order in which they were queued.
         var news: [StoredTransfer] = []
         var running: [StoredTransfer] = []
         /// Whether all that are watched have ended.

@@ -71,7 +71,7 @@ struct Env: Verb {
 }
 
 extension StoredPartition {
-    /// Whose it is, as JSON has it.
+    /// Its name, environment and user, as JSON has them.
     var members: [(name: String, value: JSONText)] {
         [
             ("partition", .string(name)), ("environment", environment.map(JSONText.string) ?? .null),
