@@ -9,7 +9,7 @@ import Testing
 struct AddressTests {
     struct Case: Sendable {
         var endpoint: String?
-        var bucket = "fixture"
+        var bucket = "photos"
         var region: String?
         var addressing = S3Transport.Options.Addressing.automatic
         var host: String
@@ -17,23 +17,23 @@ struct AddressTests {
     }
 
     static let cases = [
-        Case(host: "fixture.s3.eu-west-1.amazonaws.com"),
-        Case(region: "us-east-1", host: "fixture.s3.us-east-1.amazonaws.com"),
-        Case(region: "cn-north-1", host: "fixture.s3.cn-north-1.amazonaws.com.cn"),
-        Case(bucket: "my.fixture", host: "s3.eu-west-1.amazonaws.com", path: "/my.fixture/a/b"),
+        Case(host: "photos.s3.eu-west-1.amazonaws.com"),
+        Case(region: "us-east-1", host: "photos.s3.us-east-1.amazonaws.com"),
+        Case(region: "cn-north-1", host: "photos.s3.cn-north-1.amazonaws.com.cn"),
+        Case(bucket: "my.photos", host: "s3.eu-west-1.amazonaws.com", path: "/my.photos/a/b"),
         Case(bucket: "My_Pantry", host: "s3.eu-west-1.amazonaws.com", path: "/My_Pantry/a/b"),
-        Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/fixture/a/b"),
-        Case(endpoint: "https://storage.example", host: "fixture.storage.example"),
-        Case(endpoint: "http://storage.example:8080/", bucket: "my.fixture", host: "my.fixture.storage.example:8080"),
-        Case(endpoint: "https://storage.example:443/s3/", host: "fixture.storage.example", path: "/s3/a/b"),
+        Case(addressing: .path, host: "s3.eu-west-1.amazonaws.com", path: "/photos/a/b"),
+        Case(endpoint: "https://storage.example", host: "photos.storage.example"),
+        Case(endpoint: "http://storage.example:8080/", bucket: "my.photos", host: "my.photos.storage.example:8080"),
+        Case(endpoint: "https://storage.example:443/s3/", host: "photos.storage.example", path: "/s3/a/b"),
         Case(
             endpoint: "https://storage.example/s3", addressing: .path, host: "storage.example",
-            path: "/s3/fixture/a/b"),
-        Case(endpoint: "http://127.0.0.1:9000", host: "127.0.0.1:9000", path: "/fixture/a/b"),
-        Case(endpoint: "http://localhost:9000", host: "localhost:9000", path: "/fixture/a/b"),
+            path: "/s3/photos/a/b"),
+        Case(endpoint: "http://127.0.0.1:9000", host: "127.0.0.1:9000", path: "/photos/a/b"),
+        Case(endpoint: "http://localhost:9000", host: "localhost:9000", path: "/photos/a/b"),
         Case(
-            endpoint: "http://localhost:9000", addressing: .virtualHost, host: "fixture.localhost:9000"),
-        Case(endpoint: "http://[::1]:9000", host: "[::1]:9000", path: "/fixture/a/b"),
+            endpoint: "http://localhost:9000", addressing: .virtualHost, host: "photos.localhost:9000"),
+        Case(endpoint: "http://[::1]:9000", host: "[::1]:9000", path: "/photos/a/b"),
     ]
 
     @Test("A bucket is named by the host where that can be, and by the path elsewhere", arguments: cases.indices)
@@ -70,7 +70,7 @@ struct AddressTests {
                 try await transport.object(at: .somewhere, deadline: .ample)
             }
             #expect(error.code == .unusableRequest)
-            #expect(transport.host(of: .somewhere) == "fixture")
+            #expect(transport.host(of: .somewhere) == "photos")
         }
     }
 
@@ -90,10 +90,10 @@ struct AddressTests {
         } configure: {
             $0.wallClock = { date }
         } _: { storage, transport in
-            let location = ObjectLocation(bucket: "fixture", key: key)
+            let location = ObjectLocation(bucket: "photos", key: key)
             _ = try await transport.object(at: location, deadline: .ample)
             let request = try #require(storage.requests.first)
-            #expect(request.target == "/fixture/" + URIEncoding.path(key))
+            #expect(request.target == "/photos/" + URIEncoding.path(key))
             #expect(URIEncoding.decoded(request.path.dropFirst(8)) == key)
 
             let signed = ["host", "x-amz-checksum-mode", "x-amz-content-sha256", "x-amz-date"]
@@ -115,15 +115,15 @@ struct AddressTests {
             options.endpoint = URL(string: "http://localhost:\(storage.url.port ?? 0)")
             options.addressing = .virtualHost
             var configuration = S3Transport.clientConfiguration
-            configuration.dnsOverride = ["fixture.localhost": "127.0.0.1"]
+            configuration.dnsOverride = ["photos.localhost": "127.0.0.1"]
             try await HTTPClient.withHTTPClient(configuration: configuration) { client in
                 let transport = S3Transport(
                     region: "us-east-1", credentials: { _ in .test }, options: options, client: client)
-                _ = try await transport.object(at: ObjectLocation(bucket: "fixture", key: key), deadline: .ample)
+                _ = try await transport.object(at: ObjectLocation(bucket: "photos", key: key), deadline: .ample)
             }
             let request = try #require(storage.requests.first)
             #expect(request.target == "/" + URIEncoding.path(key))
-            #expect(request.headers["host"] == ["fixture.localhost:\(storage.url.port ?? 0)"])
+            #expect(request.headers["host"] == ["photos.localhost:\(storage.url.port ?? 0)"])
         }
     }
 

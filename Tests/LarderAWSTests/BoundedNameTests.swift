@@ -68,7 +68,7 @@ struct BoundedNameTests {
                         let parts = [UploadedPart(number: 1, size: 1, etag: "\"e\"")]
                         _ = try await transport.completeUpload(Self.upload, parts, deadline: .ample)
                     case 3: _ = try await transport.parts(of: Self.upload, deadline: .ample)
-                    default: _ = try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
+                    default: _ = try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
                     }
                 }
                 #expect(error.code == .unusableAnswer, "\(number)")

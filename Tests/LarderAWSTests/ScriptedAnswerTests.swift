@@ -137,7 +137,7 @@ struct ScriptedAnswerTests {
                     + "<NextUploadIdMarker>1</NextUploadIdMarker></ListMultipartUploadsResult>")
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 3)
@@ -155,7 +155,7 @@ struct ScriptedAnswerTests {
             $0.maximumAnswerSize = 10_000
         } _: { storage, transport in
             let error = try await objectError { () async throws(ObjectError) in
-                try await transport.uploads(in: "fixture", region: nil, prefix: "", deadline: .ample)
+                try await transport.uploads(in: "photos", region: nil, prefix: "", deadline: .ample)
             }
             #expect(error.code == .unusableAnswer)
             #expect(storage.requests.count == 5)
@@ -208,7 +208,7 @@ struct ScriptedAnswerTests {
                     + "<Upload><Key>\(key)</Key><UploadId>u</UploadId></Upload></ListMultipartUploadsResult>")
         }
         try await ScriptedStorage.run(script) { storage, transport in
-            let uploads = try await transport.uploads(in: "fixture", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", deadline: .ample)
             #expect(uploads.map(\.location.key) == ["v/a b", "v/\u{1}\n🍲"])
             #expect(storage.requests.count == 2)
         }
@@ -222,7 +222,7 @@ struct ScriptedAnswerTests {
                 "<ListMultipartUploadsResult><Upload><Key>w/a</Key><UploadId>1</UploadId></Upload>"
                     + "<Upload><Key>v/a</Key><UploadId>2</UploadId></Upload></ListMultipartUploadsResult>")
         } _: { _, transport in
-            let uploads = try await transport.uploads(in: "fixture", region: nil, prefix: "v/", deadline: .ample)
+            let uploads = try await transport.uploads(in: "photos", region: nil, prefix: "v/", deadline: .ample)
             #expect(uploads.map(\.id) == ["2"])
         }
     }

@@ -287,7 +287,7 @@ struct ScriptedUploadTests {
         let script: ScriptedStorage.Script = { request in
             guard request.signedRegion != "eu-west-1" else { return .stored() }
             return .error(
-                .movedPermanently, "PermanentRedirect", more: "<Endpoint>fixture.s3.eu-west-1.amazonaws.com</Endpoint>",
+                .movedPermanently, "PermanentRedirect", more: "<Endpoint>photos.s3.eu-west-1.amazonaws.com</Endpoint>",
                 headers: ["x-amz-bucket-region": "eu-west-1"])
         }
         try await ScriptedStorage.run(script) { storage, transport in
@@ -387,8 +387,8 @@ struct ScriptedUploadTests {
             .stored()
         } _: { storage, transport in
             let places = [
-                ObjectLocation(bucket: "fixture", key: ""),
-                ObjectLocation(bucket: "fixture", key: String(repeating: "a", count: 1_025)),
+                ObjectLocation(bucket: "photos", key: ""),
+                ObjectLocation(bucket: "photos", key: String(repeating: "a", count: 1_025)),
                 ObjectLocation(bucket: "", key: "a"), ObjectLocation(bucket: "a/b", key: "a"),
                 ObjectLocation(bucket: "..", key: "a"), ObjectLocation(bucket: "a\r\nb", key: "a"),
             ]

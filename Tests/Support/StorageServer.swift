@@ -19,7 +19,7 @@ package struct StorageServer: Sendable {
     /// Where it is: `http://127.0.0.1:PORT`.
     package let url: URL
     /// A bucket that is empty at first.
-    package let bucket = "fixture"
+    package let bucket = "photos"
     /// The keys of a user who may do everything.
     package let accessKeyID: String
     package let secretAccessKey: String
@@ -41,7 +41,7 @@ package struct StorageServer: Sendable {
         smallestPart: Int = 1 << 10, within timeout: Duration = .seconds(60)
     ) async throws -> StorageServer {
         let process = try await ServerProcess.start(
-            "storage.py", ["fixture@\(region)"], environment: ["S3_UPLOAD_PART_MIN_SIZE": String(smallestPart)],
+            "storage.py", ["photos@\(region)"], environment: ["S3_UPLOAD_PART_MIN_SIZE": String(smallestPart)],
             within: timeout)
         guard process.words.count == 3, let url = URL(string: "http://127.0.0.1:\(process.words[0])") else {
             await process.stop()

@@ -173,5 +173,5 @@ extension Credentials.CloudCredentials {
 
 extension ObjectLocation {
     /// A place in a bucket of no importance.
-    static let somewhere = ObjectLocation(bucket: "fixture", key: "a/b")
+    static let somewhere = ObjectLocation(bucket: "photos", key: "a/b")
 }

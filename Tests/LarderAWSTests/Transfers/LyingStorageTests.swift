@@ -200,7 +200,7 @@ struct LyingStorageTests {
                     : Self.answer(request, nil)
             }
             try await ScriptedStorage.run(script) { _, storage in
-                let place = ObjectLocation(bucket: "fixture", key: "a", region: "us-west-2")
+                let place = ObjectLocation(bucket: "photos", key: "a", region: "us-west-2")
                 let upload = try await bench.app.transfers.upload(bench.source, to: place)
                 let download = try await bench.app.transfers.download(place, to: bench.copy)
                 try await bench.runner(storage).drain()
