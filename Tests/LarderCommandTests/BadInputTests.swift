@@ -1,4 +1,5 @@
 import Foundation
+import LarderCommandLine
 import Testing
 
 @Suite("Bad input", .timeLimit(.minutes(10)))
@@ -22,6 +23,14 @@ struct BadInputTests {
 
     private func isOneLine(_ errors: String) -> Bool {
         errors.hasPrefix("larder: ") && errors.hasSuffix("\n") && errors.count(where: \.isNewline) == 1
+    }
+
+    @Test("A store's name that holds a zero byte, at which the system would cut it, is refused")
+    func zeroByte() {
+        var options = StoreOptions()
+        options.path = "store\0.backups"
+        let failure = #expect(throws: Failure.self) { try options.url() }
+        #expect(failure?.exit == .usage)
     }
 
     @Test(

@@ -100,6 +100,23 @@ struct WatchTests {
         }
     }
 
+    @Test("changes --follow --since a number that is yet to come waits for the commits after it, and tells of no other")
+    func followsFromLater() async throws {
+        try await CommandFixture.withStore { fixture in
+            let changes = try LarderProcess.start([
+                "changes", "--follow", "--since", "2", "--count", "1", "--store", fixture.store,
+            ])
+            for title in ["Stew", "Broth"] {
+                // It looks ten times a second, and may see both at once: then it would pass all the same.
+                try await Task.sleep(for: .milliseconds(400))
+                try await fixture.rename("1", to: title)
+            }
+            let outcome = try await changes.finish()
+            #expect(outcome.output == "3 Recipe:1\n")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+    }
+
     @Test("changes --follow says that anything may have changed when another process has cleared the cache")
     func followsChangesOverClear() async throws {
         try await CommandFixture.withStore { fixture in

@@ -248,6 +248,59 @@ struct PageWalkTests {
         }
     }
 
+    @Test("A page past the end of the file that two lists of free pages name is damage, and one that one names is not")
+    func freeTwice() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            try environment.close()
+            let file = folder.appending(path: "data.mdb")
+            let sound = try Data(contentsOf: file)
+            let leaf = UInt64(sound.count / 4_096)
+            func write(freeing pages: [UInt64]) throws {
+                var content = sound + Data(count: 4_096)
+                func put<Number: FixedWidthInteger>(_ number: Number, _ place: Int) {
+                    withUnsafeBytes(of: number.littleEndian) {
+                        content.replaceSubrange(place..<place + $0.count, with: $0)
+                    }
+                }
+                // A leaf with a node for each page: the transaction that freed it, and a list of that page alone.
+                let start = Int(leaf) * 4_096
+                put(leaf, start)
+                put(UInt16(2), start + 10)
+                put(UInt16(16 + 2 * pages.count), start + 12)
+                put(UInt16(4_096 - 32 * pages.count), start + 14)
+                for (index, page) in pages.enumerated() {
+                    let node = 4_096 - 32 * (index + 1)
+                    put(UInt16(node), start + 16 + 2 * index)
+                    put(UInt16(16), start + node)
+                    put(UInt16(8), start + node + 6)
+                    put(UInt64(index + 1), start + node + 8)
+                    put(UInt64(1), start + node + 16)
+                    put(page, start + node + 24)
+                }
+                for meta in [0, 4_096] {
+                    // The free tree's depth, its leaves, its entries and its root; and the last page of the file.
+                    put(UInt16(1), meta + 46)
+                    for (index, number) in [0, 1, 0, UInt64(pages.count), leaf].enumerated() {
+                        put(number, meta + 48 + 8 * index)
+                    }
+                    put(leaf + 2, meta + 136)
+                    // Lists of pages that were freed by earlier transactions than the newest.
+                    put(UInt64(meta == 0 ? 10 : 11), meta + 144)
+                    content.replaceSubrange(meta + 88..<meta + 136, with: sound[4_096 + 88..<4_096 + 136])
+                }
+                try content.write(to: file)
+            }
+            try write(freeing: [leaf + 1, leaf + 2])
+            #expect(try requireSound(folder).freePages == 2)
+            try write(freeing: [leaf + 2, leaf + 2])
+            let error = try failure { try requireSound(folder) }
+            #expect(error?.code == .damaged)
+            #expect(error?.page == leaf + 2)
+        }
+    }
+
     @Test("A file of no bytes is a new environment, as LMDB has it")
     func emptyFile() async throws {
         try await withTemporaryFolder { folder in

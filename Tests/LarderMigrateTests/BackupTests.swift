@@ -153,6 +153,26 @@ struct BackupTests {
         }
     }
 
+    @Test(
+        "A store on a volume that cannot be written, so that nobody can lock it, is backed up all the same",
+        .enabled(if: canMount, "may not mount a tmpfs"))
+    func unlockable() async throws {
+        try await MigrationFixture.with { other in
+            try await withSmallVolume(8 << 20) { volume in
+                let fixture = MigrationFixture(folder: volume)
+                try await fixture.write(7)
+                let ids = try await fixture.queue(2)
+                try setReadOnly(true, volume)
+                defer { try? setReadOnly(false, volume) }
+                let outcome = try await fixture.migrate("backup", "--json", "--to", other.backups.path)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(try await other.restore(try other.backup()).status == 0)
+                #expect(try await other.number() == 7)
+                #expect(try await other.mutations() == ids)
+            }
+        }
+    }
+
     @Test("A cache that is damaged is left out of a backup, and named")
     func damagedCache() async throws {
         try await MigrationFixture.with { fixture in

@@ -1,6 +1,7 @@
 import Foundation
 import LarderGraphQL
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -207,6 +208,35 @@ struct LayerTests {
             #expect(failures.first?.error.code == .responseMismatch)
             #expect(try sample.json("{ movie(id: 1) { title year } }") == #"{"movie":{"title":"A","year":1}}"#)
             #expect(try sample.cache.layerFailures().count == 1)
+        }
+    }
+
+    @Test("A layer that fails is told of once, and once more where it was good in between")
+    func toldFailures() async throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        try await withTemporaryFolder { folder in
+            let told = Mutex<[String]>([])
+            var options = RecordCache.Options()
+            options.layerFailed = { failure in told.withLock { $0.append(failure.key.text) } }
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            let operation = try sample.fragment("fragment F on Movie { id title }")
+            let parsed = try ParsedResponse.parse(
+                Array(#"{"data":{"__typename":"Movie","id":"2","title":"No"}}"#.utf8), along: operation.layout)
+            let (good, other) = (
+                try sample.titleLayer("k", movie: "1", "A"), try sample.titleLayer("other", movie: "3", "B")
+            )
+            func bad() throws -> OptimisticLayer {
+                OptimisticLayer(
+                    key: try #require(AppliedKey("k")),
+                    response: .init(parsed, of: operation, to: .object(key: "Movie:1")))
+            }
+            try sample.cache.setLayers([other, bad()])
+            try sample.cache.setLayers([other, bad()])
+            #expect(told.withLock { $0 } == ["k"])
+            try sample.cache.setLayers([other, good])
+            try sample.cache.setLayers([other, bad()])
+            #expect(told.withLock { $0 } == ["k", "k"])
+            try sample.cache.close()
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import LarderGraphQL
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -58,6 +59,20 @@ struct ChangeLogTests {
             // The numbers begin anew, and may be the same.
             for number in 1...3 { try await count(number) }
             #expect(try look(third) == ["0 everything"] + (1...3).map { "\($0) QUERY_ROOT" })
+        }
+    }
+
+    @Test("A look for the commits of other processes tells nobody of this one's own once more")
+    func ownCommits() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            let told = Mutex<[UInt64]>([])
+            sample.cache.observe { commit in told.withLock { $0.append(commit.position.number) } }
+            try await sample.cache.noticeOtherProcesses()
+            for number in 1...3 { try await sample.write("{ count }", data: "{\"count\":\(number)}") }
+            try await sample.cache.noticeOtherProcesses()
+            try await sample.write("{ count }", data: #"{"count":4}"#)
+            try await sample.cache.noticeOtherProcesses()
+            #expect(told.withLock { $0 } == [1, 2, 3, 4])
         }
     }
 

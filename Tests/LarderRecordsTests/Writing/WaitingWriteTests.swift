@@ -52,6 +52,41 @@ struct WaitingWriteTests {
         }
     }
 
+    @Test("Answers of mutations wait behind a compaction for longer than other writes, and are stored")
+    func answersBehindCompaction() async throws {
+        let schema = try SchemaIndex(parsing: movieSchema)
+        try await withTemporaryFolder { folder in
+            var options = RecordCache.Options()
+            options.lockDeadline = .milliseconds(50)
+            let sample = try SampleCache(schema, path: folder.path, options: options)
+            try await sample.write("{ count }", data: #"{"count":1}"#)
+            let rate = try sample.operation("mutation { rate(id: 1, stars: 3) { stars } }")
+            let parsed = try ParsedResponse.parse(
+                Array(#"{"data":{"rate":{"stars":3}}}"#.utf8), along: rate.layout)
+            let key = try #require(AppliedKey("k"))
+            let answer = MutationAnswer(parsed, of: rate, key: key, edits: [])
+            let (begun, gate) = (AsyncStream.makeStream(of: Void.self), Gate())
+            let cache = sample.cache
+            let compaction = Task {
+                try await cache.compact(deadline: .now + .seconds(300)) { step in
+                    guard step == .written else { return }
+                    begun.continuation.yield()
+                    gate.wait()
+                }
+            }
+            for await _ in begun.stream { break }
+            let storing = Task { try await cache.write([answer], deadline: .now + .seconds(300)) }
+            // Other writes have given up twice when the compaction goes on.
+            for _ in 0..<2 { try await expectBusy(sample, deadline: .now + .milliseconds(100)) }
+            gate.open()
+            _ = try await compaction.value
+            let outcomes = try await storing.value
+            _ = try outcomes.first?.get()
+            #expect(try outcomes.count == 1 && sample.cache.isApplied(key))
+            try sample.cache.close()
+        }
+    }
+
     @Test("A write behind an update whose closure takes long ends at its deadline")
     func behindUpdate() async throws {
         try await withSampleCache(movieSchema) { sample in

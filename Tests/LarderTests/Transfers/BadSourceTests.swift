@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @Suite("Sources of uploads that are not what they were", .timeLimit(.minutes(10)))
@@ -83,6 +84,27 @@ struct BadSourceTests {
             #expect(fixture.storage.object(TransferFixture.location) == nil)
             #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
             try await expectRetried(upload, file, fixture)
+        }
+    }
+
+    @Test(
+        "A part during which the file changed is not taken for one of the file's that was queued, however it was read",
+        arguments: [Damage.written, .truncated])
+    func afterPart(harm: Damage) async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            // As where the system sends the file by itself: all bytes have been given when the file becomes another.
+            fixture.storage.onAnswer { call in
+                if case .putPart(2) = call { try? harm.happen(to: file) }
+            }
+            let sent = Mutex(0)
+            try await fixture.drain { options in
+                options.connectionsPerHost = 1
+                options.afterStep = { step in if step == .partSent { sent.withLock { $0 += 1 } } }
+            }
+            await expectCode(.sourceChanged) { try await upload.finished() }
+            #expect(sent.withLock { $0 } == 1)
         }
     }
 

@@ -46,6 +46,37 @@ struct LeftoverTests {
         }
     }
 
+    @Test("A transfer that is cleared away takes the place of none that is carried out")
+    func clearingBeside() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let cancelled = try #require(try await fixture.stuckUploads(1, of: file).first)
+            let first = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+            let running = Task { try await first.run() }
+            try await eventually { try cancelled.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await cancelled.cancel()
+            let (asked, answers) = (Flag(), Flag())
+            fixture.storage.onCall { call in
+                guard case .abort = call else { return }
+                asked.set()
+                while !answers.isSet, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(2)) }
+            }
+            let runner = fixture.runner { $0.maximumTransfers = 1 }
+            let working = Task { try await runner.run() }
+            try await eventually { asked.isSet }
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await upload.finished(within: .seconds(60))
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(try cancelled.status().state == .cancelling)
+            answers.set()
+            try await eventually { try cancelled.status().state == .cancelled }
+            working.cancel()
+            try await working.value
+        }
+    }
+
     @Test(
         "What a damaged row names that no request can bear is cleared away without asking",
         arguments: [

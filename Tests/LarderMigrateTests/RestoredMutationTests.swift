@@ -1,0 +1,284 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+
+@Suite(
+    "What a restoration sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
+struct RestoredMutationTests {
+    @Test("What the lost store had sent is not sent again: restored whole, all that is pending is set aside")
+    func whole() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try await fixture.settle(ids[0])
+            try fixture.loseDatabase()
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try text(result(outcome)["mutations"]) == #"{"kept":0,"restored":2,"setAside":2,"settledSince":0}"#)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids && restored.allSatisfy { $0.state == .deadLetter })
+            #expect(restored.allSatisfy { $0.failure?.class == .restored })
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Where the caller says that nothing was sent since, what is unsent in the backup stays pending, and no more")
+    func nothingSentSince() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(3)
+            try await fixture.withDatabase { database in
+                _ = try await database.mutations.begin(ids[1], owner: "somebody", now: Date())
+            }
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.loseDatabase()
+            let outcome = try await fixture.restore(backup, "--nothing-sent-since")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.pending, .deadLetter, .pending])
+            #expect(restored[1].failure?.class == .outcomeUnknown)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("What took effect before the user's data was erased does not come back as pending; what was unsent does")
+    func erased() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(3)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try await fixture.settle(ids[0])
+            try await fixture.settle(ids[1])
+            try await fixture.withPartition { _, app in try await app.erase(unsent: .discard) }
+            #expect(try await fixture.mutations() == [])
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.deadLetter, .deadLetter, .pending])
+            #expect(restored[0].failure?.class == .restored)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("What took effect before its environment was forgotten does not come back as pending; what was unsent does")
+    func forgotten() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            let ids = try await fixture.mutations()
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try await fixture.settle(ids[0])
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            #expect(gone.status == 0, "\(gone.errors)")
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.deadLetter, .pending])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("An outcome that was lost with a damaged file is no reason to send its mutation again")
+    func lostOutcome() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(1)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try await fixture.settle(ids[0])
+            let page = try #require(
+                try fixture.value(
+                    "SELECT rootpage FROM sqlite_schema WHERE name = 'outcome'"
+                ).flatMap { Int($0) })
+            try fixture.damage(pages: page - 1..<page)
+            #expect(try await fixture.migrate("repair", "--write").status == 0)
+            #expect(try await fixture.mutations() == [])
+            #expect(try await fixture.restore(backup, "--no-backup").status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids && restored.first?.state == .deadLetter)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test(
+        "A later backup of a store that was lost proves as little, brought in after an earlier one was restored whole")
+    func twoBackups() async throws {
+        try await MigrationFixture.with { fixture in
+            let first = try await fixture.queue(1)
+            let folders = ["one", "two"].map { fixture.folder.appending(path: $0) }
+            #expect(try await fixture.migrate("backup", "--to", folders[0].path).status == 0)
+            let second = try await fixture.queue(1, named: "second")
+            #expect(try await fixture.migrate("backup", "--to", folders[1].path).status == 0)
+            try fixture.loseDatabase()
+            for folder in folders {
+                let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
+                let outcome = try await fixture.restore(folder.appending(path: name))
+                #expect(outcome.status == 0, "\(outcome.errors)")
+            }
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == first + second && restored.allSatisfy { $0.state == .deadLetter })
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation that was sent in vain before the backup, and perhaps carried out, does not come back as pending")
+    func attempted() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            try await fixture.withDatabase { database in
+                for (id, kind) in zip(ids, [MutationFailure.Class.outcomeUnknown, .offline]) {
+                    let attempt = try await database.mutations.begin(id, owner: "somebody", now: Date()).attempt
+                    let failure = MutationFailure(kind, message: "it failed", time: Date())
+                    try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
+                }
+            }
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.execute("DELETE FROM mutation")
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.state) == [.deadLetter, .pending])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A later backup brought into an earlier state of the store proves nothing of what that never knew")
+    func earlierState() async throws {
+        try await MigrationFixture.with { fixture in
+            let first = try await fixture.queue(1)
+            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
+            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            let second = try await fixture.queue(1, named: "second")
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.loseDatabase()
+            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == first + second)
+            #expect(restored.map(\.state) == [.pending, .deadLetter])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation waits again for an upload that the store has, and is set aside where the store has none")
+    func transfers() async throws {
+        try await MigrationFixture.with { fixture in
+            let uploads = ["there", "done", "lost", "cancelled", "failed"].map { key in
+                TransferDraft(
+                    partition: Store.unnamedPartition, kind: .upload, bucket: "media", key: key, path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+            }
+            let ids = try await fixture.withDatabase { database in
+                try await database.transfers.enqueue(uploads)
+                var ids: [UUID] = []
+                for upload in uploads {
+                    var draft = MutationDraft(
+                        partition: Store.unnamedPartition, lane: upload.key,
+                        content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
+                        created: Date())
+                    draft.transfers = [upload.id]
+                    ids.append(try await database.mutations.enqueue(draft).id)
+                }
+                return ids
+            }
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.execute("DELETE FROM mutation")
+            try fixture.execute("DELETE FROM transfer WHERE key = 'lost'")
+            try await fixture.withDatabase { database in
+                let begun = try await database.transfers.begin(uploads[1].id, owner: "test", now: Date())
+                try await database.transfers.finish(try #require(begun).attempt, etag: "e", now: Date())
+                try await database.transfers.cancel(uploads[3].id, now: Date())
+                let doomed = try await database.transfers.begin(uploads[4].id, owner: "test", now: Date())
+                let failure = TransferFailure(code: "object.accessDenied", message: "no", time: Date())
+                try await database.transfers.fail(try #require(doomed).attempt, failure, now: Date())
+            }
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.pending, .pending, .deadLetter, .deadLetter, .deadLetter])
+            #expect(restored.map(\.transfers) == [[uploads[0].id], [], [], [], [uploads[4].id]])
+            #expect(restored[2...].allSatisfy { $0.failure?.class == .transferFailed })
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation whose dependency was discarded since is set aside; one whose dependency took effect is not")
+    func dependencies() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            let dependents = try await fixture.withDatabase { database in
+                var dependents: [UUID] = []
+                for id in ids {
+                    let draft = MutationDraft(
+                        partition: Store.unnamedPartition, lane: "\(id)",
+                        content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
+                        dependencies: [id], created: Date())
+                    dependents.append(try await database.mutations.enqueue(draft).id)
+                }
+                return dependents
+            }
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.execute("DELETE FROM mutation WHERE sequence > 2")
+            try await fixture.settle(ids[0])
+            try await fixture.withDatabase { database in
+                let failure = MutationFailure(.rejected, message: "no", time: Date())
+                try await database.mutations.setAside(ids[1], expecting: .pending, failure, now: Date())
+                try await database.mutations.discard(ids[1], dependents: .release, now: Date())
+            }
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == dependents)
+            #expect(restored.map(\.state) == [.pending, .deadLetter])
+            #expect(restored.last?.failure?.class == .dependencyDiscarded)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test(
+        "Where larder.sqlite is gone and its log is left, the backup is restored whole, and the log is kept aside",
+        arguments: [nil, "", "x"])
+    func leftLog(file: String?) async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            let path = fixture.store.path + "/larder.sqlite"
+            var log = Data()
+            try await fixture.withDatabase { database in
+                for _ in 0..<20 {
+                    _ = try await database.mutations.enqueue(
+                        MutationDraft(
+                            partition: Store.unnamedPartition,
+                            content: MutationContent(document: "mutation { later }", variables: Array("{}".utf8)),
+                            created: Date()))
+                }
+                log = try Data(contentsOf: URL(filePath: path + "-wal"))
+            }
+            try #require(log.count > 4096)
+            try fixture.loseDatabase()
+            try log.write(to: URL(filePath: path + "-wal"))
+            if let file { try Data(file.utf8).write(to: URL(filePath: path)) }
+            #expect(try await fixture.migrate("validate").status == 5)
+            let outcome = try await fixture.restore(backup, "--nothing-sent-since")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.mutations() == ids)
+            try await fixture.expectSound()
+            let kept = try FileManager.default.contentsOfDirectory(atPath: fixture.store.path)
+                .filter { $0.contains(".damaged-") && $0.hasSuffix("-wal") }
+            try #require(kept.count == 1, "\(kept)")
+            #expect(try Data(contentsOf: fixture.store.appending(path: kept[0])) == log)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite("Calls of the file system", .timeLimit(.minutes(10)))
+struct FileSystemTests {
+    /// A file system whose reads and writes all move seven bytes at most.
+    private static let short = FileSystem { call in
+        [.read, .write].contains(call.kind) ? .shortened(to: 7) : nil
+    }
+
+    @Test("What the system reads or writes in pieces arrives whole")
+    func pieces() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            let bytes = (0..<100).map { UInt8($0) }
+            let file = try Self.short.open(path, [.reading, .writing, .new])
+            try file.write(bytes, at: 3)
+            #expect(try Array(Data(contentsOf: URL(filePath: path))) == [0, 0, 0] + bytes)
+            #expect(try file.bytes(at: 3, count: 100) == bytes)
+            #expect(try file.bytes(at: 90, count: 100) == Array(bytes[87...]))
+        }
+    }
+
+    @Test("A file that takes no more bytes, and says no reason, is a full disk, and not asked for ever")
+    func takesNothing() async throws {
+        try await withTemporaryFolder { folder in
+            let files = FileSystem { $0.kind == .write ? .shortened(to: 0) : nil }
+            let file = try files.open(folder.appending(path: "file").path, [.writing, .new])
+            let error = #expect(throws: FileError.self) { try file.write([1, 2, 3], at: 0) }
+            #expect(error?.code == .noSpace)
+        }
+    }
+
+    @Test("A small file is on the disk before it takes the other's name, and is not there at all where that fails")
+    func replaced() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            try recorded.files.replace(path, with: [1, 2, 3])
+            let kinds = recorded.calls.map(\.kind).filter { [.write, .synchronize, .rename].contains($0) }
+            #expect(kinds == [.write, .synchronize, .rename])
+            for number in recorded.calls.indices where recorded.calls[number].kind != .status {
+                let faults = InjectedFaults(at: number) { _ in .failure(EIO) }
+                #expect(throws: FileError.self) { try faults.files.replace(path, with: [4]) }
+                #expect(try Array(Data(contentsOf: URL(filePath: path))) == [1, 2, 3])
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
+            }
+        }
+    }
+
+    @Test("A file that cannot be filled with zeros is as long as it was, and not taken for a filled one")
+    func filled() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            try Data([1, 2]).write(to: URL(filePath: path))
+            let full = InjectedFaults(at: 0, isLasting: true) { call in
+                call.kind == .write ? call.count < 8_190 ? .failure(ENOSPC) : .shortened(to: 100) : nil
+            }
+            let error = #expect(throws: FileError.self) { try full.files.fill(path, to: 8_192) }
+            #expect(error?.code == .noSpace)
+            #expect(try Data(contentsOf: URL(filePath: path)) == Data([1, 2]))
+            try FileSystem().fill(path, to: 8_192)
+            #expect(try Data(contentsOf: URL(filePath: path)) == Data([1, 2]) + Data(count: 8_190))
+        }
+    }
+
+    @Test("A folder that is made has its name synced, and so has each above it on the volume")
+    func madeFolders() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.resolvingSymlinksInPath().path
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            try recorded.files.makeFolder(path + "/a/b")
+            let synced = recorded.calls.filter { $0.kind == .synchronizeFolder }.map(\.path)
+            // The names above the first that was made, from there up; then those that were made, from there down.
+            #expect(synced.last == path + "/a")
+            var above: [String] = []
+            var place = path
+            while place != "/", try FileSystem().status(of: place)?.device == FileSystem().status(of: path)?.device {
+                above.append(place)
+                place = FileSystem.parent(of: place)
+            }
+            #expect(Array(synced.prefix(above.count)) == above)
+        }
+    }
+
+    @Test("A folder that is found has its name synced: the process that made it may not have come to that")
+    func foundFolder() async throws {
+        try await withTemporaryFolder { folder in
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            try recorded.files.makeFolder(folder.path)
+            let synced = recorded.calls.filter { $0.kind == .synchronizeFolder }.map(\.path)
+            #expect(synced == [FileSystem.parent(of: folder.path)])
+        }
+    }
+
+    @Test(
+        "A folder whose sync cannot be asked for is passed over, and one whose sync fails is an error",
+        arguments: [(EINVAL, true), (ENOTSUP, true), (EROFS, true), (EACCES, true), (EIO, false), (ENOSPC, false)])
+    func folderSync(status: Int32, isPassedOver: Bool) async throws {
+        try await withTemporaryFolder { folder in
+            let files = FileSystem { $0.kind == .synchronizeFolder ? .failure(status) : nil }
+            if isPassedOver {
+                try files.synchronizeFolder(folder.path)
+            } else {
+                let error = #expect(throws: FileError.self) { try files.synchronizeFolder(folder.path) }
+                #expect(error?.status == status)
+            }
+        }
+    }
+
+    @Test("A tree is removed with the links in it, and not with what they lead to")
+    func removedTree() async throws {
+        try await withTemporaryFolder { folder in
+            let (tree, kept) = (folder.appending(path: "tree"), folder.appending(path: "kept"))
+            for place in [tree.appending(path: "below"), kept] {
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                try Data([1]).write(to: place.appending(path: "file"))
+            }
+            try FileManager.default.createSymbolicLink(
+                at: tree.appending(path: "below/link"), withDestinationURL: kept)
+            let link = folder.appending(path: "link")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: kept)
+            try FileSystem().removeTree(tree.path)
+            try FileSystem().removeTree(link.path)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["kept"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: kept.path) == ["file"])
+        }
+    }
+
+    @Test("A pipe in a file's place keeps nobody waiting")
+    func pipe() async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "pipe").path
+            try #require(mkfifo(path, 0o600) == 0)
+            #expect(try FileSystem().open(path).status().kind == .other)
+            // Without a reader it cannot be written, which is said at once.
+            let error = #expect(throws: FileError.self) { try FileSystem().open(path, .writing) }
+            #expect(error?.status == ENXIO)
+        }
+    }
+
+    @Test(
+        "A disk that is full, a quota and a limit on file sizes have the same remedy",
+        arguments: [ENOSPC, EDQUOT, EFBIG])
+    func noSpace(status: Int32) {
+        #expect(FileError(status, doing: "Writing a file", path: "/file").code == .noSpace)
+    }
+
+    @Test("A note of a lock file takes the place of a longer one")
+    func notes() async throws {
+        try await withTemporaryFolder { folder in
+            let lock = try LockFile(making: folder.appending(path: "locks/lock").path)
+            for note in [String(repeating: "long ", count: 20), "short", ""] {
+                lock.setNote(note)
+                #expect(lock.note() == note)
+            }
+            lock.setNote(String(repeating: "x", count: 500))
+            #expect(lock.note() == String(repeating: "x", count: 159))
+        }
+    }
+}
