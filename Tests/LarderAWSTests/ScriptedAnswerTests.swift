@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderAWS
+import LarderTestSupport
 import NIOHTTP1
 import Testing
 
@@ -332,10 +333,8 @@ struct ScriptedAnswerTests {
         try await ScriptedStorage.run { _ in
             .hang
         } _: { _, transport in
-            let error = try await objectError { () async throws(ObjectError) in
-                try await transport.object(at: .somewhere, deadline: .now + .milliseconds(100))
-            }
-            #expect(error.code == .timedOut)
+            let error = try await requireEnd { _ = try await transport.object(at: .somewhere, deadline: $0) }
+            #expect((error as? ObjectError)?.code == .timedOut)
         }
     }
 

@@ -13,3 +13,32 @@ package func requireNear(_ deadline: ContinuousClock.Instant, slack: Duration = 
     let time = deadline.duration(to: .now)
     if time > slack { throw Overrun(time: time) }
 }
+
+/// A wait that ended otherwise than it was to at its deadline.
+package struct WrongEnd: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Gives `body` a deadline for what does not come about, and requires that it throws at that deadline: not before, and
+/// not long after.
+///
+/// - Parameters:
+///   - time: How far away the deadline is.
+///   - holder: What the error must name: who holds what is waited for.
+/// - Returns: The error.
+@discardableResult
+package func requireEnd(
+    after time: Duration = .milliseconds(50), naming holder: String? = nil, slack: Duration = .seconds(15),
+    _ body: (_ deadline: ContinuousClock.Instant) async throws -> Void
+) async throws -> any Error {
+    let deadline = ContinuousClock.now + time
+    do { try await body(deadline) } catch {
+        if .now < deadline { throw WrongEnd(description: "The wait ended before its deadline: \(error)") }
+        try requireNear(deadline, slack: slack)
+        if let holder, !"\(error)".contains(holder) {
+            throw WrongEnd(description: "The error does not name \(holder): \(error)")
+        }
+        return error
+    }
+    throw WrongEnd(description: "The wait ended without an error.")
+}

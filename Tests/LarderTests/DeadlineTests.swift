@@ -1,0 +1,164 @@
+import Foundation
+import LarderFiles
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+/// Waits of the library's that callers give a deadline, each for what does not come about.
+@Suite("Deadlines", .timeLimit(.minutes(10)))
+struct DeadlineTests {
+    private func requireCode(
+        _ code: LarderError.Code, naming holder: String? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: (_ deadline: ContinuousClock.Instant) async throws -> Void
+    ) async throws {
+        let error = try await requireEnd(naming: holder, body) as? LarderError
+        #expect(error?.code == code, sourceLocation: sourceLocation)
+    }
+
+    @Test("A wait for a sign-in ends at its deadline")
+    func signIn() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            try await requireCode(.notSignedIn) { try await session.signedIn(deadline: $0) }
+            try await requireCode(.notSignedIn) { _ = try await session.credentials(deadline: $0) }
+        }
+    }
+
+    @Test("A key provider that hangs is waited for until the caller's deadline, whatever the caller wants")
+    func keys() async throws {
+        try await withSessions { bench in
+            let mine = bench.provider.signIn("ada")
+            try await bench.session().signIn(mine, deadline: soon)
+            bench.keys.behaviour = .hanging
+            let timedOut = LarderError.Code(rawValue: "keys.timedOut")
+            try await requireCode(timedOut) { try await bench.session().signIn(mine, deadline: $0) }
+            try await requireCode(timedOut) { _ = try await bench.session().credentials(deadline: $0) }
+            let deadline = ContinuousClock.now + .milliseconds(50)
+            _ = try await bench.session().storedCredentials(deadline: deadline)
+            try requireNear(deadline)
+            try await requireCode(.timedOut, naming: "had not answered by the deadline") {
+                _ = try await KeyRotation(
+                    database: bench.database, provider: bench.keys, locks: bench.locks, label: "test"
+                ).run(deadline: $0)
+            }
+            bench.keys.behaviour = .ready
+        }
+    }
+
+    @Test("Signing out forgets the credentials although the key provider and the server hang, and ends at its deadline")
+    func signOut() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            (bench.keys.behaviour, bench.provider.behaviour) = (.hanging, .hanging)
+            let session = bench.session { $0.keyTimeout = .seconds(120) }
+            // The server is told with what the key provider opens, which is waited for a second at most.
+            let begun = ContinuousClock.now
+            let locked = try await session.signOut(deadline: begun + .seconds(120))
+            try requireNear(begun + .seconds(1), slack: .seconds(60))
+            #expect(locked.isServerTold == nil)
+            #expect(try bench.snapshot().credentials == [])
+            bench.keys.behaviour = .ready
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            let deadline = ContinuousClock.now + .milliseconds(50)
+            #expect(try await session.signOut(deadline: deadline).isServerTold == false)
+            try requireNear(deadline)
+            bench.provider.behaviour = .ready
+        }
+    }
+
+    @Test("An identity provider that hangs is waited for until the caller's deadline, and named")
+    func identities() async throws {
+        try await withSessions { bench in
+            let session = bench.session()
+            bench.provider.behaviour = .hanging
+            try await requireCode(.timedOut, naming: "the identity provider") {
+                _ = try await session.continueAsGuest(deadline: $0)
+            }
+            try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
+            // The key is known, so that nothing else is waited for.
+            _ = try await session.storedCredentials(deadline: soon)
+            bench.clock.advance(by: 3600)
+            try await requireCode(.timedOut) { _ = try await session.credentials(deadline: $0) }
+            try await eventually { bench.provider.attempts == 1 }
+            try await requireCode(.timedOut, naming: "the identity provider") {
+                _ = try await session.credentials(deadline: $0)
+            }
+            bench.provider.behaviour = .ready
+        }
+    }
+
+    @Test("A lock that another holds is waited for until the deadline, and the error names the holder")
+    func locks() async throws {
+        try await withSessions { bench in
+            try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
+            let holder = "process \(ProcessInfo.processInfo.processIdentifier) (holder), a test, since "
+            let lock = try await HeldLock.acquire(
+                CredentialVault.keyLock, in: bench.locks, for: "a test", label: "holder", until: soon)
+            let rotation = KeyRotation(
+                database: bench.database, provider: bench.keys, locks: bench.locks, label: "test")
+            try await requireCode(.timedOut, naming: holder) { _ = try await rotation.run(deadline: $0) }
+            try await bench.makePartitions("other")
+            try await requireCode(.timedOut, naming: holder) {
+                try await bench.session("other").signIn(bench.provider.signIn("bob"), deadline: $0)
+            }
+            lock.release()
+        }
+    }
+
+    @Test("A key file that another process changes is waited for until the deadline")
+    func keyFile() async throws {
+        try await withTemporaryFolder { folder in
+            let provider = FileKeyProvider(file: folder.appending(path: "keys"))
+            _ = try await provider.makeKey(deadline: soon)
+            let other = try File.locked(provider.file.path)
+            let error = try await requireEnd(naming: provider.file.path) {
+                _ = try await provider.addKey(deadline: $0)
+            }
+            #expect((error as? KeyError)?.code == .timedOut)
+            withExtendedLifetime(other) {}
+        }
+    }
+
+    @Test("Forgetting waits for the migration lock until the deadline, and the error names the holder")
+    func forgetting() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            for name in ["a", "b"] {
+                let url = try #require(URL(string: "https://\(name).example/graphql"))
+                _ = try store.partition(of: BackendEnvironment(name: name, api: .init(url: url)), leaving: .park)
+            }
+            let lock = try MigrationLock.take(in: folder, for: "a backup", within: .zero)
+            try await requireCode(.init(rawValue: "operations.migrationLocked"), naming: "a backup, since") {
+                try await store.forget(environment: "a", deadline: $0)
+            }
+            lock.release()
+            try await store.forget(environment: "a")
+            try store.close()
+        }
+    }
+
+    @Test("A wait for the end of a mutation, or of a transfer, ends when its time is over")
+    func ends() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 100)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            try await requireCode(.unfinishedTransfer) { _ in
+                try await upload.finished(within: .milliseconds(50))
+            }
+            let receipt = try await fixture.app.mutate(
+                GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 3}) { id } }"))
+            try await requireCode(.unsettled) { _ in _ = try await receipt.ended(within: .milliseconds(50)) }
+        }
+    }
+}
+
+extension File {
+    /// Opens a file and takes the kernel's lock on it.
+    fileprivate static func locked(_ path: String) throws -> File {
+        let file = try FileSystem().open(path)
+        try #require(try file.tryLock(.exclusive))
+        return file
+    }
+}
