@@ -14,7 +14,9 @@ final class QueuedLayers: Sendable {
 
     private struct Book {
         /// In the order of the queue.
-        var pages: [Page] = []
+        private(set) var pages: [Page] = []
+        /// The pages' layers. The cache is given copies, whose first layers it knows again.
+        private(set) var layers = SharedList<OptimisticLayer>()
         /// Mutations whose layers the cache still has, though they are settled.
         var settled: Set<UUID> = []
         /// How often layers were taken out.
@@ -22,12 +24,25 @@ final class QueuedLayers: Sendable {
 
         mutating func put(_ page: Page) {
             // Nearly always at the end.
+            guard pages.last.map({ $0.sequence < page.sequence }) ?? true else { return insert(page) }
+            pages.append(page)
+            layers.append(page.layer)
+        }
+
+        mutating func replace(with pages: [Page]) {
+            self.pages = pages
+            layers = SharedList(pages.map(\.layer))
+        }
+
+        private mutating func insert(_ page: Page) {
+            var pages = pages
             let index = pages.lastIndex { $0.sequence <= page.sequence }
             if let index, pages[index].sequence == page.sequence {
                 pages[index] = page
             } else {
                 pages.insert(page, at: index.map { $0 + 1 } ?? 0)
             }
+            replace(with: pages)
         }
     }
 
@@ -69,8 +84,8 @@ final class QueuedLayers: Sendable {
     }
 
     /// Notes that mutations are settled. Their layers are out of sight since the cache knows of them; they are taken
-    /// away with the next change, when they are as many as the others, or by `tidy`: taking away each by itself would
-    /// cost as much as there are layers.
+    /// away when they are as many as the others, or by `tidy`: taking away each by itself would cost as much as there
+    /// are layers.
     func settled(_ ids: [UUID]) {
         let areMany = book.withLock { book in
             book.settled.formUnion(ids)
@@ -83,7 +98,11 @@ final class QueuedLayers: Sendable {
     /// Takes away the layers of settled mutations.
     func tidy() {
         guard book.withLock({ !$0.settled.isEmpty }) else { return }
-        change { _ in }
+        change { book in
+            let settled = book.settled
+            book.replace(with: book.pages.filter { !settled.contains($0.id) })
+            book.settled = []
+        }
     }
 
     /// Shows no more what mutations were expected to do: there will be no answers.
@@ -92,7 +111,7 @@ final class QueuedLayers: Sendable {
         let ids = Set(ids)
         change { book in
             book.removals += 1
-            book.pages.removeAll { ids.contains($0.id) }
+            book.replace(with: book.pages.filter { !ids.contains($0.id) })
         }
     }
 
@@ -107,19 +126,15 @@ final class QueuedLayers: Sendable {
             }
             book.removals += 1
             let contents = QueuedContents(queue, operations)
-            book.pages = expectations.compactMap { page(of: $0, contents) }
+            book.replace(with: expectations.compactMap { page(of: $0, contents) })
         }
     }
 
     private func change<Failure>(_ body: (inout Book) throws(Failure) -> Void) throws(Failure) {
         try book.withLock { (book) throws(Failure) in
             let hadAny = !book.pages.isEmpty
-            if !book.settled.isEmpty {
-                book.pages.removeAll { book.settled.contains($0.id) }
-                book.settled = []
-            }
             try body(&book)
-            if hadAny || !book.pages.isEmpty { cache.replaceLayers(book.pages.map(\.layer)) }
+            if hadAny || !book.pages.isEmpty { cache.replaceLayers(book.layers) }
         }
     }
 

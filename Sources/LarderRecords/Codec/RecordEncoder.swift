@@ -30,8 +30,8 @@ struct RecordEncoder {
         case parsed(ParsedCell)
         /// A value of the record as it was, which is copied.
         case stored(ValueWord, PayloadView)
-        /// A list of references, with nil for null.
-        case references([RecordID?])
+        /// A list of references, with 0 for null.
+        case references([RecordID])
     }
 
     enum Identity {
@@ -133,10 +133,10 @@ struct RecordEncoder {
         store(list(of: records).bits, at: start + 4)
     }
 
-    private mutating func list(of records: [RecordID?]) -> ValueWord {
+    private mutating func list(of records: [RecordID]) -> ValueWord {
         let (word, table) = beginList(records.count)
         for (index, record) in records.enumerated() {
-            let element = record.map { reference($0, isPart: false) } ?? ValueWord(.null)
+            let element = record == 0 ? ValueWord(.null) : reference(record, isPart: false)
             store(element.bits, at: table + index * 4)
         }
         return word

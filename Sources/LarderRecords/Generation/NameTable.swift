@@ -1,6 +1,6 @@
 internal import LarderGraphQL
 internal import LarderLMDB
-internal import Synchronization
+internal import LarderFiles
 
 /// The numbers of field keys and type names, as far as this process has met them in committed transactions.
 ///
@@ -26,7 +26,7 @@ final class NameTable: Sendable {
     /// About what two dictionaries take for one name.
     private static let entrySize = 128
 
-    private let known = Mutex(Known())
+    private let known = Locked(Known())
 
     /// The name's number, or nil where the snapshot does not have it.
     func number(

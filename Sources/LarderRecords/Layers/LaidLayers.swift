@@ -1,32 +1,55 @@
-/// Which layers of a set are meant, by their indices.
+/// Which layers of a set are meant, by their indices: a bit for each.
 struct LaidLayers: Sendable {
-    private var flags: [Bool] = []
+    private var words: [UInt64] = []
     private(set) var count = 0
 
     init() {}
 
     /// The first so many.
     init(all count: Int) {
-        flags = Array(repeating: true, count: count)
+        words = Array(repeating: .max, count: count / 64)
+        if count % 64 > 0 { words.append((1 << UInt64(count % 64)) - 1) }
         self.count = count
     }
 
     @inline(__always)
-    func contains(_ layer: Int) -> Bool { layer < flags.count && flags[layer] }
+    func contains(_ layer: Int) -> Bool {
+        layer / 64 < words.count && words[layer / 64] & 1 << UInt64(layer % 64) != 0
+    }
 
     /// - Returns: False if it was in it already.
     @discardableResult
     mutating func insert(_ layer: Int) -> Bool {
-        if layer >= flags.count { flags += repeatElement(false, count: layer + 1 - flags.count) }
-        if flags[layer] { return false }
-        flags[layer] = true
+        if layer / 64 >= words.count { words += repeatElement(0, count: layer / 64 + 1 - words.count) }
+        let bit: UInt64 = 1 << UInt64(layer % 64)
+        if words[layer / 64] & bit != 0 { return false }
+        words[layer / 64] |= bit
         count += 1
         return true
     }
 
-    /// Ascending.
-    var indices: [Int] { flags.indices.filter { flags[$0] } }
+    mutating func formUnion(_ other: LaidLayers) {
+        if other.count > 0 { for layer in other.indices(beyond: self) { insert(layer) } }
+    }
+
+    /// Those that are not in another, ascending.
+    ///
+    /// - Complexity: O(n / 64), beside what is found.
+    func indices(beyond other: LaidLayers = LaidLayers()) -> [Int] {
+        var found: [Int] = []
+        for (index, word) in words.enumerated() {
+            var rest = index < other.words.count ? word & ~other.words[index] : word
+            while rest != 0 {
+                found.append(index * 64 + rest.trailingZeroBitCount)
+                rest &= rest - 1
+            }
+        }
+        return found
+    }
 
     /// The greatest; -1 where there is none.
-    var last: Int { flags.lastIndex(of: true) ?? -1 }
+    var last: Int {
+        guard let index = words.lastIndex(where: { $0 != 0 }) else { return -1 }
+        return index * 64 + 63 - words[index].leadingZeroBitCount
+    }
 }

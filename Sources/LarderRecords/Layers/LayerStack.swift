@@ -1,34 +1,32 @@
+internal import LarderFiles
 internal import LarderGraphQL
 internal import LarderLMDB
 internal import Synchronization
 
 /// The layers of a cache as they were set at one time, the first mutation's first.
 final class LayerSet: Sendable {
-    let layers: [OptimisticLayer]
+    let layers: SharedList<OptimisticLayer>
     /// Whether a layer was found to be another than was known of it: from then on all are laid, until there are others.
     private let isOutdated = Atomic<Bool>(false)
 
-    init(_ layers: [OptimisticLayer]) { self.layers = layers }
+    init(_ layers: SharedList<OptimisticLayer>) { self.layers = layers }
 
     /// Whether the first layers are those of another set.
-    func begins(with other: LayerSet) -> Bool {
-        other.layers.count <= layers.count && zip(layers, other.layers).allSatisfy { $0 === $1 }
+    func begins(with other: LayerSet) -> Bool { layers.begins(with: other.layers) }
+
+    /// Whether layers can be laid over those of an overlay as if they had been laid in their order: they come after
+    /// them, or have nothing to do with them.
+    func canLay(_ wanted: LaidLayers, over overlay: Overlay) -> Bool {
+        let more = wanted.indices(beyond: overlay.laid)
+        guard let first = more.first, first < overlay.laid.last else { return true }
+        return overlay.isWhole && more.allSatisfy { layers[$0].touched?.isWhole ?? false }
     }
 
-    /// Whether layers can be laid over some that are laid already as if they had been laid in their order: they come
-    /// after them, or have nothing to do with them.
-    func canLay(_ wanted: LaidLayers, over laid: LaidLayers) -> Bool {
-        let last = laid.last
-        let indices = wanted.indices
-        if indices.allSatisfy({ $0 > last || laid.contains($0) }) { return true }
-        return indices.allSatisfy { layers[$0].touched?.isWhole ?? false }
-    }
-
-    /// Gets what these do from where it is kept.
+    /// Gets what these do from where it is kept, apart from those that are laid.
     ///
     /// - Throws: `OutdatedLayers` if that is something else than was known.
-    func fetch(_ wanted: LaidLayers) throws {
-        guard try !OptimisticLayer.fetch(wanted.indices.map { layers[$0] }) else { return }
+    func fetch(_ wanted: LaidLayers, beyond laid: LaidLayers) throws {
+        guard try !OptimisticLayer.fetch(wanted.indices(beyond: laid).map { layers[$0] }) else { return }
         isOutdated.store(true, ordering: .releasing)
         throw OutdatedLayers()
     }
@@ -69,7 +67,7 @@ final class LayerStack: Sendable {
 
     /// Whether there are layers: all that a read without them looks at.
     private let isActive = Atomic<Bool>(false)
-    private let state = Mutex(State())
+    private let state = Locked(State())
     /// What the observers know of, or will before anything else is told.
     private enum Told {
         case overlay(Overlay?)
@@ -77,7 +75,7 @@ final class LayerStack: Sendable {
         case unknown
     }
 
-    private let told = Mutex(Told.overlay(nil))
+    private let told = Locked(Told.overlay(nil))
     /// Whether `told` is an overlay. The observers know the records in it by their numbers, and parts have others in
     /// other overlays: from then on every read goes through all layers.
     private let tellsDifferences = Atomic<Bool>(true)
@@ -94,7 +92,7 @@ final class LayerStack: Sendable {
         return state.withLock { $0.set }
     }
 
-    func replace(with layers: [OptimisticLayer]) {
+    func replace(with layers: SharedList<OptimisticLayer>) {
         state.withLock { state in
             state.set = layers.isEmpty ? nil : LayerSet(layers)
             if layers.isEmpty {
@@ -121,16 +119,15 @@ final class LayerStack: Sendable {
         let id = transaction.id
         let index = index(of: set)
         let demand = set.whole(demand)
-        var wanted = LaidLayers()
-        for layer in index.always { wanted.insert(layer) }
+        var wanted = index.always
         var (earlier, repetitions): (Overlay?, Int) = (nil, 0)
         if let kept = state.withLock({ $0.kept }), kept.overlay.generation === generation,
             kept.set === set || set.begins(with: kept.set),
             let state = kept.snapshot == id
-                ? kept.state : try kept.overlay.isRight(for: transaction, after: kept.state, kept.set.layers)
+                ? kept.state : try kept.overlay.isRight(for: transaction, after: kept.state, index)
         {
             wanted = kept.overlay.laid
-            for layer in index.always { wanted.insert(layer) }
+            wanted.formUnion(index.always)
             wanted.widen(by: demand, of: set.layers, index)
             if wanted.count == kept.overlay.laid.count {
                 if kept.set !== set || kept.snapshot != id {
@@ -142,7 +139,7 @@ final class LayerStack: Sendable {
                     transaction, under: kept.overlay, set.demand(beyond: kept.overlay.laid, index))
             }
             repetitions = kept.repetitions
-            if set.canLay(wanted, over: kept.overlay.laid) {
+            if set.canLay(wanted, over: kept.overlay) {
                 earlier = kept.overlay
             } else {
                 repetitions += 1
@@ -188,11 +185,17 @@ final class LayerStack: Sendable {
     /// Tells of the layers that are left out, of each once until it is not.
     private func tell(of overlay: Overlay, _ set: LayerSet) {
         let news = state.withLock { state in
-            for (layer, _) in overlay.order where overlay.failures[layer] == nil {
-                if !state.failed.isEmpty { state.failed.remove(set.layers[layer].key) }
+            // Of the layers before these it was told when they were laid.
+            var news: [LayerFailure] = []
+            for place in overlay.earlierCount..<overlay.order.count {
+                let layer = overlay.order[place].layer
+                if let failure = overlay.failures[layer] {
+                    if state.failed.insert(failure.key).inserted { news.append(failure) }
+                } else if !state.failed.isEmpty {
+                    state.failed.remove(set.layers[layer].key)
+                }
             }
-            return overlay.failures.sorted { $0.key < $1.key }.map(\.value)
-                .filter { state.failed.insert($0.key).inserted }
+            return news
         }
         for failure in news { failed(failure) }
     }
@@ -313,12 +316,15 @@ extension RecordCache {
     ///
     /// Layers that cannot be worked out are left out; `Options.layerFailed` is told of them.
     ///
-    /// - Complexity: O(n) in the layers. What they hold is worked out when a caller reads what they touch, or listens,
-    ///   and again whenever something is committed that they read.
-    package func replaceLayers(_ layers: [OptimisticLayer]) {
+    /// - Complexity: O(1) where the layers are a copy of those that were set before, with others appended, and otherwise
+    ///   O(n). What they hold is worked out when a caller reads what they touch, or listens, and again whenever
+    ///   something is committed that they read.
+    package func replaceLayers(_ layers: SharedList<OptimisticLayer>) {
         self.layers.replace(with: layers)
         writer.layersWereSet(in: self)
     }
+
+    package func replaceLayers(_ layers: [OptimisticLayer]) { replaceLayers(SharedList(layers)) }
 
     /// The layers that cannot be worked out over what the cache holds now, and so are left out.
     package func layerFailures() throws(RecordError) -> [LayerFailure] {

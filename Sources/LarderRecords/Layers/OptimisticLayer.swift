@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import LarderFiles
 
 /// What a mutation that has not been answered does to the answers of a cache, and to nothing that is stored.
 ///
@@ -44,7 +44,7 @@ package final class OptimisticLayer: Sendable {
     package let touched: TouchedKeys?
     /// By which its source knows it; 0 where it has none.
     package let number: Int64
-    private let reading: Mutex<Reading>
+    private let reading: Locked<Reading>
 
     package init(
         key: AppliedKey, touching touched: TouchedKeys? = nil, response: Answer? = nil, removals: [String] = [],
@@ -53,7 +53,7 @@ package final class OptimisticLayer: Sendable {
         self.key = key
         self.touched = touched
         number = 0
-        reading = Mutex(.read(.success(Content(response: response, removals: removals, edits: edits))))
+        reading = Locked(.read(.success(Content(response: response, removals: removals, edits: edits))))
     }
 
     /// - Parameters:
@@ -66,7 +66,7 @@ package final class OptimisticLayer: Sendable {
         self.key = key
         self.touched = touched
         number = 0
-        reading = Mutex(.unread(content))
+        reading = Locked(.unread(content))
     }
 
     /// - Parameters:
@@ -77,7 +77,7 @@ package final class OptimisticLayer: Sendable {
         self.key = key
         self.touched = touched
         self.number = number
-        reading = Mutex(.unfetched(source))
+        reading = Locked(.unfetched(source))
     }
 
     /// Gets what the layers do from where it is kept, for the layers that do not have it yet.

@@ -7,28 +7,27 @@ extension Overlay {
     ///
     /// - Parameters:
     ///   - earlier: The counters of a snapshot for which it is right.
-    ///   - layers: Of the set whose indices it has.
+    ///   - index: Of the layers whose indices it has.
     /// - Returns: The newer snapshot's counters; nil where it has to be worked out anew.
-    /// - Complexity: O(n) in the layers that are in it and in what was changed since.
+    /// - Complexity: O(n) in what was changed since, and in the layers or the mutations that are known, whichever are
+    ///   fewer; where names were given numbers, also in those that it missed.
     func isRight(
-        for transaction: borrowing ReadTransaction, after earlier: GenerationState, _ layers: [OptimisticLayer]
+        for transaction: borrowing ReadTransaction, after earlier: GenerationState, _ index: LayerIndex
     ) throws -> GenerationState? {
         let tables = generation.tables
         let state = try GenerationState.stored(transaction, tables)
         guard state.epoch == earlier.epoch, state.lastChange >= earlier.lastChange,
             earlier.lastChange + 1 >= state.firstChange
         else { return nil }
-        for (layer, wasApplied) in order {
-            guard try (tables.applied(layers[layer].key.text, transaction) != nil) == wasApplied else { return nil }
-        }
+        guard try knowsOf(transaction, index) else { return nil }
         if state.nextField != earlier.nextField {
-            for name in basis.absentNames {
-                if try generation.names.number(of: name.text, transaction, tables) != nil { return nil }
+            var isAbsent = true
+            try basis.absentNames.forEach { (name, _) throws in
+                if isAbsent { isAbsent = try generation.names.number(of: name.text, transaction, tables) == nil }
             }
+            guard isAbsent else { return nil }
         }
-        if state.nextRecord != earlier.nextRecord {
-            for key in basis.absentKeys where try tables.record(of: key.text, transaction) != nil { return nil }
-        }
+        guard try !hasMissedKeys(of: earlier.nextRecord..<state.nextRecord, transaction) else { return nil }
         guard state.lastChange > earlier.lastChange else { return state }
         var cursor = try transaction.cursor(in: tables.changes)
         var entry = try cursor.seek(atLeast: earlier.lastChange + 1)
@@ -43,13 +42,67 @@ extension Overlay {
         return state
     }
 
+    /// Whether a snapshot knows of the same mutations as when the layers were laid.
+    private func knowsOf(_ transaction: borrowing ReadTransaction, _ index: LayerIndex) throws -> Bool {
+        guard let table = generation.tables.applied else { return appliedLayers.count == 0 }
+        guard try !index.hasLongKeys && transaction.entryCount(of: table) < order.count else {
+            for place in 0..<order.count {
+                let (layer, wasApplied) = order[place]
+                let entry = try generation.tables.applied(index.layers[layer].key.text, transaction)
+                guard (entry != nil) == wasApplied else { return false }
+            }
+            return true
+        }
+        var found = 0
+        var cursor = try transaction.cursor(in: table)
+        while let entry = try cursor.next() {
+            guard let layer = entry.key.withUnsafeBytes({ index.layer(ofMutation: $0) }), laid.contains(layer) else {
+                continue
+            }
+            guard appliedLayers.contains(layer) else { return false }
+            found += 1
+        }
+        return found == appliedLayers.count
+    }
+
+    /// Whether one of these records has a key that the snapshot did not have when the layers were laid.
+    private func hasMissedKeys(of records: Range<RecordID>, _ transaction: borrowing ReadTransaction) throws -> Bool {
+        guard !records.isEmpty, !basis.absentKeys.isEmpty else { return false }
+        if records.count < basis.absentKeys.count {
+            var isComplete = true
+            for id in records {
+                guard let stored = try transaction.get(id, in: generation.tables.records) else {
+                    // It went again, and its key still has the number.
+                    isComplete = false
+                    break
+                }
+                let isMissed = try stored.withUnsafeBytes { bytes in
+                    let key = try RecordView(bytes).key
+                    return !key.isEmpty && basis.absentKeys.contains(key)
+                }
+                if isMissed { return true }
+            }
+            if isComplete { return false }
+        }
+        var isMissed = false
+        try basis.absentKeys.forEach { (key, _) throws in
+            if !isMissed { isMissed = try generation.tables.record(of: key.text, transaction) != nil }
+        }
+        return isMissed
+    }
+
     /// What is different in answers under one overlay and under another, as far as the overlays make the difference.
     ///
     /// May name more than is different: what both have changed, and not in the same way.
+    ///
+    /// - Complexity: O(n) in what one of them touches; where one goes on from the other, in what was laid between.
     static func difference(_ old: Overlay?, _ new: Overlay?) -> ChangeSet {
         var changes = ChangeSet()
+        var seen: Set<RecordField> = []
         var created: Set<ExactText> = []
-        for field in (old?.touched ?? []).union(new?.touched ?? []) where !isSame(field, old, new) {
+        let none = SharedMap<RecordField, Void>()
+        (old?.touched ?? none).forEachUnshared(with: new?.touched ?? none) { field in
+            guard seen.insert(field).inserted, !isSame(field, old, new) else { return }
             // A name that only layers know has another number in the store.
             let isOfLayers = field.field >= OverlayNumbers.firstField
             changes.fields.append(isOfLayers ? RecordField(record: field.record, field: RecordField.any) : field)

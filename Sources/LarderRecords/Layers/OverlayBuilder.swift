@@ -12,7 +12,7 @@ struct OverlayBuilder {
     ///     laid over those.
     /// - Throws: What keeps the snapshot, or what layers do, from being read; `OutdatedLayers`. A layer that cannot be
     ///   worked out is left out, and is among the overlay's failures.
-    /// - Complexity: O(n) in what the layers hold.
+    /// - Complexity: O(n) in what the layers hold that are not in `earlier`.
     func layered(
         _ base: consuming ReadTransaction, under set: LayerSet, _ index: LayerIndex, laying wanted: LaidLayers,
         goingOnFrom earlier: Overlay? = nil
@@ -27,10 +27,11 @@ struct OverlayBuilder {
         var snapshot = LayeredSnapshot(base, under: overlay, nil)
         var (wanted, failed) = (wanted, [Int: LayerFailure]())
         var widenings = 0
+        var closesEachList = false
         while true {
-            try set.fetch(wanted)
+            try set.fetch(wanted, beyond: snapshot.layers.laid)
             snapshot.demand = set.demand(beyond: wanted, index)
-            let failure = try lay(wanted, of: set.layers, &failed, snapshot)
+            let failure = try lay(wanted, of: set.layers, &failed, snapshot, closesEachList)
             if let unmet = snapshot.demand?.unmetDemand {
                 // They lie under what was laid, which may have failed for want of them.
                 widenings += 1
@@ -39,6 +40,9 @@ struct OverlayBuilder {
             } else if let (layer, error) = failure {
                 // What a layer did before it failed cannot be taken back: all is laid once more, without it.
                 failed[layer] = LayerFailure(key: set.layers[layer].key, error: error)
+            } else if snapshot.layers.openLists.failure != nil {
+                // Whose edit made the list too large is found out by encoding it after each.
+                closesEachList = true
             } else {
                 break
             }
@@ -46,7 +50,7 @@ struct OverlayBuilder {
             snapshot.layers = Overlay(generation, snapshot.layers.basis)
         }
         // The failures of the overlay that it goes on from are there already.
-        snapshot.layers.failures.merge(failed) { $1 }
+        if !failed.isEmpty { snapshot.layers.failures.merge(failed) { $1 } }
         snapshot.layers.finish()
         snapshot.demand = set.demand(beyond: snapshot.layers.laid, index)
         return snapshot
@@ -57,14 +61,14 @@ struct OverlayBuilder {
 
     /// Nil if all of them could be worked out, or the index of the first that could not.
     private func lay(
-        _ wanted: LaidLayers, of layers: [OptimisticLayer], _ failed: inout [Int: LayerFailure],
-        _ snapshot: borrowing LayeredSnapshot
+        _ wanted: LaidLayers, of layers: SharedList<OptimisticLayer>, _ failed: inout [Int: LayerFailure],
+        _ snapshot: borrowing LayeredSnapshot, _ closesEachList: Bool
     ) throws -> (Int, RecordError)? {
         let scratch = ByteBuffer()
-        for index in wanted.indices where !snapshot.layers.laid.contains(index) {
+        for index in wanted.indices(beyond: snapshot.layers.laid) {
             let layer = layers[index]
             let isApplied = try generation.tables.applied(layer.key.text, snapshot) != nil
-            snapshot.layers.begin(index, isApplied: isApplied)
+            snapshot.layers.begin(index, layer.touched, isApplied: isApplied)
             guard !isApplied, failed[index] == nil else { continue }
             // What cannot be read has done nothing yet.
             do throws(RecordError) { _ = try layer.content } catch {
@@ -73,12 +77,15 @@ struct OverlayBuilder {
             }
             do {
                 try lay(layer, snapshot, scratch)
+                if closesEachList { try snapshot.layers.closeLists() }
             } catch let error as LMDBError {
                 throw error
             } catch {
                 return (index, RecordError.translated(error))
             }
         }
+        // Where it fails, `openLists` has the failure.
+        try? snapshot.layers.closeLists()
         return nil
     }
 
@@ -101,10 +108,6 @@ struct OverlayBuilder {
             var changes = blank
             if try changes.removeEntity(id, leavingTombstone: true, generation, snapshot) { overlay.lay(changes) }
         }
-        for edit in content.edits {
-            var changes = blank
-            try changes.edit(edit, generation, snapshot)
-            if !changes.isEmpty { overlay.lay(changes) }
-        }
+        for edit in content.edits { try overlay.edit(edit, snapshot) }
     }
 }

@@ -1,28 +1,41 @@
-/// Bytes that stay where they are for as long as this lives.
-///
-/// Unchecked: changed only while the overlay that owns it is being built, by the one thread that builds it.
-final class OverlayMemory: @unchecked Sendable {
+internal import LarderFiles
+
+/// Bytes that stay where they are for as long as this lives. Overlays that go on from one another have it in common.
+final class OverlayMemory: Sendable {
     /// The first piece is small: there are overlays of one layer.
     private static let smallest = 512
     private static let largest = 32 << 10
-    private var chunks: [UnsafeMutableRawBufferPointer] = []
-    private var used = 0
 
-    deinit { for chunk in chunks { chunk.deallocate() } }
+    /// Unchecked: a place in it is written once, before others hear of it.
+    private struct Piece: @unchecked Sendable {
+        let bytes: UnsafeMutableRawBufferPointer
+    }
+
+    private struct Pieces {
+        var all: [Piece] = []
+        var used = 0
+    }
+
+    private let pieces = Locked(Pieces())
+
+    deinit { pieces.withLock { pieces in for piece in pieces.all { piece.bytes.deallocate() } } }
 
     /// Copies the bytes and answers where they are.
     func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        // Records are read as if they lay in the map.
-        used = (used + 7) & ~7
-        if chunks.last.map({ $0.count - used < bytes.count }) ?? true {
-            let size = max(bytes.count, min(Self.largest, Self.smallest << min(chunks.count, 6)))
-            chunks.append(.allocate(byteCount: size, alignment: 8))
-            used = 0
+        let place = pieces.withLock { pieces in
+            // Records are read as if they lay in the map.
+            pieces.used = (pieces.used + 7) & ~7
+            let rest = pieces.all.last.map { $0.bytes.count - pieces.used } ?? 0
+            if rest < bytes.count {
+                let size = max(bytes.count, min(Self.largest, Self.smallest << min(pieces.all.count, 6)))
+                pieces.all.append(Piece(bytes: .allocate(byteCount: size, alignment: 8)))
+                pieces.used = 0
+            }
+            defer { pieces.used += bytes.count }
+            return pieces.all.last.map { Piece(bytes: .init(rebasing: $0.bytes[pieces.used...].prefix(bytes.count))) }
         }
-        guard let chunk = chunks.last else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        let place = UnsafeMutableRawBufferPointer(rebasing: chunk[used..<(used + bytes.count)])
-        place.copyMemory(from: bytes)
-        used += bytes.count
-        return UnsafeRawBufferPointer(place)
+        guard let place, !bytes.isEmpty else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        place.bytes.copyMemory(from: bytes)
+        return UnsafeRawBufferPointer(place.bytes)
     }
 }

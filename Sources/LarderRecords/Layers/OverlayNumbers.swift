@@ -1,5 +1,5 @@
 internal import LarderGraphQL
-internal import Synchronization
+internal import LarderFiles
 
 /// Gives numbers to what exists in optimistic layers alone, from ranges that no store comes to.
 ///
@@ -16,7 +16,7 @@ final class OverlayNumbers: Sendable {
         var fields: [ExactText: FieldID] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// A number for a record without a key.
     func newRecord() -> RecordID {

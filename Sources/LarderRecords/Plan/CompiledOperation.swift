@@ -1,6 +1,6 @@
 internal import Crypto
 package import LarderGraphQL
-internal import Synchronization
+internal import LarderFiles
 
 /// An operation or a fragment of a document, checked against a schema, from which plans are made as its variables ask.
 ///
@@ -24,7 +24,7 @@ package final class CompiledOperation: Sendable {
     private let added: AddedFields?
     private let conditionVariables: [String]
     private let documentSize: Int
-    private let layouts = Mutex(RecentlyUsed<LayoutKey, PlanLayout>(limit: CompiledOperation.layoutLimit))
+    private let layouts = Locked(RecentlyUsed<LayoutKey, PlanLayout>(limit: CompiledOperation.layoutLimit))
     /// In bytes. Outcomes of conditions are few in practice; a program that tries thousands does not fill the memory.
     private static let layoutLimit = 8 << 20
 

@@ -1,3 +1,4 @@
+internal import LarderFiles
 package import LarderGraphQL
 internal import LarderLMDB
 internal import Synchronization
@@ -8,9 +9,9 @@ internal import Synchronization
 package final class BoundOperation: Sendable {
     package let layout: PlanLayout
     package let binding: OperationBinding
-    private let resolved = Mutex<ResolvedPlan?>(nil)
+    private let resolved = Locked<ResolvedPlan?>(nil)
     /// The plan with the numbers of one overlay, and of the snapshot under it.
-    private let resolvedUnder = Mutex<(overlay: Overlay, plan: ResolvedPlan)?>(nil)
+    private let resolvedUnder = Locked<(overlay: Overlay, plan: ResolvedPlan)?>(nil)
     /// The bytes of the last answer, which is a good guess for the next.
     let expectedSize = Atomic<Int>(0)
 

@@ -1,3 +1,4 @@
+import Foundation
 import LarderGraphQL
 import LarderTestSupport
 import Synchronization
@@ -74,9 +75,12 @@ struct LayerModelTests {
         var isKnown = false
     }
 
+    /// How many times as many seeds as usual.
+    static let factor = ProcessInfo.processInfo.environment["LARDER_LAYER_FACTOR"].flatMap(Int.init) ?? 1
+
     @Test("Random layers over random writes of this and other processes answer as the model does", arguments: 0..<4)
     func random(group: Int) async throws {
-        for seed in 0..<15 { try await run(seed: UInt64(group * 1000 + seed)) }
+        for seed in 0..<(15 * Self.factor) { try await run(seed: UInt64(group * 1000 + seed)) }
     }
 
     private func run(seed: UInt64) async throws {

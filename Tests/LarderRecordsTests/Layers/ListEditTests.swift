@@ -70,6 +70,63 @@ struct ListEditTests {
         }
     }
 
+    @Test("Many pending edits do the same as when each is stored after the other", arguments: UInt64(0)..<30)
+    func many(seed: UInt64) async throws {
+        var random = SeededNumbers(seed: seed)
+        func number() -> Int { .random(in: 1...24, using: &random) }
+        let places: [ListEdit.Place] = [
+            .start, .end, .ascending(field: "year"), .descending(field: "year"), .ascending(field: "score"),
+            .descending(field: "title"), .ascending(field: "title"),
+        ]
+        // Most seeds keep to one order for long, as programs do.
+        var place = places[Int(seed) % places.count]
+        let movies = (1...24).map { id in
+            let year = Bool.random(using: &random) ? "\(number())" : "null"
+            let score = Bool.random(using: &random) ? "\(number())" : "\(number()).5"
+            return "{\"__typename\":\"Movie\",\"id\":\"\(id)\",\"year\":\(year),\"score\":\(score),"
+                + "\"title\":\"t\(number())\"}"
+        }
+        let listed = movies.shuffled(using: &random).prefix(6).joined(separator: ",")
+        let text = "{ movies { id year score title } top { id year score title } }"
+        let data = "{\"movies\":[\(listed)],\"top\":[\(movies.joined(separator: ","))]}"
+        try await withSampleCache(movieSchema) { layered in
+            try await withSampleCache(movieSchema) { stored in
+                for sample in [layered, stored] { try await sample.write(text, data: data) }
+                var layers: [OptimisticLayer] = []
+                for step in 0..<40 {
+                    if Int.random(in: 0..<12, using: &random) == 0 {
+                        place = places[Int.random(in: places.indices, using: &random)]
+                    }
+                    let key = "Movie:\(number())"
+                    let isRemoval = Int.random(in: 0..<5, using: &random) == 0
+                    let edit = ListEdit(field: "movies", isRemoval ? .remove(key: key) : .insert(key: key, at: place))
+                    let (movie, year) = ("\(number())", number())
+                    let isRating = Int.random(in: 0..<8, using: &random) == 0
+                    let layer =
+                        isRating
+                        ? try layered.rating("k\(step)", movie: movie, year: year, edits: [edit])
+                        : OptimisticLayer(key: try #require(AppliedKey("k\(step)")), edits: [edit])
+                    layers.append(layer)
+                    let rating = try stored.rating("-", movie: movie, year: year)
+                    let answer = try #require(rating.content.response)
+                    let other = try stored.operation("{ count }")
+                    let nothing = try ParsedResponse.parse(Array(#"{"data":{"count":1}}"#.utf8), along: other.layout)
+                    _ = try await stored.cache.write(
+                        isRating ? answer.parsed : nothing, of: isRating ? answer.operation : other,
+                        applying: layer.key, edits: [edit])
+                    // Sometimes some are laid over those that were laid before.
+                    if Int.random(in: 0..<15, using: &random) == 0 {
+                        layered.cache.replaceLayers(SharedList(layers))
+                        #expect(try ids(in: layered) == ids(in: stored), "step \(step)")
+                    }
+                }
+                #expect(try layered.cache.layerFailures().isEmpty)
+                layered.cache.replaceLayers(SharedList(layers))
+                #expect(try ids(in: layered) == ids(in: stored))
+            }
+        }
+    }
+
     @Test("Lists that the cache does not know, and what is no list of objects, stay as they are")
     func otherFields() async throws {
         try await withMovies { sample in

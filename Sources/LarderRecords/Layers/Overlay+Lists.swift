@@ -1,0 +1,64 @@
+/// The lists of an overlay that is being built: an edit changes them where they are, and they are encoded once, when
+/// something looks at their owners.
+struct OpenLists {
+    /// By owner: looking at a record to take one list out closes the other.
+    private var lists: [RecordID: OpenList] = [:]
+    /// Why a list could not be encoded.
+    fileprivate(set) var failure: (any Error)?
+
+    fileprivate mutating func take(of owner: RecordID) -> OpenList? {
+        lists.isEmpty ? nil : lists.removeValue(forKey: owner)
+    }
+
+    fileprivate mutating func put(_ list: OpenList) { lists[list.owner] = list }
+
+    fileprivate var owners: [RecordID] { Array(lists.keys) }
+
+    /// Objects that became different may belong elsewhere.
+    mutating func forgetOrders(of changes: RecordChanges) {
+        guard !lists.isEmpty else { return }
+        for owner in lists.keys {
+            lists[owner]?.forgetOrder { members in
+                changes.records.contains { members.contains($0.id) }
+                    || changes.splitFields.contains { members.contains($0.key.record) }
+                    || changes.removedSplitFields.contains { members.contains($0.record) }
+                    || changes.removedRecords.contains { members.contains($0) }
+            }
+        }
+    }
+}
+
+extension Overlay {
+    /// Edits a list over what is in here so far.
+    func edit(_ edit: ListEdit, _ snapshot: borrowing LayeredSnapshot) throws {
+        guard let owner = try generation.tables.record(of: edit.owner.key, snapshot),
+            let field = try generation.names.lookUp(edit.field, snapshot, generation.tables)
+        else { return }
+        var known = openLists.take(of: owner)
+        if let other = known, other.field != field {
+            openLists.put(other)
+            closeLists(of: owner)
+            known = nil
+        }
+        // Not in here while it is changed: what is looked at meanwhile is the same with and without the change.
+        guard var list = try known ?? OpenList(of: owner, field, generation, snapshot) else { return }
+        defer { openLists.put(list) }
+        try list.apply(edit.action, generation, snapshot)
+    }
+
+    /// Encodes the list of a record that is open.
+    func closeLists(of owner: RecordID) {
+        guard let list = openLists.take(of: owner), list.isChanged else { return }
+        do {
+            var changes = RecordChanges(basis.state)
+            try changes.close(list)
+            lay(changes)
+        } catch { openLists.failure = error }
+    }
+
+    /// Encodes all lists that are open.
+    func closeLists() throws {
+        for owner in openLists.owners { closeLists(of: owner) }
+        if let failure = openLists.failure { throw failure }
+    }
+}
