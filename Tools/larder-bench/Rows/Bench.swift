@@ -14,6 +14,11 @@ struct Bench {
         case enqueue
         case enqueueMany = "enqueue-many"
         case drain, layers
+        case scroll
+        case listInserts = "list-inserts"
+        case enqueueWatched = "enqueue-watched"
+        case readers
+        case hotObject = "hot-object"
         case openQueue = "open-queue"
         case coldStart = "cold-start"
         case switching = "switch"
@@ -51,6 +56,11 @@ struct Bench {
         case .enqueueMany: try await enqueueMany()
         case .drain: try await drain()
         case .layers: try await layers()
+        case .scroll: try await scroll()
+        case .listInserts: try await listInserts()
+        case .enqueueWatched: try await enqueueWatched()
+        case .readers: try await readers()
+        case .hotObject: try await hotObject()
         case .openQueue: try await openQueue()
         case .coldStart: try await coldStart()
         case .switching: try await switching()

@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import Synchronization
 
 extension Bench {
     /// One change, until all ten that it concerns have the new state.
@@ -53,5 +54,74 @@ private final class WatchedStore {
             // A state of before may still wait in the stream.
             while let state = await concerned[index].next(), state.response?["title"]?.string != title {}
         }
+    }
+}
+
+extension Bench {
+    /// Writes to one object that many watch.
+    func hotObject() async throws -> [BenchRow] {
+        let watched = try await HotStore(folder: freshPath("hot"), watchers: 1_000)
+        let plain = try await HotStore(folder: freshPath("hot"), watchers: 0)
+        let count = 2_000
+        let times = try await Measurement.times(
+            rounds: max(rounds / 7, 3),
+            [
+                { try await Measurement.time { try await watched.change(count) } },
+                { try await Measurement.time { try await plain.change(count) } },
+            ]
+        ).map { $0.dividing(by: Double(count)) }
+        try await watched.expectNewest()
+        try watched.store.close()
+        try plain.store.close()
+        return [
+            BenchRow(
+                name: "hot-object", what: "one write of many to an object with 1,000 watchers", times,
+                floorName: "no watcher", reach: .ratio(1.25))
+        ]
+    }
+}
+
+/// A store of one object, and readers that take every state of it.
+private final class HotStore {
+    let store: Store
+    private let partition: Partition
+    private let fragment = GraphQLFragment("fragment One on Item { id title }")
+    private let newest: [Newest]
+    private var round = 0
+
+    private final class Newest: Sendable {
+        let title = Mutex("")
+    }
+
+    init(folder: String, watchers: Int) async throws {
+        store = try Store.open(at: URL(filePath: folder), schema: Schema(parsing: ItemShop.schemaText))
+        partition = try store.partition()
+        newest = (0..<watchers).map { _ in Newest() }
+        for newest in newest {
+            let stream = try partition.watch(ItemShop.key(0), fragment)
+            Task {
+                for await state in stream {
+                    if let title = state.response?["title"]?.string { newest.title.withLock { $0 = title } }
+                }
+            }
+        }
+    }
+
+    func change(_ count: Int) async throws {
+        for _ in 0..<count {
+            round += 1
+            try await partition.write(
+                ItemShop.key(0), fragment,
+                json: Array(#"{"__typename":"Item","id":"0","title":"Title \#(round)"}"#.utf8))
+        }
+    }
+
+    /// Waits until every reader has what was written last.
+    func expectNewest() async throws {
+        for _ in 0..<1_000 {
+            if newest.allSatisfy({ $0.title.withLock { $0 } == "Title \(round)" }) { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw BenchFailure("a watcher has not come to the newest state")
     }
 }
