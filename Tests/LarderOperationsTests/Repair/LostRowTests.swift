@@ -1,0 +1,232 @@
+import Foundation
+import GRDB
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Repair of a database that has lost rows", .timeLimit(.minutes(10)))
+struct LostRowTests {
+    private typealias Part = RepairScene.Part
+
+    /// What is gone, and so what a repair cannot know.
+    private struct Loss: CustomStringConvertible {
+        var table: String
+        var row: String?
+        /// The mutation whose own row it was.
+        var part: Part?
+
+        var description: String { row.map { "\(table) where \($0)" } ?? "all of \(table)" }
+    }
+
+    private static let waits: Set = ["mutation_dependency", "mutation_transfer", "temporary_id_use", "mutation_link"]
+
+    @Test("Whichever row is lost, what is left fits together, and nothing is sent that must not be")
+    func rows() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            var empty: [String] = []
+            for table in try tables(scene) {
+                let rows = try keys(of: table, scene)
+                if rows.isEmpty { empty.append(table) }
+                for row in rows {
+                    let part = try part(of: table, row, scene)
+                    try scene.change { try $0.execute(sql: "DELETE FROM \(table) WHERE \(row)") }
+                    try await expectMended(scene, Loss(table: table, row: row, part: part))
+                }
+            }
+            #expect(empty == [], "the scene shows nothing of them")
+        }
+    }
+
+    @Test("Whichever table is lost with all its pages, what may have waited or been sent is set aside")
+    func wholeTables() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            for table in try tables(scene) where table != "sqlite_sequence" {
+                var page = 0
+                try scene.change { db in
+                    page = Int(try db.integer("SELECT rootpage FROM sqlite_schema WHERE name = ?", [table]) ?? 0)
+                }
+                try #require(page > 1)
+                let handle = try FileHandle(forUpdating: scene.file)
+                try handle.seek(toOffset: UInt64(page - 1) * 4_096)
+                try handle.write(contentsOf: Data(repeating: 0xA5, count: 4_096))
+                try handle.close()
+                try await expectMended(scene, Loss(table: table))
+            }
+        }
+    }
+
+    @Test("A log that the damaged file has is read, and kept beside it, whichever row is lost in it")
+    func logs() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let log = URL(filePath: scene.file.path + "-wal")
+            for part in Part.allCases {
+                let sequence = try #require(scene.mutations[part]).sequence
+                var files: [Data] = []
+                try scene.change { db in
+                    try db.execute(sql: "DELETE FROM mutation_content WHERE sequence = \(sequence)")
+                    files = [try Data(contentsOf: scene.file), try Data(contentsOf: log)]
+                }
+                try #require(files[1].count > 4_096)
+                try files[0].write(to: scene.file)
+                try files[1].write(to: log)
+                let kept = folder.appending(path: try scene.repair().report.kept)
+                #expect(try Data(contentsOf: kept) == files[0])
+                #expect(try Data(contentsOf: URL(filePath: kept.path + "-wal")) == files[1])
+                let database = try OperationsDatabase(folder: folder)
+                let there = try database.mutations.list().map(\.lane)
+                #expect(Set(there) == Set(Part.allCases.map(\.rawValue)).subtracting([part.rawValue]))
+                try expectSound(database, "\(part)")
+                try database.close()
+            }
+        }
+    }
+
+    @Test("Where another process writes while a row is saved, the repair gives up and the file is as that has made it")
+    func meanwhile() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            for table in try tables(scene) {
+                guard let row = try keys(of: table, scene).first else { continue }
+                try scene.change { try $0.execute(sql: "DELETE FROM \(table) WHERE \(row)") }
+                let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(60))
+                defer { lock.release() }
+                var written = Data()
+                let error = #expect(throws: OperationsError.self) {
+                    _ = try OperationsDatabase.repair(folder: folder, holding: lock, now: noon) { step in
+                        guard step == .salvaged else { return }
+                        let other = try DatabaseQueue(path: scene.file.path)
+                        try other.write { try $0.execute(sql: "UPDATE mutation SET touched = x'00'") }
+                        try other.close()
+                        written = try Data(contentsOf: scene.file)
+                    }
+                }
+                #expect(error?.code == .busy, "\(table)")
+                #expect(try Data(contentsOf: scene.file) == written, "\(table)")
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(!names.contains { $0.contains(".damaged-") })
+        }
+    }
+
+    // MARK: The rules
+
+    private func expectMended(_ scene: RepairScene, _ loss: Loss) async throws {
+        let comment: Comment = "\(loss)"
+        let (report, damaged) = try scene.repair()
+        #expect(try Data(contentsOf: scene.folder.appending(path: report.kept)) == damaged, comment)
+        let database = try OperationsDatabase(folder: scene.folder)
+        try expectSound(database, comment)
+        let found = try database.mutations.list()
+        let after = Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0) })
+        let isPartitionLost = loss.table == "partition"
+        for (part, before) in scene.mutations {
+            guard let mutation = after[before.id] else {
+                let isOwn = loss.row == nil || loss.part == part
+                let isExpected = isPartitionLost || isOwn && ["mutation", "mutation_content"].contains(loss.table)
+                #expect(isExpected, "\(part) is lost with \(loss)")
+                continue
+            }
+            #expect(mutation.sequence == before.sequence, "\(part), \(loss)")
+            switch part {
+            case .inFlight, .doubtful:
+                #expect(mutation.state == .deadLetter, "\(part), \(loss)")
+                // Where nothing is known any more of what any mutation waited for, that is said of each.
+                let isOneOfAll = part == .doubtful && loss.row == nil && Self.waits.contains(loss.table)
+                #expect(isOneOfAll || mutation.failure?.class == .outcomeUnknown, "\(part), \(loss)")
+            case .acknowledged:
+                let isAnswered = loss.table != "mutation_answer"
+                #expect(mutation.state == (isAnswered ? .acknowledged : .deadLetter), "\(loss)")
+                #expect(mutation.answer == (isAnswered ? before.answer : nil), "\(loss)")
+            case .deadLetter: #expect(mutation.state == .deadLetter && mutation.failure != nil, "\(loss)")
+            case .free, .failed, .maker, .dependent, .holder, .uploader:
+                expectUnsent(mutation, before, part, scene, loss)
+            }
+        }
+        try await expectNewNumbers(database, scene, comment)
+        try database.close()
+        for name in try FileManager.default.contentsOfDirectory(atPath: scene.folder.path)
+        where name.contains(".damaged-") {
+            try FileManager.default.removeItem(at: scene.folder.appending(path: name))
+        }
+    }
+
+    /// It is as it was, and waits for what it waited for; or it is set aside, for which there is a cause.
+    private func expectUnsent(
+        _ mutation: Mutation, _ before: Mutation, _ part: Part, _ scene: RepairScene, _ loss: Loss
+    ) {
+        var mayBeSetAside = loss.row == nil && Self.waits.contains(loss.table)
+        switch part {
+        case .dependent: mayBeSetAside = mayBeSetAside || loss.part == .free || loss.table.hasPrefix("mutation")
+        case .holder:
+            mayBeSetAside =
+                mayBeSetAside || loss.part == .maker || ["mutation", "temporary"].contains { loss.table.hasPrefix($0) }
+        case .uploader:
+            mayBeSetAside = mayBeSetAside || loss.table.hasPrefix("transfer") || loss.table.hasPrefix("mutation")
+        default: break
+        }
+        guard mutation.state == .pending else {
+            #expect(mutation.state == .deadLetter && mayBeSetAside, "\(part) is \(mutation.state) with \(loss)")
+            #expect(mutation.failure != nil, "\(part), \(loss)")
+            return
+        }
+        #expect(mutation.content == before.content, "\(part), \(loss)")
+        #expect(mutation.lane == before.lane && mutation.idempotencyKey == before.idempotencyKey, "\(part), \(loss)")
+        // Of a single link that is gone nothing tells; temporary ids stand in what is sent, and tell it once more.
+        let isLinkGone = loss.row != nil && Self.waits.contains(loss.table)
+        if !isLinkGone || part == .holder {
+            #expect(mutation.dependencies == before.dependencies, "\(part), \(loss)")
+        }
+        if !isLinkGone { #expect(mutation.transfers == before.transfers, "\(part), \(loss)") }
+    }
+
+    /// No number that was given is given again, to mutations or transfers.
+    private func expectNewNumbers(
+        _ database: OperationsDatabase, _ scene: RepairScene, _ comment: Comment
+    ) async throws {
+        let last = try await database.pool.read { db in
+            try ["mutation", "transfer"].map { table in
+                try db.integer("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) ?? 0
+            }
+        }
+        #expect(last[0] >= scene.lastMutation && last[1] >= scene.lastTransfer, comment)
+        #expect(try !database.mutations.list().contains { $0.id == scene.settled }, comment)
+    }
+
+    // MARK: Rows
+
+    private func tables(_ scene: RepairScene) throws -> [String] {
+        var tables: [String] = []
+        try scene.change { db in
+            tables = try db.texts("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        }
+        return tables
+    }
+
+    /// A condition for each row of a table.
+    private func keys(of table: String, _ scene: RepairScene) throws -> [String] {
+        var keys: [String] = []
+        try scene.change { db in
+            var columns = try db.texts("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", [table])
+            if columns.isEmpty { columns = ["rowid"] }
+            let terms = columns.map { "'\($0) = ' || quote(\($0))" }.joined(separator: " || ' AND ' || ")
+            keys = try db.texts("SELECT \(terms) FROM \(table) ORDER BY 1")
+        }
+        return keys
+    }
+
+    /// The mutation to which a row belongs.
+    private func part(of table: String, _ row: String, _ scene: RepairScene) throws -> Part? {
+        var sequence: Int64?
+        try scene.change { db in
+            guard try db.exists("SELECT 1 FROM pragma_table_info(?) WHERE name = 'sequence'", [table]) else { return }
+            sequence =
+                try db.row("SELECT sequence FROM \(table) WHERE \(row)") { try $0.optional(0, $0.integer) } ?? nil
+        }
+        guard table.hasPrefix("mutation") || table.hasPrefix("temporary") else { return nil }
+        return scene.mutations.first { $0.value.sequence == sequence }?.key
+    }
+}
