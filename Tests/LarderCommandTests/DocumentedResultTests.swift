@@ -149,13 +149,38 @@ struct DocumentedResultTests {
             }
             #expect(documented == [0, 1, 2, 3, 4, 5])
             #expect(try await fixture.larder("ls").status == 0)
-            #expect(try await LarderProcess.run(["ls", "--store", fixture.path("none")]).status == 1)
-            #expect(try await fixture.larder("ls", "--limit", "many").status == 2)
-            #expect(try await fixture.larder("get", "Recipe:9").status == 3)
-            #expect(try await fixture.larder("clear").status == 4)
+            let nowhere = try await LarderProcess.run(["ls", "--json", "--store", fixture.path("none")])
+            try expectFailure(nowhere, 1, "command.noStore")
+            func expect(_ status: Int32, _ code: String, with members: [String] = [], _ arguments: String...)
+                async throws
+            {
+                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", fixture.store])
+                try expectFailure(outcome, status, code, with: members)
+            }
+            try await expect(2, "command.usage", "ls", "--limit", "many")
+            try await expect(3, "command.unknownObject", with: ["key", "presence"], "get", "Recipe:9")
+            try await expect(3, "command.unknownMutation", "mutations", "show", "\(UUID())")
+            try await expect(3, "command.unknownTransfer", "transfers", "show", "\(UUID())")
+            let missing = ["query"] + (try fixture.operation("One", variables: #"{"id":"9"}"#))
+            let query = try await LarderProcess.run(missing + ["--json", "--store", fixture.store])
+            try expectFailure(query, 3, "larder.miss", with: ["missing"])
+            try await expect(4, "command.notConfirmed", "clear")
             try Data(repeating: 1, count: 50_000).write(
                 to: URL(filePath: fixture.store).appending(path: "records/main/1/data.mdb"))
             #expect(try await fixture.larder("check").status == 5)
         }
+    }
+
+    /// Requires that a failure is what is documented of failures: nothing on standard output, and one object.
+    private func expectFailure(
+        _ outcome: Outcome, _ status: Int32, _ code: String, with members: [String] = []
+    ) throws {
+        #expect(outcome.status == status && outcome.output == "", "\(outcome.errors)")
+        let line = outcome.errors.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
+        let object = try JSONSerialization.jsonObject(with: line) as? [String: Any]
+        let error = try #require(object?["error"] as? [String: Any], "\(outcome.errors)")
+        #expect(error["code"] as? String == code)
+        #expect(error["exit"] as? Int == Int(status))
+        #expect(Set(error.keys) == Set(["code", "message", "exit"] + members))
     }
 }

@@ -65,6 +65,8 @@ struct DocumentedMigrationTests {
             try fixture.makeOlder(migrations: 3)
             try fixture.execute("DROP TABLE migration; PRAGMA application_id = 0; PRAGMA user_version = 0")
             try await verbs.run("`baseline`", ["baseline"])
+            try await fixture.addCache()
+            try fixture.markCache(format: 0)
             try await verbs.run("`plan`, `up`", ["plan"], status: 3)
             try await verbs.run("`plan`, `up`", ["up"])
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: fixture.store.path)
@@ -74,7 +76,7 @@ struct DocumentedMigrationTests {
             try await verbs.run("`restore`", ["restore", try #require(backup)])
             try await fixture.queue(1)
             try await fixture.write(7)
-            try Data(repeating: 1, count: 50_000).write(to: fixture.cacheFile)
+            try fixture.damageCache()
             try await verbs.run("`repair`", ["repair"], status: 3)
             try await verbs.run("`repair`", ["repair", "--write"])
             try fixture.execute("DELETE FROM mutation_content")
@@ -102,9 +104,58 @@ struct DocumentedMigrationTests {
             try await verbs.run("`env current`", ["env", "current"])
             try await verbs.run("`env current`", ["env", "current"], environment: ["LARDER_ENV": "b"])
             try await verbs.run("`env show`", ["env", "show", "--origin"])
+            try await verbs.run("`env show`", ["env", "show", "--origin"], environment: ["LARDER_ENV": "b"])
             try await verbs.run(switching, ["env", "none", "--park"])
             try await add("c")
             try await verbs.run("`env remove`", ["env", "remove", "c"])
+            try await verbs.run(switching, ["env", "use", "b"])
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let draft = TransferDraft(
+                    partition: name, kind: .upload, bucket: "media", key: "v/1", path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
+            }
+            try await verbs.run(switching, ["env", "none", "--discard"])
+            try await verbs.run("`env forget`", ["env", "forget", "b", "--confirm", "b", "--discard"])
+        }
+    }
+
+    @Test("Each exit status that is documented is given, and is in the failure that is printed")
+    func statuses() async throws {
+        try await MigrationFixture.with { fixture in
+            func expect(_ status: Int32, _ code: String?, _ arguments: String...) async throws {
+                let outcome = try await MigrateProcess.run(
+                    arguments + ["--store", fixture.store.path, "--json"], in: fixture.folder)
+                #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+                guard let code else { return #expect(outcome.output != "") }
+                let line = outcome.errors.split(separator: "\n").last.map { Data($0.utf8) } ?? Data()
+                let object = try JSONSerialization.jsonObject(with: line) as? [String: Any]
+                let error = object?["error"] as? [String: Any]
+                #expect(outcome.output == "")
+                #expect(error?["code"] as? String == code && (error?["message"] as? String)?.isEmpty == false)
+                #expect(error?["exit"] as? Int == Int(status))
+            }
+            try await expect(1, "command.noStore", "status")
+            try fixture.makeOlder()
+            try await expect(3, nil, "status")
+            try await expect(3, nil, "plan")
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+            try await expect(1, "operations.migrationLocked", "up", "--timeout", "0")
+            lock.release()
+            try await expect(0, nil, "up", "--no-backup")
+            try await expect(0, nil, "status")
+            try await expect(2, "command.usage", "up", "--timeout", "soon")
+            try await expect(2, "operations.damagedBackup", "restore", fixture.folder.path)
+            try await expect(3, "command.noEnvironment", "env", "current")
+            try await expect(3, "operations.unknownEnvironment", "env", "use", "nowhere")
+            try await fixture.write(7)
+            try fixture.damageCache()
+            try await expect(5, "command.findings", "validate")
+            try fixture.execute("UPDATE migration SET checksum = 'another' WHERE number = 1")
+            try await expect(4, "operations.migrationChanged", "validate")
         }
     }
 
@@ -123,6 +174,14 @@ struct DocumentedMigrationTests {
 
 extension MigrationFixture {
     fileprivate var cacheFile: URL { store.appending(path: "records/main/1/data.mdb") }
+
+    /// Damages the current generation of the cache.
+    fileprivate func damageCache() throws {
+        let records = store.appending(path: "records/main")
+        let numbers = try FileManager.default.contentsOfDirectory(atPath: records.path).compactMap(Int.init)
+        let number = try #require(numbers.max())
+        try Data(repeating: 1, count: 50_000).write(to: records.appending(path: "\(number)/data.mdb"))
+    }
 
     /// Puts a cache beside a database of an older version, which opening the store would migrate.
     fileprivate func addCache() async throws {

@@ -58,6 +58,10 @@ struct ImportVerbTests {
             let first = try await fixture.migrate(
                 "import", "--from", "apollo", cache, "--schema", schema, "--write", "--json")
             #expect(first.status == 0, "\(first.errors)")
+            var documented = try DocumentedResults()
+            try documented.compare("`import`", first.output)
+            documented.finish()
+            #expect(documented.problems == [])
             let report = try #require(try result(first)["report"] as? [String: Any])
             #expect(try text(report["objects"]) == #"{"present":0,"taken":1}"#)
             #expect(try text(report["rootFields"]) == #"{"present":0,"taken":1}"#)

@@ -128,17 +128,23 @@ package indirect enum DocumentedShape {
 
     // MARK: Comparing
 
-    /// What is printed and not documented, and what is of another kind.
+    /// What is printed and not documented, and what is of another type.
     ///
     /// - Parameter seen: The paths of the members that were printed.
-    package func differences(from value: Any, at path: String = "", seen: inout Set<String>) -> [String] {
+    package func differences(
+        from value: Any, at path: String = "", types: [String: Set<DocumentedType>], seen: inout Set<String>
+    ) -> [String] {
         switch self {
-        case .any: return []
+        case .any:
+            let name = path.split(separator: ".").last.map(String.init) ?? ""
+            let known = DocumentedType.types(of: name, types)
+            if value is NSNull || known.contains(where: { $0.admits(value) }) { return [] }
+            return ["\(path) is not of type \(known.map(\.rawValue).sorted().joined(separator: " or ")): \(value)"]
         case .list(let element):
             if value is NSNull { return [] }
             guard let values = value as? [Any] else { return ["\(path) is no list: \(value)"] }
             var found: [String] = []
-            for value in values { found += element.differences(from: value, at: path, seen: &seen) }
+            for value in values { found += element.differences(from: value, at: path, types: types, seen: &seen) }
             return found
         case .object(let members, let isOpen):
             if value is NSNull { return [] }
@@ -148,7 +154,7 @@ package indirect enum DocumentedShape {
                 let place = "\(path).\(name)"
                 seen.insert(place)
                 if let shape = members[name] {
-                    found += shape.differences(from: value, at: place, seen: &seen)
+                    found += shape.differences(from: value, at: place, types: types, seen: &seen)
                 } else if !isOpen {
                     found.append("\(place) is not documented")
                 }
@@ -171,14 +177,54 @@ package indirect enum DocumentedShape {
     }
 }
 
+/// Of what type a member's value may be, as the table of types in CommandLine.md has it.
+package enum DocumentedType: String, CaseIterable {
+    case boolean, integer
+    case time = "time: ISO 8601 text"
+    case texts = "list of texts"
+    case json = "JSON value"
+    case text
+
+    /// The types of each member that the table names.
+    package static func all() throws -> [String: Set<DocumentedType>] {
+        let file = packageRoot.appending(path: "Sources/Larder/Larder.docc/CommandLine.md")
+        var types: [String: Set<DocumentedType>] = [:]
+        for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+            for type in allCases where line.hasPrefix("| \(type.rawValue) | ") {
+                for name in line.matches(of: /`([A-Za-z0-9]+)`/) { types[String(name.1), default: []].insert(type) }
+            }
+        }
+        return types
+    }
+
+    /// What a member may be: what the table says of its name, otherwise text.
+    static func types(of name: String, _ all: [String: Set<DocumentedType>]) -> Set<DocumentedType> {
+        if let types = all[name] { return types }
+        return name.starts(with: /(is|has)[A-Z]/) ? [.boolean] : [.text]
+    }
+
+    func admits(_ value: Any) -> Bool {
+        let number = (value as? NSNumber).map { String(cString: $0.objCType) }
+        return switch self {
+        case .boolean: number == "c"
+        case .integer: number != nil && number != "c" && number != "d"
+        case .time: (value as? String).flatMap { try? Date($0, strategy: .iso8601) } != nil
+        case .texts: value is [String]
+        case .json: true
+        case .text: value is String
+        }
+    }
+}
+
 /// Compares what a verb prints, in each state that a test brings about, with what is documented.
 package struct DocumentedResults {
     private let shapes: [String: DocumentedShape]
+    private let types: [String: Set<DocumentedType>]
     private var seen: [String: Set<String>] = [:]
     /// What is printed and not documented, or not printed and documented.
     package private(set) var problems: [String] = []
 
-    package init() throws { shapes = try DocumentedShape.all() }
+    package init() throws { (shapes, types) = (try DocumentedShape.all(), try DocumentedType.all()) }
 
     /// - Parameters:
     ///   - row: The first cell of the verb's row.
@@ -189,7 +235,7 @@ package struct DocumentedResults {
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
             guard let result = object?["result"] else { throw DocumentedShape.Unreadable(text: "no result: \(line)") }
             var paths = seen[row] ?? []
-            problems += shape.differences(from: result, seen: &paths).map { "\(row): \($0)" }
+            problems += shape.differences(from: result, types: types, seen: &paths).map { "\(row): \($0)" }
             seen[row] = paths
         }
     }
