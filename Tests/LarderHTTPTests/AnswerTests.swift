@@ -114,6 +114,15 @@ struct AnswerTests {
         }
     }
 
+    @Test(
+        "A year of two digits is one of the century around 2000",
+        arguments: [
+            ("Friday, 01-Jan-27", 1_798_761_600), ("Tuesday, 31-Dec-69", 3_155_673_600), ("Thursday, 01-Jan-70", 0),
+        ])
+    func readsShortYears(date: String, seconds: Int) {
+        #expect(HTTPDate.secondsSince1970(date + " 00:00:00 GMT") == seconds)
+    }
+
     @Test("Without a date of the server's, Retry-After is held against the clock here")
     func readsRetryAfterByClock() async throws {
         let options = options { $0.wallClock = { Date(timeIntervalSince1970: 951_782_400) } }

@@ -7,6 +7,24 @@ import Testing
 
 @Suite("Damaged sources", .timeLimit(.minutes(10)))
 struct DamageTests {
+    @Test("Nothing is taken from a file that SQLite's own check finds damaged, also where its rows can be read")
+    func readable() async throws {
+        try await withTemporaryFolder { folder in
+            let file = folder.appending(path: "a.db")
+            let fixture = try ForeignFixture(file.path, .records)
+            try fixture.record("Cook:1", #"{"__typename":"Cook","id":"1","name":"Cook","specialty":null}"#)
+            fixture.close()
+            let source = try source(file.path, .appSync)
+            _ = try await source.inspect()
+            // The header counts free pages that are not there.
+            var bytes = try Data(contentsOf: file)
+            bytes[39] = 5
+            try bytes.write(to: file)
+            let error = await #expect(throws: ImportError.self) { _ = try await source.inspect() }
+            #expect(error?.code == .damaged)
+        }
+    }
+
     @Test("Whatever a file's bytes are, looking at it ends in a report or a typed error", arguments: [UInt64(1), 2, 3])
     func bytes(_ seed: UInt64) async throws {
         try await withTemporaryFolder { folder in

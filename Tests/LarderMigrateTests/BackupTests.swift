@@ -1,6 +1,7 @@
 import Foundation
 import LarderFiles
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import Larder
@@ -150,6 +151,35 @@ struct BackupTests {
                 #expect(try FileManager.default.contentsOfDirectory(atPath: volume.path) == [])
             }
             try await fixture.expectSound()
+        }
+    }
+
+    @Test("Every file of a backup is on the disk when it returns, with its name and those of all its folders")
+    func durable() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(1)
+            let synced = Mutex<Set<String>>([])
+            var options = Store.Options()
+            options.files = FileSystem { call in
+                if [.synchronize, .synchronizeFolder].contains(call.kind) {
+                    synced.withLock { _ = $0.insert(URL(filePath: call.path).standardizedFileURL.path) }
+                }
+                return nil
+            }
+            var (draft, before) = (URL(filePath: "/"), Set<String>())
+            _ = try StoreBackup.make(of: fixture.store, into: fixture.backups, options: options) { moment in
+                if moment == .named { before = synced.withLock { $0 } }
+                guard moment == .written else { return }
+                let names = try FileManager.default.contentsOfDirectory(atPath: fixture.backups.path)
+                draft = fixture.backups.appending(path: try #require(names.first))
+                let made = synced.withLock { $0 }
+                for name in ["larder.sqlite", "manifest.json", "records/main/data.mdb", "records/main", "records"] {
+                    #expect(made.contains(draft.appending(path: name).standardizedFileURL.path), "\(name)")
+                }
+                #expect(made.contains(draft.standardizedFileURL.path))
+            }
+            #expect(before.contains(fixture.backups.standardizedFileURL.path))
         }
     }
 

@@ -218,6 +218,14 @@ struct FetchTests {
             #expect(code(GraphQLOperation("query A { latest { id } }", name: "B")) == .operation)
             #expect(code(GraphQLOperation("query($id: ID!) { recipe(id: $id) { title } }")) == .variables)
             #expect(code(GraphQLOperation("{ latest { id } }", variables: ["x": 1])) == .variables)
+            let rate = "mutation($input: Rating!) { rate(input: $input) { id } }"
+            for input in [["recipe": "1"], ["recipe": "1", "stars": .null], ["recipe": "1", "stars": 1, "x": 1]]
+                as [Value]
+            {
+                await expectCode(.variables) {
+                    _ = try await app.mutate(GraphQLOperation(rate, variables: ["input": input]))
+                }
+            }
         }
     }
 

@@ -45,6 +45,27 @@ struct WaitingMutationTests {
         }
     }
 
+    @Test("One that waits for the same upload as one that is not carried to another partition is not carried either")
+    func sharedUpload() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("b"), as: "pb")
+            _ = try await database.enqueue(draft("theirs", in: "pb", key: "k"))
+            try await database.enter(environment("a"), as: app)
+            let upload = TransferDraft(
+                partition: app, kind: .upload, bucket: "media", key: "1", path: "/file", source: source, created: noon)
+            try await database.transfers.enqueue([upload])
+            var (staying, sharing) = (draft("staying", key: "k"), draft("sharing"))
+            (staying.transfers, sharing.transfers) = ([upload.id], [upload.id])
+            let ids = [try await database.enqueue(staying), try await database.enqueue(sharing)]
+            let free = try await database.enqueue(draft("free"))
+            let report = try await database.enter(environment("b"), as: "unused", leaving: .carry)
+            #expect(report.carried == 1 && report.carriedTransfers == 0)
+            #expect(try database.mutation(free)?.partition == "pb")
+            for id in ids { #expect(try database.mutation(id)?.partition == app) }
+            #expect(try database.transfers.find(upload.id)?.partition == app)
+        }
+    }
+
     @Test("One whose other upload was cancelled stays a dead letter, whatever is retried or replayed")
     func oneCancelled() async throws {
         try await withOperations { database in

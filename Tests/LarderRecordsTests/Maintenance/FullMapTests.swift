@@ -82,6 +82,16 @@ struct FullMapTests {
         }
     }
 
+    @Test("Answers that come one after the other stop at a failure of the cache, and not at one of an answer's content")
+    func chain() {
+        let chain = WriteChain()
+        for code in RecordError.Code.ofContent { chain.noteFailure(RecordError(code, "one alone")) }
+        #expect(chain.isBroken == nil)
+        chain.noteFailure(RecordError(.full, "the first"))
+        chain.noteFailure(RecordError(.storage, "a later one"))
+        #expect(chain.isBroken?.code == .full)
+    }
+
     @Test("Where there is no room for an answer, none that came after it is stored, however small")
     func answersInOrder() async throws {
         let schema = try SchemaIndex(

@@ -1,0 +1,64 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@testable import LarderOperations
+
+@Suite("The names of a database's files", .timeLimit(.minutes(10)))
+struct SyncedLogTests {
+    /// Opens a database, and gives the folders that were synced so far, each time anew.
+    private func open(_ folder: URL) throws -> (OperationsDatabase, synced: () -> [String]) {
+        let calls = Calls()
+        var options = OperationsDatabase.Options()
+        options.files = FileSystem { call in
+            calls.add(call)
+            return nil
+        }
+        return (try OperationsDatabase(folder: folder, options: options), calls.takeFolders)
+    }
+
+    private final class Calls: Sendable {
+        private let folders = Mutex<[String]>([])
+
+        func add(_ call: FileCall) {
+            if call.kind == .synchronizeFolder { folders.withLock { $0.append(call.path) } }
+        }
+
+        func takeFolders() -> [String] {
+            folders.withLock { folders in
+                defer { folders = [] }
+                return folders
+            }
+        }
+    }
+
+    @Test("A new database has its name on the disk when it is open")
+    func new() async throws {
+        try await withTemporaryFolder { folder in
+            let (database, synced) = try open(folder)
+            #expect(synced().contains(folder.path))
+            try database.close()
+            let (again, others) = try open(folder)
+            #expect(!others().contains(folder.path))
+            try again.close()
+        }
+    }
+
+    @Test("A log that is found has its name on the disk before anything is acknowledged behind it, and once is enough")
+    func found() async throws {
+        try await withTemporaryFolder { folder in
+            let (first, _) = try open(folder)
+            _ = try await first.enqueue(draft())
+            let (second, synced) = try open(folder)
+            _ = synced()
+            _ = try await second.enqueue(draft())
+            #expect(synced().contains(folder.path))
+            _ = try await second.enqueue(draft())
+            #expect(synced() == [])
+            try second.close()
+            try first.close()
+        }
+    }
+}
