@@ -1,5 +1,11 @@
+/// The numbers are stored, in compiled schemas.
 package enum TypeKind: UInt8, Sendable, Hashable, CaseIterable {
-    case scalar, object, interface, union, enumeration, inputObject
+    case scalar = 0
+    case object = 1
+    case interface = 2
+    case union = 3
+    case enumeration = 4
+    case inputObject = 5
 
     /// Whether values of the type have fields to select.
     package var isComposite: Bool { self == .object || self == .interface || self == .union }

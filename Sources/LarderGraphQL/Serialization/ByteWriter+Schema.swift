@@ -94,8 +94,17 @@ extension ByteWriter {
     }
 }
 
+/// The numbers are stored, in compiled schemas.
 enum LiteralTag: UInt8 {
-    case variable, int, float, string, boolean, null, enumeration, list, object
+    case variable = 0
+    case int = 1
+    case float = 2
+    case string = 3
+    case boolean = 4
+    case null = 5
+    case enumeration = 6
+    case list = 7
+    case object = 8
 
     init(_ literal: Literal) {
         switch literal {

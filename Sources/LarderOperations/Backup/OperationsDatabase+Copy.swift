@@ -1,6 +1,6 @@
 package import Foundation
-internal import GRDB
-internal import LarderFiles
+import GRDB
+import LarderFiles
 
 extension OperationsDatabase {
     /// Writes a snapshot of the database to a new file, by SQLite's online backup. Durable on return; other programs go

@@ -1,6 +1,6 @@
 package import Foundation
-internal import GRDB
-internal import LarderFiles
+import GRDB
+import LarderFiles
 
 extension OperationsDatabase {
     /// What is left to be done where a backup's `larder.sqlite` is put into a store.

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// What is done inside the one transaction that brings back a backup, attached as `backup` and of the same schema.
 ///
@@ -178,7 +178,9 @@ struct Restoration {
             """
             INSERT INTO main.mutation (sequence, id, partition, lane, state, stalled, queued, attempts, owner,
                 idempotency_key, created, expires, not_before, not_before_set, doubt)
-            SELECT b.sequence, b.id, r.new, b.lane, iif(b.state = 1, 0, b.state), 0, b.state < 2,
+            SELECT b.sequence, b.id, r.new, b.lane, 
+                iif(b.state = \(mutation: .inFlight), \(mutation: .pending), b.state), 0,
+                b.state < \(mutation: .acknowledged),
                 b.attempts, NULL, b.idempotency_key, b.created, b.expires, b.not_before, b.not_before_set, b.doubt
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
             JOIN temp.restored_mutation t ON t.sequence = b.sequence ORDER BY b.sequence
@@ -198,7 +200,7 @@ struct Restoration {
             JOIN backup.mutation b ON b.sequence = d.dependency
             JOIN temp.restored_partition r ON r.old = b.partition
             WHERE b.id NOT IN (SELECT id FROM main.mutation)
-                AND NOT EXISTS (SELECT 1 FROM main.outcome o WHERE o.kind = 0 AND o.partition = r.new
+                AND NOT EXISTS (SELECT 1 FROM main.outcome o WHERE o.kind = \(outcome: .applied) AND o.partition = r.new
                     AND (o.id = b.id OR o.idempotency_key = b.idempotency_key))
             ORDER BY d.sequence
             """)
@@ -243,7 +245,8 @@ struct Restoration {
     private mutating func setAside(_ sequences: [Int64], _ kind: MutationFailure.Class, _ message: String) throws {
         let queue = QueueTransaction(db: db)
         for sequence in sequences {
-            let isPending = try db.exists("SELECT 1 FROM main.mutation WHERE sequence = ? AND state = 0", [sequence])
+            let isPending = try db.exists(
+                "SELECT 1 FROM main.mutation WHERE sequence = ? AND state = \(mutation: .pending)", [sequence])
             guard isPending else { continue }
             try queue.setAside(sequence: sequence, MutationFailure(kind, message: message, time: now))
             report.setAside += 1

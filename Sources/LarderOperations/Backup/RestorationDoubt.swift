@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Why a mutation of a backup is set aside when it comes back: only provably unsent mutations are sent by themselves.
 enum RestorationDoubt: String, CaseIterable {
@@ -15,7 +15,7 @@ enum RestorationDoubt: String, CaseIterable {
     ///   - isProven: A condition: whether the store proves that it was not sent since.
     static func expression(_ row: String, isProven: String) -> String {
         """
-        CASE WHEN \(row).state > 1 THEN NULL
+        CASE WHEN \(row).state > \(mutation: .inFlight) THEN NULL
             WHEN NOT \(ProvablyUnsent.condition(row)) THEN '\(attempted.rawValue)'
             WHEN NOT (\(isProven)) THEN '\(sentSince.rawValue)' END
         """

@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension OperationsDatabase {
     /// Looks at every page and every row. O(size of the file), in one snapshot.
@@ -79,50 +79,56 @@ struct Rule: Sendable {
         Rule(
             name: "a mutation has content",
             exceptions: """
-                SELECT id FROM mutation m WHERE NOT EXISTS (SELECT 1 FROM mutation_content c WHERE c.sequence = m.sequence)
+                SELECT id FROM mutation m WHERE NOT EXISTS (SELECT 1 FROM mutation_content c
+                WHERE c.sequence = m.sequence)
                 """),
         Rule(
             name: "one that is acknowledged has an answer",
             exceptions: """
                 SELECT id FROM mutation m
-                WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+                WHERE state = \(mutation: .acknowledged)
+                    AND NOT EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
                 """),
         Rule(
             name: "one that the server has not answered has no answer",
             exceptions: """
                 SELECT id FROM mutation m
-                WHERE state < 2 AND EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
+                WHERE state < \(mutation: .acknowledged)
+                    AND EXISTS (SELECT 1 FROM mutation_answer a WHERE a.sequence = m.sequence)
                 """),
         Rule(
             name: "one that is set aside has a reason",
             exceptions: """
                 SELECT id FROM mutation m
-                WHERE state = 3 AND NOT EXISTS (SELECT 1 FROM mutation_failure f WHERE f.sequence = m.sequence)
+                WHERE state = \(mutation: .deadLetter)
+                    AND NOT EXISTS (SELECT 1 FROM mutation_failure f WHERE f.sequence = m.sequence)
                 """),
         Rule(
             name: "one that was sent has attempts",
             exceptions: """
-                SELECT id FROM mutation WHERE state IN (1, 2) AND attempts = 0
+                SELECT id FROM mutation WHERE state IN \(mutation: [.inFlight, .acknowledged]) AND attempts = 0
                 """),
         Rule(
             name: "one that was sent waits for nothing",
             exceptions: """
                 SELECT id FROM mutation m
-                WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
+                WHERE state IN \(mutation: [.inFlight, .acknowledged])
+                    AND EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
                 """),
         Rule(
             name: "of a lane one is in flight",
             exceptions: """
                 SELECT m.id FROM mutation m JOIN mutation n
-                ON n.partition = m.partition AND n.lane = m.lane AND n.sequence < m.sequence AND n.state = 1
-                WHERE m.state = 1
+                ON n.partition = m.partition AND n.lane = m.lane AND n.sequence < m.sequence
+                    AND n.state = \(mutation: .inFlight)
+                WHERE m.state = \(mutation: .inFlight)
                 """),
         Rule(
             name: "stalled is who waits for a dead letter",
             exceptions: """
                 SELECT id FROM mutation m WHERE stalled <> EXISTS (
                     SELECT 1 FROM mutation_dependency d JOIN mutation n ON n.sequence = d.dependency
-                    WHERE d.sequence = m.sequence AND (n.state = 3 OR n.stalled = 1))
+                    WHERE d.sequence = m.sequence AND (n.state = \(mutation: .deadLetter) OR n.stalled = 1))
                 """),
         Rule(
             name: "a dependency is of the same partition",
@@ -152,13 +158,15 @@ struct Rule: Sendable {
             name: "who was sent waits for no transfer",
             exceptions: """
                 SELECT id FROM mutation m
-                WHERE state IN (1, 2) AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
+                WHERE state IN \(mutation: [.inFlight, .acknowledged])
+                    AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
                 """),
         Rule(
             name: "nobody waits for a transfer that is done, or for another partition's",
             exceptions: """
                 SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
-                JOIN transfer t ON t.sequence = w.transfer WHERE t.state = 5 OR t.partition <> m.partition
+                JOIN transfer t ON t.sequence = w.transfer 
+                WHERE t.state = \(transfer: .done) OR t.partition <> m.partition
                 """),
         Rule(
             name: "nobody is pending whose transfer has failed, or was given up",
@@ -168,13 +176,14 @@ struct Rule: Sendable {
         Rule(
             name: "a transfer that has failed has a reason",
             exceptions: """
-                SELECT id FROM transfer WHERE state = 3 AND failure_code IS NULL
+                SELECT id FROM transfer WHERE state = \(transfer: .failed) AND failure_code IS NULL
                 """),
         Rule(
             name: "a transfer that has ended has no parts",
             exceptions: """
                 SELECT t.id FROM transfer t
-                WHERE t.state >= 5 AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
+                WHERE t.state >= \(transfer: .done)
+                    AND EXISTS (SELECT 1 FROM transfer_part p WHERE p.sequence = t.sequence)
                 """),
         Rule(
             name: "a sequence is from 1 to \(Columns.greatest)",
@@ -186,7 +195,8 @@ struct Rule: Sendable {
             name: "a sequence is used once",
             exceptions: """
                 SELECT m.id FROM mutation m JOIN outcome o ON o.sequence = m.sequence
-                UNION ALL SELECT id FROM mutation WHERE sequence > (SELECT seq FROM sqlite_sequence WHERE name = 'mutation')
+                UNION ALL SELECT id FROM mutation WHERE sequence > (SELECT seq FROM sqlite_sequence
+                WHERE name = 'mutation')
                 """),
     ]
 }

@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension CredentialTable {
     /// That a partition gets a new key along with what is sealed with it.

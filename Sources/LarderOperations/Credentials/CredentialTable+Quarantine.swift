@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension CredentialTable {
     /// A credential to put into quarantine, and why.

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Sealed credentials, the sealed keys of partitions, and whether a user is signed in.
 ///

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 extension Database {
     /// The number of a partition whose credentials, or whose session, are to be written.

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 extension OperationsDatabase {
     /// Sealed credentials, and whether a user is signed in.

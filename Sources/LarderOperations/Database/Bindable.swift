@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
+import Foundation
+import GRDB
+import GRDBSQLite
 
 /// A value that takes the place of a `?` in a statement.
 ///

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
+import Foundation
+import GRDB
+import GRDBSQLite
 
 /// The columns of the row at which a statement stands, from 0. Any of another type than expected is damage, and an
 /// error: nothing that a file holds may trap.

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// Names in folders, which are on disk when the folder was synced and not when the file was (POSIX, `fsync`).
 enum FolderNames {

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
+import Foundation
+import GRDB
+import GRDBSQLite
 
 /// Room at the end of the write-ahead log that is on disk before it is needed.
 ///

@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 package import LarderFiles
 
 extension OperationsDatabase {

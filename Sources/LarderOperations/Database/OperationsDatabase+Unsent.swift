@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 /// Mutations and uploads that the server may not have: what would be lost with what they belong to.
 extension OperationsDatabase {

@@ -1,6 +1,6 @@
 package import Foundation
-internal import GRDB
-internal import Synchronization
+import GRDB
+import Synchronization
 
 /// The store's durable intent: `larder.sqlite`, the only file that cannot be fetched again.
 ///

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 extension Database {
     /// The number by which a partition is known in the other tables; nil if it has never had anything.

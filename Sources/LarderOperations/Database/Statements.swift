@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
+import Foundation
+import GRDB
+import GRDBSQLite
 
 /// Statements are compiled once for each connection and kept by their text.
 ///

@@ -1,9 +1,9 @@
-internal import CFiles
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
-internal import LarderFiles
-internal import Synchronization
+import CFiles
+import Foundation
+import GRDB
+import GRDBSQLite
+import LarderFiles
+import Synchronization
 
 /// Keeps the rule that nothing is acknowledged behind bytes that this process has not synced itself.
 ///

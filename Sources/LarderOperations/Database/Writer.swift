@@ -1,7 +1,7 @@
-internal import Dispatch
-internal import GRDB
-internal import LarderFiles
-internal import Synchronization
+import Dispatch
+import GRDB
+import LarderFiles
+import Synchronization
 
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 /// What forgetting has removed, and what it leads to outside of this database.
 package struct ForgottenWork: Sendable, Hashable {
@@ -68,7 +68,8 @@ extension EnvironmentTransaction {
         let count =
             try db.integer(
                 """
-                SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?) AND state <> 2
+                SELECT count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
+                    AND state <> \(mutation: .acknowledged)
                 """, [name]) ?? 0
         let uploads = try db.partition(name).map(TransferTransaction(db: db).unsentUploads(in:)) ?? 0
         guard Int(count) + uploads == 0 else {

@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 /// The environments that a store knows, their partitions, and which of these is the current one.
 package struct EnvironmentTable: Sendable {

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension EnvironmentTransaction {
     /// Makes a partition the current one, and stores its environment.
@@ -115,7 +115,7 @@ extension EnvironmentTransaction {
     /// that come after one that stays and has its place in their lane; and transfers that a staying mutation waits for.
     private func carry(from old: String, to new: String, _ report: inout SwitchReport) throws {
         guard let source = try db.partition(old), let target = try db.partition(new) else { return }
-        let isFresh = "t.state IN (0, 2) AND t.attempts = 0"
+        let isFresh = "t.state IN \(transfer: [.pending, .paused]) AND t.attempts = 0"
         // What has not left stays where another took effect, or is to, under its idempotency key.
         let staying = """
             WITH RECURSIVE staying (sequence) AS (
@@ -125,14 +125,16 @@ extension EnvironmentTransaction {
                     EXISTS (SELECT 1 FROM mutation o
                         WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key)
                     OR EXISTS (SELECT 1 FROM outcome o
-                        WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key AND o.kind = 0))
+                        WHERE o.partition = ?2 AND o.idempotency_key = m.idempotency_key
+                            AND o.kind = \(outcome: .applied)))
                 UNION
                 SELECT w.sequence FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
                 WHERE t.partition = ?1 AND NOT (\(isFresh))
                 UNION
                 SELECT d.sequence FROM mutation_dependency d JOIN staying s ON s.sequence = d.dependency
                 UNION
-                SELECT other.sequence FROM mutation_transfer other JOIN mutation_transfer w ON w.transfer = other.transfer
+                SELECT other.sequence
+                    FROM mutation_transfer other JOIN mutation_transfer w ON w.transfer = other.transfer
                 JOIN staying s ON s.sequence = w.sequence
                 UNION
                 SELECT later.sequence FROM staying s JOIN mutation m ON m.sequence = s.sequence

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// What is read and done to environments and partitions, inside one transaction: each call wholly, or it throws and
 /// the caller rolls back.

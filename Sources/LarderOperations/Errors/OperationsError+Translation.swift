@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDB
-internal import LarderFiles
+import Foundation
+import GRDB
+import LarderFiles
 
 /// Runs `body` and turns whatever it throws into this layer's error.
 func translated<Result>(_ body: () throws -> Result) throws(OperationsError) -> Result {

@@ -1,6 +1,6 @@
 package import Foundation
-internal import GRDB
-internal import LarderFiles
+import GRDB
+import LarderFiles
 
 extension OperationsDatabase {
     /// Puts down the history of a database that has the tables and not the history of how it got them, such as one that

@@ -1,5 +1,5 @@
 package import Foundation
-internal import LarderFiles
+import LarderFiles
 
 /// The right to change a store's schema, its formats, or all of its content at once: one thread's, in all processes.
 ///

@@ -1,7 +1,8 @@
-internal import Crypto
-internal import Foundation
-internal import GRDB
-internal import LarderMigrations
+import Crypto
+import Foundation
+import GRDB
+import LarderFiles
+import LarderMigrations
 
 /// Migrations in order, and what a database has of them.
 struct MigrationSet: Sendable {
@@ -134,5 +135,5 @@ extension MigrationSet.Applied {
 extension Migration {
     var label: String { "\(number) \(name)" }
     /// SHA-256 of the file, in hexadecimal.
-    var checksum: String { SHA256.hash(data: sql).map { String(format: "%02x", $0) }.joined() }
+    var checksum: String { hexadecimal(SHA256.hash(data: sql)) }
 }

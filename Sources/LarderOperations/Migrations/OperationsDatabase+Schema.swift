@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 extension OperationsDatabase {
     /// What has been applied of the library's migrations, and what has not.

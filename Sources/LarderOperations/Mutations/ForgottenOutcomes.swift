@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 /// Up to which number the store may have forgotten how mutations ended, by partition: `forgotten_outcome`.
 ///
@@ -8,7 +8,7 @@ internal import GRDB
 struct ForgottenOutcomes {
     let db: Database
 
-    private static let mayHaveHadEffect = "NOT (o.kind = 1 AND o.class IS NULL)"
+    private static let mayHaveHadEffect = "NOT (o.kind = \(outcome: .discarded) AND o.class IS NULL)"
     private static let keepingHighest =
         "ON CONFLICT (partition) DO UPDATE SET sequence = max(sequence, excluded.sequence)"
 

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// Looks whether bytes are JSON (RFC 8259), and keeps nothing of it. One pass.
 struct JSONSyntax {

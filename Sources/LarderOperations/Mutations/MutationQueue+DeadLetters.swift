@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension MutationQueue {
     /// Changes what a dead letter says, before it is replayed. It goes on waiting for what it waited for, also where

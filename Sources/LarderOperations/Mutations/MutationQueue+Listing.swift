@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 /// Which mutations are meant; nil means any.
 package struct MutationFilter: Sendable, Hashable {

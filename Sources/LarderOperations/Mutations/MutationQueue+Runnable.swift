@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 /// What can be sent.
 package struct Runnable: Sendable, Hashable {
@@ -50,7 +50,7 @@ extension MutationQueue {
             let expired = try transaction.db.rows(
                 """
                 SELECT m.sequence, m.id, m.doubt IS NOT NULL FROM mutation m INDEXED BY mutation_expiry
-                WHERE m.partition = ? AND m.state = 0 AND m.expires IS NOT NULL AND m.expires <= ?
+                WHERE m.partition = ? AND m.state = \(mutation: .pending) AND m.expires IS NOT NULL AND m.expires <= ?
                 ORDER BY m.sequence
                 """, [number, now.milliseconds]
             ) { (try $0.integer(0), try $0.uuid(1), try $0.integer(2) == 1) }
@@ -103,18 +103,18 @@ extension QueueTransaction {
 
     static let headSQL = """
         SELECT m.sequence, m.id, m.lane, m.expires, m.not_before, m.not_before_set,
-            m.state = 0
+            m.state = \(mutation: .pending)
             AND NOT EXISTS (SELECT 1 FROM mutation_dependency d WHERE d.sequence = m.sequence)
             AND NOT EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
             AND NOT EXISTS (SELECT 1 FROM mutation f INDEXED BY mutation_in_flight
-                WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = 1)
+                WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = \(mutation: .inFlight))
         FROM mutation m INDEXED BY mutation_lane
         WHERE m.partition = ? AND m.lane > ? AND m.queued = 1 ORDER BY m.lane, m.sequence LIMIT 1
         """
     static let firstHeadSQL = headSQL.replacing("m.lane > ?", with: "m.lane >= ?")
     static let nextExpirySQL = """
         SELECT expires FROM mutation INDEXED BY mutation_expiry
-        WHERE partition = ? AND state = 0 AND expires IS NOT NULL ORDER BY expires LIMIT 1
+        WHERE partition = ? AND state = \(mutation: .pending) AND expires IS NOT NULL ORDER BY expires LIMIT 1
         """
 
     private func head(of partition: Int64, after lane: String?) throws -> Candidate? {

@@ -1,5 +1,5 @@
 /// Where a mutation is on its way. A settled one has no row any more, and an `Outcome` instead.
-package enum MutationState: Int, Sendable, Hashable, CaseIterable {
+package enum MutationState: Int, StoredCase {
     /// Not sent, or known to have had no effect.
     case pending = 0
     /// Sent, or about to be, by its owner.
@@ -8,6 +8,8 @@ package enum MutationState: Int, Sendable, Hashable, CaseIterable {
     case acknowledged = 2
     /// Set aside, with the reason. Nothing but a person or the program takes it from there.
     case deadLetter = 3
+
+    package static let subject = "A mutation's state"
 }
 
 extension MutationState: CustomStringConvertible {

@@ -2,11 +2,13 @@ package import Foundation
 
 /// How a mutation ended that has no row any more.
 package struct Outcome: Sendable, Hashable {
-    package enum Kind: Int, Sendable, Hashable {
+    package enum Kind: Int, StoredCase {
         /// The server carried it out, and the cache has the answer.
         case applied = 0
         /// It was given up.
         case discarded = 1
+
+        package static let subject = "An outcome's kind"
     }
 
     /// So many are kept of a partition, by the numbers of the mutations: outcomes that are further from the highest are

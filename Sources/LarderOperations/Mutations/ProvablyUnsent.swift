@@ -8,5 +8,5 @@ enum ProvablyUnsent {
     /// A condition of SQL on a row of the table `mutation`.
     ///
     /// - Parameter row: The name of the row in the statement.
-    static func condition(_ row: String) -> String { "(\(row).state = 0 AND \(row).doubt IS NULL)" }
+    static func condition(_ row: String) -> String { "(\(row).state = \(mutation: .pending) AND \(row).doubt IS NULL)" }
 }

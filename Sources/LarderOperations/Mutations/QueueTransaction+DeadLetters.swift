@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension QueueTransaction {
     /// Changes what a mutation says. The caller has made sure that it is not in flight.
@@ -64,7 +64,7 @@ extension QueueTransaction {
             """
             SELECT m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
             JOIN mutation_failure f ON f.sequence = m.sequence
-            WHERE t.transfer = ? AND m.state = 3 AND f.class = ? ORDER BY m.sequence
+            WHERE t.transfer = ? AND m.state = \(mutation: .deadLetter) AND f.class = ? ORDER BY m.sequence
             """, [transfer, MutationFailure.Class.transferFailed.rawValue]
         ) { try $0.uuid(0) }
         for id in waiting {
@@ -97,8 +97,8 @@ extension QueueTransaction {
         let isInDoubt = mutation.doubt != nil || mutation.failure?.class.leavesDoubt ?? false
         try db.run(
             """
-            UPDATE mutation SET state = 0, queued = NOT stalled, not_before = NULL, not_before_set = NULL, expires = ?,
-                telling = NULL, doubt = ?
+            UPDATE mutation SET state = \(mutation: .pending), queued = NOT stalled, not_before = NULL,
+                not_before_set = NULL, expires = ?, telling = NULL, doubt = ?
             WHERE sequence = ?
             """, [expires?.milliseconds, isInDoubt ? KeyTelling.answeredFor.rawValue : nil, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
@@ -110,23 +110,25 @@ extension QueueTransaction {
         try db.row(
             """
             SELECT t.id, t.state FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
-            WHERE w.sequence = ? AND t.state IN \(TransferState.hopelessSQL) ORDER BY w.transfer LIMIT 1
+            WHERE w.sequence = ? AND t.state IN \(transfer: TransferState.hopeless) ORDER BY w.transfer LIMIT 1
             """, [sequence]
         ) { (try $0.uuid(0), try TransferState(stored: $0.integer(1))) }
     }
 
     /// The condition of mutations, as `m`, that must not be pending and are.
     static let isHopelessSQL = """
-        m.state = 0 AND EXISTS (
+        m.state = \(mutation: .pending) AND EXISTS (
             SELECT 1 FROM mutation_transfer w JOIN transfer t ON t.sequence = w.transfer
-            WHERE w.sequence = m.sequence AND t.state IN \(TransferState.hopelessSQL))
+            WHERE w.sequence = m.sequence AND t.state IN \(transfer: TransferState.hopeless))
         """
 
     /// - Throws: `.unsentWork` where an attempt is under way, which may take effect.
     func requireNoneInFlight(in partition: Int64) throws {
         let count = try db.integer(
-            "SELECT count(*) FROM mutation INDEXED BY mutation_in_flight WHERE partition = ? AND state = 1", [partition]
-        )
+            """
+            SELECT count(*) FROM mutation INDEXED BY mutation_in_flight
+            WHERE partition = ? AND state = \(mutation: .inFlight)
+            """, [partition])
         guard count ?? 0 == 0 else {
             throw OperationsError(
                 .unsentWork, "\(count ?? 0) mutations are under way and may take effect; wait for them")
@@ -138,7 +140,10 @@ extension QueueTransaction {
     /// - Returns: How many.
     func discardUnsent(in partition: Int64, now: Date) throws -> Int {
         let ids = try db.rows(
-            "SELECT id FROM mutation WHERE partition = ? AND state IN (0, 3) ORDER BY sequence DESC", [partition]
+            """
+            SELECT id FROM mutation WHERE partition = ? AND state IN \(mutation: [.pending, .deadLetter])
+            ORDER BY sequence DESC
+            """, [partition]
         ) { try $0.uuid(0) }
         for id in ids { _ = try discard(id, entry(id), .release, now: now) }
         return ids.count
@@ -163,7 +168,8 @@ extension QueueTransaction {
         try db.run(
             """
             INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, class, code, message)
-            SELECT m.id, m.partition, m.sequence, 1, m.idempotency_key, ?, f.class, f.code, f.message
+            SELECT m.id, m.partition, m.sequence, \(outcome: .discarded), m.idempotency_key, ?, f.class, f.code,
+                f.message
             FROM mutation m LEFT JOIN mutation_failure f ON f.sequence = m.sequence WHERE m.sequence = ?
             """, [now.milliseconds, entry.sequence])
         try db.run("DELETE FROM mutation WHERE sequence = ?", [entry.sequence])

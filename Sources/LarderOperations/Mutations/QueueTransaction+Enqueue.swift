@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension QueueTransaction {
     /// Adds a mutation at the end of the order.
@@ -43,7 +43,7 @@ extension QueueTransaction {
                 """
                 INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
                     expires, not_before, touched)
-                SELECT ?1, ?2, ?3, 0, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10
+                SELECT ?1, ?2, ?3, \(mutation: .pending), ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10
                 WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = ?1)
                 """
             ) { row in
@@ -87,7 +87,7 @@ extension QueueTransaction {
         let isKnown = try db.exists(
             """
             SELECT 1 FROM outcome INDEXED BY outcome_idempotency
-            WHERE partition = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL AND kind = 0
+            WHERE partition = ? AND idempotency_key = ? AND idempotency_key IS NOT NULL AND kind = \(outcome: .applied)
             """, [partition, key])
         if isKnown { throw OperationsError.duplicate(id) }
     }

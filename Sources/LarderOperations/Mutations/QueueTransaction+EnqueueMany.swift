@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Many mutations in few statements: to run one takes longer than to write its row.
 extension QueueTransaction {
@@ -78,7 +78,8 @@ extension QueueTransaction {
     private static let insertionSQL = """
         INSERT INTO mutation (sequence, id, partition, lane, created, expires, not_before, touched, state, stalled,
             queued, attempts)
-        SELECT column1, column2, column3, column4, column5, column6, column7, column8, 0, 0, 1, 0
+        SELECT column1, column2, column3, column4, column5, column6, column7, column8,
+            \(mutation: .pending), 0, 1, 0
         FROM (VALUES \(rows("(?, ?, ?, ?, ?, ?, ?, ?)"))) AS given
         WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = column2)
         """

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension QueueTransaction {
     static let selection = "SELECT \(columns) FROM \(tables)"
@@ -53,10 +53,11 @@ extension QueueTransaction {
             bindings += [partition]
         }
         if let states = filter.states {
-            let numbers = states.map(\.rawValue).sorted()
-            conditions.append("m.state IN (\(numbers.map(String.init).joined(separator: ", ")))")
+            conditions.append("m.state IN \(mutation: states)")
             // So says the index.
-            if numbers.first.map({ $0 >= 2 }) ?? false { conditions.append("m.state >= 2") }
+            if !states.isEmpty, states.isDisjoint(with: [.pending, .inFlight]) {
+                conditions.append("m.state >= \(mutation: .acknowledged)")
+            }
         }
         if let lane = filter.lane {
             conditions.append("m.lane = ?")
@@ -73,7 +74,7 @@ extension QueueTransaction {
         let known = try db.readableRows(
             """
             SELECT sequence, id, idempotency_key, touched FROM mutation
-            WHERE partition = ? AND state < 3 AND touched <> x'' ORDER BY sequence
+            WHERE partition = ? AND state < \(mutation: .deadLetter) AND touched <> x'' ORDER BY sequence
             """, [partition]
         ) { row in
             let id = try row.uuid(1)
@@ -84,12 +85,15 @@ extension QueueTransaction {
         }
         let others = try expectations(
             """
-            m.partition = ? AND m.state < 3 AND m.touched IS NULL
+            m.partition = ? AND \(Self.isShown) AND m.touched IS NULL
                 AND (c.optimistic_response IS NOT NULL OR c.list_edits IS NOT NULL) ORDER BY m.sequence
             """, [partition])
         if known.isEmpty { return others }
         return others.isEmpty ? known : (known + others).sorted { $0.sequence < $1.sequence }
     }
+
+    /// What is set aside shows nothing.
+    private static let isShown = "m.state < \(mutation: .deadLetter)"
 
     /// What mutations show now, in their sequence, without mutations that are settled or set aside.
     func expectations(of sequences: [Int64]) throws -> [Expectation] {
@@ -98,10 +102,11 @@ extension QueueTransaction {
         // Where they are many, a look at all that lie between is quicker than at each by itself.
         let (distance, overflows) = last.subtractingReportingOverflow(first)
         if !overflows, distance < Int64(numbers.count) * 8 {
-            return try expectations("m.state < 3 AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence", [first, last])
-                .filter { numbers.contains($0.sequence) }
+            return try expectations(
+                "\(Self.isShown) AND m.sequence BETWEEN ? AND ? ORDER BY m.sequence", [first, last]
+            ).filter { numbers.contains($0.sequence) }
         }
-        return try numbers.sorted().flatMap { try expectations("m.state < 3 AND m.sequence = ?", [$0]) }
+        return try numbers.sorted().flatMap { try expectations("\(Self.isShown) AND m.sequence = ?", [$0]) }
     }
 
     private func expectations(_ condition: String, _ bindings: Bindings) throws -> [Expectation] {
@@ -146,7 +151,8 @@ extension QueueTransaction {
     private func hasDone(_ state: MutationState, in partition: Int64) throws -> Bool {
         try db.exists(
             """
-            SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ? AND state >= 2 AND state = ? LIMIT 1
+            SELECT 1 FROM mutation INDEXED BY mutation_done WHERE partition = ?
+                AND state >= \(mutation: .acknowledged) AND state = ? LIMIT 1
             """, [partition, state.rawValue])
     }
 }
@@ -196,9 +202,7 @@ extension Outcome {
 
     /// From `Outcome.columns`.
     init(_ row: Columns) throws(OperationsError) {
-        guard let kind = Kind(rawValue: Int(try row.integer(3))) else {
-            throw .damagedRow("an outcome is of no known kind")
-        }
+        let kind = try Kind(stored: row.integer(3))
         let settled = try row.date(4)
         self.init(
             mutation: try row.uuid(0), partition: try row.text(1), sequence: try row.integer(2), kind: kind,

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension QueueTransaction {
     typealias Settled = (mutation: UUID, result: [UInt8]?)
@@ -50,9 +50,10 @@ extension QueueTransaction {
             // CROSS JOIN: each is looked up by its id, and not all mutations gone through.
             insertion = """
                 INSERT INTO outcome (id, partition, sequence, kind, idempotency_key, settled, result)
-                SELECT m.id, m.partition, m.sequence, 0, m.idempotency_key, given.column2, given.column3
+                SELECT m.id, m.partition, m.sequence, \(outcome: .applied), m.idempotency_key, given.column2,
+                    given.column3
                 FROM (VALUES \(rows("(?, ?, ?)", count: count))) AS given CROSS JOIN mutation m ON m.id = given.column1
-                WHERE m.state = 2
+                WHERE m.state = \(mutation: .acknowledged)
                 """
             deletion = "DELETE FROM mutation WHERE id IN (\(rows("?", count: count)))"
         }

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 /// Who waits for a dead letter, through however many others.
 extension QueueTransaction {
@@ -24,11 +24,12 @@ extension QueueTransaction {
         let isStalled = try db.exists(
             """
             SELECT 1 FROM mutation_dependency d JOIN mutation m ON m.sequence = d.dependency
-            WHERE d.sequence = ? AND (m.state = 3 OR m.stalled = 1) LIMIT 1
+            WHERE d.sequence = ? AND (m.state = \(mutation: .deadLetter) OR m.stalled = 1) LIMIT 1
             """, [sequence])
         try db.run(
             """
-            UPDATE mutation SET stalled = ?1, queued = state < 2 AND NOT ?1 WHERE sequence = ?2 AND stalled <> ?1
+            UPDATE mutation SET stalled = ?1, queued = state < \(mutation: .acknowledged) AND NOT ?1
+            WHERE sequence = ?2 AND stalled <> ?1
             """, [isStalled ? 1 : 0, sequence])
     }
 }

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension QueueTransaction {
     /// - Returns: The mutation as it was begun, where one was.
@@ -47,13 +47,7 @@ extension QueueTransaction {
             throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id)
         }
         mutation.telling = mutation.doubt.map { $0.allowsRepeat(telling) } ?? true ? telling : nil
-        try db.run(
-            """
-            UPDATE mutation SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL,
-                telling = ?
-            WHERE sequence = ?
-            """
-        ) { row in
+        try db.run(Self.beginSQL) { row in
             row.bind(owner)
             row.bind(mutation.telling?.rawValue)
             row.bind(mutation.sequence)
@@ -104,10 +98,17 @@ extension QueueTransaction {
             EXISTS (SELECT 1 FROM mutation b INDEXED BY mutation_lane
                 WHERE b.partition = m.partition AND b.lane = m.lane AND b.queued = 1 AND b.sequence < m.sequence)
             OR EXISTS (SELECT 1 FROM mutation f INDEXED BY mutation_in_flight
-                WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = 1),
+                WHERE f.partition = m.partition AND f.lane = m.lane AND f.state = \(mutation: .inFlight)),
             \(Database.isParked("m.partition"))
         FROM \(tables)
         """
+    private static let beginSQL = """
+        UPDATE mutation SET state = \(mutation: .inFlight), attempts = attempts + 1, owner = ?, not_before = NULL,
+            not_before_set = NULL, telling = ?
+        WHERE sequence = ?
+        """
+    private static let acknowledgeSQL =
+        "UPDATE mutation SET state = \(mutation: .acknowledged), queued = 0, owner = NULL WHERE sequence = ?"
     static let turnSQL = turnSelection + " WHERE m.id = ?"
     static let nextSQL =
         turnSelection + """
@@ -137,8 +138,8 @@ extension QueueTransaction {
             }
         try db.run(
             """
-            UPDATE mutation SET state = 0, owner = NULL, not_before = ?, not_before_set = ?, telling = NULL,
-                doubt = \(doubtful)
+            UPDATE mutation SET state = \(mutation: .pending), owner = NULL, not_before = ?, not_before_set = ?,
+                telling = NULL, doubt = \(doubtful)
             WHERE sequence = ?
             """, [at?.milliseconds, at.map { _ in now.milliseconds }, entry.sequence])
         try note(failure, of: entry.sequence)
@@ -153,9 +154,7 @@ extension QueueTransaction {
         // Looked at and changed by two statements: what RETURNING says goes through a table of its own, which takes
         // longer than both.
         let entry = try entry(attempt)
-        try db.run("UPDATE mutation SET state = 2, queued = 0, owner = NULL WHERE sequence = ?") { row in
-            row.bind(entry.sequence)
-        }
+        try db.run(Self.acknowledgeSQL) { row in row.bind(entry.sequence) }
         try db.run("INSERT INTO mutation_answer (sequence, answer) VALUES (?, ?)") { row in
             row.bind(entry.sequence)
             row.bind(answer)
@@ -166,7 +165,9 @@ extension QueueTransaction {
     }
 
     func setAside(sequence: Int64, _ failure: MutationFailure) throws {
-        try db.run("UPDATE mutation SET state = 3, queued = 0, owner = NULL WHERE sequence = ?", [sequence])
+        try db.run(
+            "UPDATE mutation SET state = \(mutation: .deadLetter), queued = 0, owner = NULL WHERE sequence = ?",
+            [sequence])
         try note(failure, of: sequence)
         try stallDependents(of: sequence)
     }

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// What is done to the queue, inside one transaction: each call wholly, or it throws and the caller rolls back.
 struct QueueTransaction {
@@ -73,14 +73,5 @@ struct QueueTransaction {
                 sequence, failure.class.rawValue, failure.code, failure.message, failure.details,
                 failure.time.milliseconds,
             ])
-    }
-}
-
-extension MutationState {
-    init(stored: Int64) throws(OperationsError) {
-        guard let state = Int(exactly: stored).flatMap(MutationState.init) else {
-            throw .damagedRow("a mutation has the state \(stored)")
-        }
-        self = state
     }
 }

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// Makes sure that no process has a database open, as long as `body` runs.
 ///

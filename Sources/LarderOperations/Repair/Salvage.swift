@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Reads what SQLite can read of a damaged database into a new one of this library's schema.
 struct Salvage {
@@ -190,46 +190,51 @@ struct Salvage {
         try db.run("UPDATE mutation SET touched = NULL")
         try db.run(
             """
-            UPDATE mutation SET attempts = 1 WHERE state IN (1, 2) AND attempts = 0
+            UPDATE mutation SET attempts = 1 WHERE state IN \(mutation: [.inFlight, .acknowledged]) AND attempts = 0
             """)
         try db.run(
             """
-            DELETE FROM mutation_answer WHERE sequence IN (SELECT sequence FROM mutation WHERE state < 2)
+            DELETE FROM mutation_answer WHERE sequence IN (SELECT sequence FROM mutation
+            WHERE state < \(mutation: .acknowledged))
             """)
         // A file of an older version tells of doubt by the last failure alone.
         if try !Self.columns(of: "mutation", in: damaged, as: "damaged").contains("doubt") {
             try db.run(
                 """
-                UPDATE mutation SET doubt = '*' WHERE state = 0 AND attempts > 0 AND sequence NOT IN (
+                UPDATE mutation SET doubt = '\(KeyTelling.unnoted.rawValue)'
+                WHERE state = \(mutation: .pending) AND attempts > 0 AND sequence NOT IN (
                     SELECT sequence FROM mutation_failure WHERE class NOT IN ('outcomeUnknown', 'serverFault'))
                 """)
         }
         try setAsideIncomplete(queue)
         // What became of a mutation in flight is unknown, and so is what a lost answer said.
         try setAside(
-            "state = 1 OR state = 2 AND sequence NOT IN (SELECT sequence FROM mutation_answer)", .outcomeUnknown,
+            """
+            state = \(mutation: .inFlight) OR state = \(mutation: .acknowledged)
+                AND sequence NOT IN (SELECT sequence FROM mutation_answer)
+            """, .outcomeUnknown,
             "what the server said of it was lost with a damaged file; look whether it has it", queue)
         try setAside(
-            "state = 0 AND NOT \(ProvablyUnsent.condition("mutation"))", .outcomeUnknown,
+            "state = \(mutation: .pending) AND NOT \(ProvablyUnsent.condition("mutation"))", .outcomeUnknown,
             "An earlier attempt may have taken effect; look whether the server has it, then replay or discard it",
             queue)
         try setAside(
             """
-            state = 0 AND sequence IN (SELECT sequence FROM mutation_dependency
+            state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM mutation_dependency
                 WHERE dependency NOT IN (SELECT sequence FROM mutation))
             """, .dependencyDiscarded, "what it depended on was lost with a damaged file", queue)
         try setAside(
             """
-            state = 0 AND sequence IN (SELECT sequence FROM temporary_id_use
+            state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM temporary_id_use
                 WHERE token NOT IN (SELECT token FROM temporary_id))
             """, .temporaryIDLost, "a temporary id that it holds was lost with a damaged file; edit its variables",
             queue)
         try setAside(
-            "state = 3 AND sequence NOT IN (SELECT sequence FROM mutation_failure)",
+            "state = \(mutation: .deadLetter) AND sequence NOT IN (SELECT sequence FROM mutation_failure)",
             .init(rawValue: "unknown"), "why it was set aside was lost with a damaged file", queue)
         try setAside(
             """
-            state = 0 AND sequence IN (SELECT sequence FROM mutation_transfer
+            state = \(mutation: .pending) AND sequence IN (SELECT sequence FROM mutation_transfer
                 WHERE transfer NOT IN (SELECT sequence FROM transfer))
             """, .transferFailed, "the transfer it waits for was lost with a damaged file", queue)
         try setAside(
@@ -250,7 +255,8 @@ struct Salvage {
             """)
         try db.run(
             """
-            DELETE FROM mutation_dependency WHERE sequence IN (SELECT sequence FROM mutation WHERE state = 2)
+            DELETE FROM mutation_dependency WHERE sequence IN (SELECT sequence FROM mutation
+            WHERE state = \(mutation: .acknowledged))
             """)
         for sequence in try db.integers("SELECT sequence FROM mutation ORDER BY sequence") {
             try queue.stall(sequence)
@@ -303,7 +309,7 @@ struct Salvage {
         ]
         for (table, reason, what) in kinds where isDamaged(table) {
             try setAside(
-                "state = 0 AND \(mayHaveWaited)", reason,
+                "state = \(mutation: .pending) AND \(mayHaveWaited)", reason,
                 "Which \(what) it waited for may have been lost with a damaged file; look whether they are done, then "
                     + "replay or discard it",
                 queue)

@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 /// The rows of one table as they go into the new file: as they are, or without values that do not have their column's
 /// type.

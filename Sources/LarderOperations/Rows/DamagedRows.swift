@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension OperationsDatabase {
     /// Sets aside the mutations and transfers of a partition whose rows cannot be read, in one transaction: they become
@@ -71,7 +71,9 @@ struct DamagedRows {
     }
 
     func setAside(mutation sequence: Int64, _ reason: String) throws {
-        let wasSent = try db.exists("SELECT 1 FROM mutation WHERE sequence = ? AND state IN (1, 2)", [sequence])
+        let wasSent = try db.exists(
+            "SELECT 1 FROM mutation WHERE sequence = ? AND state IN \(mutation: [.inFlight, .acknowledged])",
+            [sequence])
         try db.run(
             "INSERT OR IGNORE INTO mutation_content (sequence, document, variables) VALUES (?, '', x'7b7d')", [sequence]
         )

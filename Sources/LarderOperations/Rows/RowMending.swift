@@ -1,4 +1,4 @@
-internal import GRDB
+import GRDB
 
 /// Makes damaged rows readable, and loses as little of them as can be: values of another type than the column's; where
 /// that is not all, the one value without which the rest can be read; or all but the keys.

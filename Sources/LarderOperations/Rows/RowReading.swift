@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// How the rows of a table are read: by the initializers that all else reads them by, so that a check, a repair and a
 /// runner agree on what is damaged.

@@ -1,5 +1,5 @@
-internal import GRDB
-internal import GRDBSQLite
+import GRDB
+import GRDBSQLite
 
 /// A value as SQLite has it, of whatever type: a text by its bytes, so that nothing of it is lost.
 enum StoredValue: Sendable, Hashable {

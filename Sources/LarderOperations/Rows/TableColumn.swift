@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// A column as its table's definition says that it is.
 struct TableColumn: Sendable, Hashable {

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Content in which known temporary ids are replaced, and what it holds of others.
 struct ResolvedContent {
@@ -128,7 +128,9 @@ extension QueueTransaction {
         let users = try users(of: id)
         try db.run("DELETE FROM temporary_id WHERE token = ?", [id.text])
         for user in users where user != sequence {
-            if try db.exists("SELECT 1 FROM mutation WHERE sequence = ? AND state = 3", [user]) { continue }
+            let isSetAside = try db.exists(
+                "SELECT 1 FROM mutation WHERE sequence = ? AND state = \(mutation: .deadLetter)", [user])
+            if isSetAside { continue }
             let failure = MutationFailure(
                 .temporaryIDLost, message: "it holds \(id.text), for which there is no real id; edit its variables",
                 time: now)

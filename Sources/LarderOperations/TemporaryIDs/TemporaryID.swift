@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// Stands for the id of an object that the server has yet to create.
 ///

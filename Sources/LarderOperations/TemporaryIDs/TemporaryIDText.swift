@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderGraphQL
+import Foundation
+import LarderGraphQL
 
 /// Finds temporary ids in JSON and in keys, and puts others in their places.
 ///

@@ -3,8 +3,11 @@ package import Foundation
 /// A transfer that is to be queued.
 package struct TransferDraft: Sendable {
     /// Which way the bytes go.
-    package enum Kind: Int, Sendable, Hashable {
-        case upload, download
+    package enum Kind: Int, StoredCase {
+        case upload = 0
+        case download = 1
+
+        package static let subject = "A transfer's kind"
     }
 
     /// By which it is found again.

@@ -16,8 +16,16 @@
 /// | cancelling | `cleared`: the storage's parts, or the partial file, are gone | cancelled |
 ///
 /// A call that finds another state than it expects throws `.wrongState` and changes nothing.
-package enum TransferState: Int, Sendable, Hashable, CaseIterable {
-    case pending, running, paused, failed, cancelling, done, cancelled
+package enum TransferState: Int, StoredCase {
+    case pending = 0
+    case running = 1
+    case paused = 2
+    case failed = 3
+    case cancelling = 4
+    case done = 5
+    case cancelled = 6
+
+    package static let subject = "A transfer's state"
 
     /// Whether nothing will happen to it any more unless a caller asks for it.
     package var isEnded: Bool { self == .failed || self == .done || self == .cancelled }
@@ -26,8 +34,6 @@ package enum TransferState: Int, Sendable, Hashable, CaseIterable {
     /// stays so, a failed one until it is retried.
     static let hopeless: Set<TransferState> = [.failed, .cancelling, .cancelled]
     static let hopeful = Set(allCases).subtracting(hopeless)
-    /// For SQL: what follows `IN`.
-    static let hopelessSQL = "(" + hopeless.map { String($0.rawValue) }.sorted().joined(separator: ", ") + ")"
 }
 
 extension TransferState: CustomStringConvertible {
@@ -42,14 +48,5 @@ extension TransferState: CustomStringConvertible {
         case .done: "done"
         case .cancelled: "cancelled"
         }
-    }
-}
-
-extension TransferState {
-    init(stored: Int64) throws(OperationsError) {
-        guard let state = Int(exactly: stored).flatMap(TransferState.init) else {
-            throw .damagedRow("a transfer has the state \(stored)")
-        }
-        self = state
     }
 }

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// Up to where a follower knows a partition's transfers.
 package struct TransferPosition: Sendable, Hashable {
@@ -38,7 +38,9 @@ extension TransferTable {
 extension TransferTransaction {
     static let queuedSQL = selection + " WHERE t.sequence > ?2 AND +t.partition = ?1"
     static let changedSQL = selection + " WHERE t.partition = ?1 AND t.changes > ?2 AND t.changes > 0"
-    static let underWaySQL = selection + " WHERE t.partition = ?1 AND t.state IN (1, 4) AND t.state = 1"
+    static let underWaySQL = selection + " WHERE t.partition = ?1 AND \(isUnderWay)"
+    /// With the condition of the index `transfer_work`.
+    static let isUnderWay = "state IN \(transfer: [.running, .cancelling]) AND state = \(transfer: .running)"
 
     fileprivate func position(in partition: String) throws -> TransferPosition {
         let sequence = try db.integer("SELECT ifnull(max(sequence), 0) FROM transfer") ?? 0

@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 extension TransferTable {
     /// Whether nothing is to be begun of an object now.
@@ -101,9 +101,7 @@ extension TransferTransaction {
     func list(_ partition: String?, _ states: Set<TransferState>?) throws -> [StoredTransfer] {
         var conditions = ["1"]
         if partition != nil { conditions.append("p.name = ?") }
-        if let states {
-            conditions.append("t.state IN (\(states.map { String($0.rawValue) }.sorted().joined(separator: ", ")))")
-        }
+        if let states { conditions.append("t.state IN \(transfer: states)") }
         return try db.readableRows(
             Self.selection + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY t.sequence",
             partition.map { [$0] } ?? []
@@ -125,14 +123,14 @@ extension TransferTransaction {
     /// as far as that can be said by a clock that may have been set back. At most a day counts, whatever is stored.
     static let turnSQL = """
         SELECT id, not_before, not_before_set, expires,
-            kind = 0 AND (\(isPreceded("transfer_place", "e.place = t.place"))
+            kind = \(kind: .upload) AND (\(isPreceded("transfer_place", "e.place = t.place"))
                 OR \(isPreceded("transfer_unplaced", "e.place IS NULL"))),
             (SELECT CAST(max(\(doubtEnd)) AS INTEGER) FROM transfer e INDEXED BY transfer_doubt
              WHERE e.place = t.place AND e.doubt > ?2 AND e.doubt_set <= ?2 AND \(doubtEnd) > ?2
                 AND e.sequence < t.sequence AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key),
             kind, bucket, key, region
         FROM transfer t INDEXED BY transfer_turn
-        WHERE partition = ?1 AND state = 0 ORDER BY priority DESC, sequence
+        WHERE partition = ?1 AND state = \(transfer: .pending) ORDER BY priority DESC, sequence
         """
 
     private static let doubtEnd = "min(e.doubt, e.doubt_set + \(TransferTable.longestDoubt))"
@@ -141,20 +139,22 @@ extension TransferTransaction {
         """
         EXISTS (
             SELECT 1 FROM transfer e INDEXED BY \(index)
-            WHERE e.kind = 0 AND e.state IN (0, 1) AND \(place) AND e.sequence < t.sequence
+            WHERE e.kind = \(kind: .upload) AND e.state IN \(transfer: [.pending, .running]) AND \(place)
+                AND e.sequence < t.sequence
                 AND e.partition = t.partition AND e.bucket = t.bucket AND e.key = t.key)
         """
     }
 
     static let nextExpirySQL = """
         SELECT expires FROM transfer INDEXED BY transfer_expiry
-        WHERE partition = ? AND state = 0 AND expires IS NOT NULL ORDER BY expires LIMIT 1
+        WHERE partition = ? AND state = \(transfer: .pending) AND expires IS NOT NULL ORDER BY expires LIMIT 1
         """
 
     /// The condition of the index.
     private static let isRemains = """
-        (state = 4
-            OR state = 3 AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND inode IS NOT NULL))
+        (state = \(transfer: .cancelling)
+            OR state = \(transfer: .failed) AND (upload IS NOT NULL OR uploads_before IS NOT NULL
+            OR kind = \(kind: .download) AND inode IS NOT NULL))
         """
     static let remainsSQL = """
         SELECT id FROM transfer INDEXED BY transfer_remains WHERE partition = ? AND \(isRemains) ORDER BY sequence
@@ -187,7 +187,7 @@ extension TransferTransaction {
                 return true
             }
             guard runnable.ids.count < limit else { return false }
-            let kind: TransferDraft.Kind = try row.integer(6) == 0 ? .upload : .download
+            let kind = try TransferDraft.Kind(stored: row.integer(6))
             if isHeld(kind, try row.text(7), try row.text(8), try row.optional(9, row.text)) {
                 held += 1
                 return held < Self.mostHeld
@@ -208,9 +208,7 @@ extension TransferTransaction {
 extension StoredTransfer {
     /// From the columns of `TransferTransaction.selection`.
     init(_ row: Columns) throws(OperationsError) {
-        guard let kind = TransferDraft.Kind(rawValue: Int(try row.integer(3))) else {
-            throw .damagedRow("a transfer is of no known kind")
-        }
+        let kind = try TransferDraft.Kind(stored: row.integer(3))
         let size = try row.optional(18, row.size)
         let file =
             try row.isNull(19) || row.isNull(20)

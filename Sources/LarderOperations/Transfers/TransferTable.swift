@@ -99,7 +99,7 @@ package struct TransferTable: Sendable {
     package func noteDoubt(of id: UUID, until: Date, now: Date) async throws(OperationsError) {
         try await write { transaction in
             try transaction.db.run(
-                "UPDATE transfer SET doubt = ?, doubt_set = ? WHERE id = ? AND kind = 0",
+                "UPDATE transfer SET doubt = ?, doubt_set = ? WHERE id = ? AND kind = \(kind: .upload)",
                 [until.milliseconds, now.milliseconds, id])
         }
     }
@@ -114,7 +114,8 @@ package struct TransferTable: Sendable {
             let sequences = try transaction.db.integers(
                 """
                 SELECT sequence FROM transfer INDEXED BY transfer_expiry
-                WHERE partition = ? AND state = 0 AND expires IS NOT NULL AND expires <= ? ORDER BY sequence
+                WHERE partition = ? AND state = \(transfer: .pending) AND expires IS NOT NULL AND expires <= ?
+                ORDER BY sequence
                 """, [number, now.milliseconds])
             let failure = TransferFailure(
                 code: "transfer.expired", message: "its time was over before it was done", time: now)

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 extension TransferTransaction {
     func begin(_ id: UUID, owner: String, now: Date) throws -> StoredTransfer? {
@@ -8,7 +8,8 @@ extension TransferTransaction {
         else { return nil }
         try db.run(
             """
-            UPDATE transfer SET state = 1, attempts = attempts + 1, owner = ?, not_before = NULL, not_before_set = NULL
+            UPDATE transfer SET state = \(transfer: .running), attempts = attempts + 1, owner = ?, not_before = NULL,
+                not_before_set = NULL
             WHERE sequence = ?
             """, [owner, transfer.sequence])
         transfer.state = .running
@@ -23,13 +24,13 @@ extension TransferTransaction {
         try db.run(
             """
             UPDATE transfer INDEXED BY transfer_work SET doubt_set = ?2, doubt = iif(part_size IS NULL, ?3, ?4)
-            WHERE partition = ?1 AND state IN (1, 4) AND state = 1 AND kind = 0 AND (part_size IS NULL
+            WHERE partition = ?1 AND \(Self.isUnderWay) AND kind = \(kind: .upload) AND (part_size IS NULL
                 OR (SELECT total(x.size) FROM transfer_part x WHERE x.sequence = transfer.sequence) >= size)
             """, [partition, now.milliseconds, putting.milliseconds, completing.milliseconds])
         try db.run(
             """
-            UPDATE transfer INDEXED BY transfer_work SET state = 0, owner = NULL
-            WHERE partition = ? AND state IN (1, 4) AND state = 1
+            UPDATE transfer INDEXED BY transfer_work SET state = \(transfer: .pending), owner = NULL
+            WHERE partition = ? AND \(Self.isUnderWay)
             """, [partition])
     }
 
@@ -70,8 +71,9 @@ extension TransferTransaction {
         try db.run(
             """
             UPDATE transfer SET part_size = NULL, upload = NULL, uploads_before = NULL, etag = NULL, version = NULL,
-                crc32c = NULL, size = iif(kind = 0, size, NULL), device = iif(kind = 0, device, NULL),
-                inode = iif(kind = 0, inode, NULL)
+                crc32c = NULL, size = iif(kind = \(kind: .upload), size, NULL),
+                device = iif(kind = \(kind: .upload), device, NULL),
+                inode = iif(kind = \(kind: .upload), inode, NULL)
             WHERE sequence = ?
             """, [sequence])
     }
@@ -149,7 +151,7 @@ extension TransferTransaction {
         let hasTraces = try db.exists(
             """
             SELECT 1 FROM transfer WHERE sequence = ?
-                AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = 1 AND attempts > 0)
+                AND (upload IS NOT NULL OR uploads_before IS NOT NULL OR kind = \(kind: .download) AND attempts > 0)
             """, [sequence])
         if hasTraces { try set(.cancelling, of: sequence) } else { try end(sequence, .cancelled, now: now) }
         return try setWaitingAside(sequence, "the transfer it waits for was cancelled", "transfer.cancelled", now)
@@ -164,8 +166,10 @@ extension TransferTransaction {
         in partition: Int64, _ kind: TransferDraft.Kind? = nil, now: Date
     ) throws -> (count: Int, setAside: [UUID]) {
         let sequences = try db.integers(
-            "SELECT sequence FROM transfer WHERE partition = ? AND state < 4 AND ifnull(kind = ?, 1) ORDER BY sequence",
-            [partition, kind?.rawValue])
+            """
+            SELECT sequence FROM transfer
+            WHERE partition = ? AND state < \(transfer: .cancelling) AND ifnull(kind = ?, 1) ORDER BY sequence
+            """, [partition, kind?.rawValue])
         let setAside = try sequences.flatMap { try cancel($0, now: now) }
         return (sequences.count, setAside)
     }
@@ -182,7 +186,9 @@ extension TransferTransaction {
                     "\(uploads) uploads were queued meanwhile; send them, or say again what becomes of them")
             }
             setAside = try cancelAll(in: partition, now: now).setAside
-            try db.run("UPDATE transfer SET forgotten = 1 WHERE partition = ? AND state = 4", [partition])
+            try db.run(
+                "UPDATE transfer SET forgotten = 1 WHERE partition = ? AND state = \(transfer: .cancelling)",
+                [partition])
         }
         try prune(keeping: 0, in: partition)
         try noteRemoval(in: partition)
@@ -210,7 +216,8 @@ extension TransferTransaction {
         try db.run(
             """
             DELETE FROM transfer WHERE sequence IN (
-                SELECT sequence FROM transfer INDEXED BY transfer_end WHERE partition = ?1 AND state >= 5
+                SELECT sequence FROM transfer INDEXED BY transfer_end WHERE partition = ?1
+                    AND state >= \(transfer: .done)
                 ORDER BY ended DESC, sequence DESC LIMIT -1 OFFSET ?2)
                 AND sequence NOT IN (SELECT transfer FROM mutation_transfer)
             """, [partition, max(0, count)])
@@ -220,7 +227,10 @@ extension TransferTransaction {
     func unsentUploads(in partition: Int64) throws -> Int {
         Int(
             try db.integer(
-                "SELECT count(*) FROM transfer WHERE partition = ? AND kind = 0 AND state < 4", [partition]) ?? 0)
+                """
+                SELECT count(*) FROM transfer
+                WHERE partition = ? AND kind = \(kind: .upload) AND state < \(transfer: .cancelling)
+                """, [partition]) ?? 0)
     }
 
     private func setWaitingAside(
@@ -230,7 +240,7 @@ extension TransferTransaction {
         let waiting = try db.rows(
             """
             SELECT m.sequence, m.id FROM mutation_transfer t JOIN mutation m ON m.sequence = t.sequence
-            WHERE t.transfer = ? AND m.state = 0 ORDER BY m.sequence
+            WHERE t.transfer = ? AND m.state = \(mutation: .pending) ORDER BY m.sequence
             """, [sequence]
         ) { (try $0.integer(0), try $0.uuid(1)) }
         let failure = MutationFailure(.transferFailed, code: code, message: message, time: now)

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import GRDB
+import Foundation
+import GRDB
 
 /// What is done to transfers, inside one transaction.
 struct TransferTransaction {
@@ -53,7 +53,7 @@ struct TransferTransaction {
                 """
                 INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces,
                     content_type, metadata, attempts, created, expires, size, device, inode, modified, sha256, place)
-                VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+                VALUES (?, ?, ?, \(transfer: .pending), ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
             ) { row in
                 row.bind(draft.id)

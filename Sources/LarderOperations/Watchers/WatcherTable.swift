@@ -1,5 +1,5 @@
 package import Foundation
-internal import GRDB
+import GRDB
 
 /// The watchers that are stored.
 package struct WatcherTable: Sendable {

@@ -1,21 +1,28 @@
 /// What a value word says.
 enum ValueTag: UInt8 {
     case null = 0
-    case no, yes
+    case no = 1
+    case yes = 2
     /// The content is the number, 28 bits signed.
-    case smallInt
+    case smallInt = 3
     /// The payload is eight bytes.
-    case int, float
+    case int = 4
+    case float = 5
     /// The payload is a length as a variable-length integer, then as many bytes.
-    case number, string, json
+    case number = 6
+    case string = 7
+    case json = 8
     /// The payload is a count as a variable-length integer, then as many value words.
-    case list
+    case list = 9
     /// The content is the RecordID of an entity, or of a part.
-    case reference, part
+    case reference = 10
+    case part = 11
     /// The payload is the RecordID in eight bytes.
-    case wideReference, widePart
+    case wideReference = 12
+    case widePart = 13
     /// The payload is where the text stands in the `TextHeap`: segment, offset and length, four bytes each.
-    case farString, farJSON
+    case farString = 14
+    case farJSON = 15
 }
 
 /// A value word: see `RecordFormat`.
