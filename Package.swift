@@ -16,6 +16,25 @@ let privacyManifest: [Resource] = []
 let privacyManifestElsewhere = ["PrivacyInfo.xcprivacy"]
 #endif
 
+// Each product of other packages is named once.
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let compression = Target.Dependency.product(name: "NIOHTTPCompression", package: "swift-nio-extras")
+let nio = ["NIOCore", "NIOHTTP1", "NIOPosix"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+/// SQLite's C functions.
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
+
+let migrations = [
+    "0001-mutations", "0002-watchers", "0003-environments", "0004-transfers", "0005-touched-keys",
+    "0006-transfer-changes", "0007-transfer-places", "0008-transfer-digests", "0009-transfer-removals",
+    "0010-mutation-links", "0011-mutation-doubts", "0012-transfer-doubts", "0013-forgotten-outcomes",
+]
+
 let package = Package(
     name: "Larder",
     // Not watchOS: its Int has 32 bits on some devices.
@@ -53,36 +72,22 @@ let package = Package(
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",
-            dependencies: [
-                "LarderFiles", "LarderLMDB", "LarderGraphQL",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
             swiftSettings: strict
         ),
         .target(
             name: "LarderMigrations",
             path: "Migrations",
             exclude: ["README.md"],
-            resources: [
-                .embedInCode("0001-mutations.sql"), .embedInCode("0002-watchers.sql"),
-                .embedInCode("0003-environments.sql"), .embedInCode("0004-transfers.sql"),
-                .embedInCode("0005-touched-keys.sql"), .embedInCode("0006-transfer-changes.sql"),
-                .embedInCode("0007-transfer-places.sql"), .embedInCode("0008-transfer-digests.sql"),
-                .embedInCode("0009-transfer-removals.sql"), .embedInCode("0010-mutation-links.sql"),
-                .embedInCode("0011-mutation-doubts.sql"),
-                .embedInCode("0012-transfer-doubts.sql"),
-                .embedInCode("0013-forgotten-outcomes.sql"),
-            ],
+            resources: migrations.map { .embedInCode("\($0).sql") },
             swiftSettings: strict
         ),
         .target(
             name: "LarderOperations",
             dependencies: [
-                "LarderMigrations", "LarderGraphQL", "LarderFiles", "CFiles",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
+                "LarderMigrations", "LarderGraphQL", "LarderFiles", "CFiles", crypto, grdb,
                 // The C functions by which a row's columns are read.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             swiftSettings: strict
         ),
@@ -91,10 +96,8 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderFiles", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                "LarderFiles", "LarderRecords", "LarderOperations", "LarderGraphQL", "CChecksums", crypto, logging,
+                lifecycle,
             ],
             exclude: privacyManifestElsewhere,
             resources: privacyManifest,
@@ -104,48 +107,34 @@ let package = Package(
         .target(
             name: "LarderImport",
             dependencies: [
-                "Larder", "LarderFiles", "LarderRecords", "LarderGraphQL",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "Larder", "LarderFiles", "LarderRecords", "LarderGraphQL", crypto,
                 // Their files are opened as only SQLite's C functions can: without a trace.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             swiftSettings: strict
         ),
         .target(
             name: "LarderHTTP",
             dependencies: [
-                "Larder",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "Larder", httpClient,
                 // What the client throws is told apart by these modules' error types.
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
+                compression, tls,
+            ] + nio,
             swiftSettings: strict
         ),
         .target(
             name: "LarderAWS",
             dependencies: [
-                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
-                "Larder", "LarderHTTP",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
+                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, the client's errors.
+                "Larder", "LarderFiles", "LarderHTTP", httpClient, crypto,
+            ] + nio,
             swiftSettings: strict
         ),
 
         // The programs.
         .target(
             name: "LarderCommandLine",
-            dependencies: [
-                "Larder", "LarderFiles", "LarderOperations", "LarderRecords", "LarderLMDB",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
+            dependencies: ["Larder", "LarderFiles", "LarderOperations", "LarderRecords", "LarderLMDB", argumentParser],
             path: "Tools/CommandLine",
             swiftSettings: strict
         ),
@@ -153,7 +142,7 @@ let package = Package(
             name: "LarderMigrateCommand",
             dependencies: [
                 "LarderCommandLine", "Larder", "LarderFiles", "LarderImport", "LarderOperations", "LarderRecords",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                argumentParser,
             ],
             path: "Tools/larder-migrate",
             swiftSettings: strict
@@ -161,9 +150,9 @@ let package = Package(
         .executableTarget(
             name: "LarderCommand",
             dependencies: [
-                "LarderCommandLine", "Larder", "LarderAWS", "LarderHTTP", "LarderOperations", "LarderRecords",
-                "LarderLMDB", "LarderGraphQL",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "LarderCommandLine", "Larder", "LarderAWS", "LarderFiles", "LarderHTTP", "LarderOperations",
+                "LarderRecords",
+                "LarderLMDB", "LarderGraphQL", argumentParser,
             ],
             path: "Tools/larder",
             swiftSettings: strict
@@ -172,36 +161,23 @@ let package = Package(
         .executableTarget(
             name: "larder-bench",
             dependencies: [
-                "CAllocations", "Larder", "LarderAWS", "LarderOperations", "LarderMigrations", "LarderRecords",
-                "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                "CAllocations", "Larder", "LarderAWS", "LarderFiles", "LarderOperations", "LarderMigrations",
+                "LarderRecords",
+                "LarderLMDB", "LarderGraphQL", "CLMDB", "ObjectServer", argumentParser,
+                crypto, grdb, sqlite,
             ],
             path: "Tools/larder-bench",
             swiftSettings: strict
         ),
         .target(
             name: "RecipeServer",
-            dependencies: [
-                "LarderGraphQL",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
+            dependencies: ["LarderGraphQL"] + nio,
             path: "Tools/RecipeServer",
             swiftSettings: strict
         ),
         .target(
             name: "ObjectServer",
-            dependencies: [
-                "Larder", "LarderAWS",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
+            dependencies: ["Larder", "LarderAWS", "LarderFiles", crypto] + nio,
             path: "Tools/ObjectServer",
             swiftSettings: strict
         ),
@@ -210,7 +186,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderAWS", "LarderHTTP", "ObjectServer", "RecipeServer",
                 // To tamper with larder.sqlite as another program would.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             path: "Tools/larder-demo",
             swiftSettings: strict
@@ -219,8 +195,8 @@ let package = Package(
         // The tests.
         .target(
             name: "LarderTestSupport",
-            // To make servers that speak TLS.
-            dependencies: [.product(name: "NIOSSL", package: "swift-nio-ssl")],
+            // NIOSSL to make servers that speak TLS.
+            dependencies: ["Larder", tls],
             path: "Tests/Support",
             swiftSettings: strict
         ),
@@ -232,19 +208,12 @@ let package = Package(
         .testTarget(
             name: "LarderRecordsTests", dependencies: ["LarderFiles", "LarderRecords", "LarderTestSupport"],
             swiftSettings: strict),
-        .executableTarget(
-            name: "larder-operations-crash",
-            dependencies: ["LarderOperations", "LarderTestSupport"],
-            path: "Tests/OperationsCrash",
-            swiftSettings: strict
-        ),
         .testTarget(
             name: "LarderOperationsTests",
             dependencies: [
-                "LarderOperations", "LarderMigrations", "LarderTestSupport", "larder-operations-crash",
+                "LarderOperations", "LarderMigrations", "LarderTestSupport", "larder-crash",
                 // To make databases that are not ours, and to ask SQLite how it would run a statement.
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                grdb, sqlite,
             ],
             swiftSettings: strict
         ),
@@ -261,9 +230,9 @@ let package = Package(
         .executableTarget(
             name: "larder-crash",
             dependencies: [
-                "Larder", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
+                "Larder", "LarderAWS", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
                 // To take the room that a log has, as another program would.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             path: "Tests/Crash",
             swiftSettings: strict
@@ -272,11 +241,9 @@ let package = Package(
             name: "LarderTests",
             dependencies: [
                 "Larder", "LarderFiles", "LarderOperations", "LarderPowerLoss", "LarderRecords", "LarderTestSupport",
-                "larder-crash",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
+                "larder-crash", crypto, logging,
                 // To hold, damage and look into larder.sqlite as another program would.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             swiftSettings: strict
         ),
@@ -286,45 +253,21 @@ let package = Package(
                 "Larder", "LarderImport", "LarderOperations", "LarderRecords", "LarderGraphQL",
                 "LarderTestSupport",
                 // To make the files that other libraries would.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                sqlite,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LarderHTTPTests",
-            dependencies: [
-                "Larder", "LarderHTTP", "RecipeServer", "LarderTestSupport",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "larder-transfer-crash",
-            dependencies: ["Larder", "LarderAWS", "LarderTestSupport"],
-            path: "Tests/TransferCrash",
+            dependencies: ["Larder", "LarderHTTP", "RecipeServer", "LarderTestSupport", httpClient, tls] + nio,
             swiftSettings: strict
         ),
         .testTarget(
             name: "LarderAWSTests",
             dependencies: [
-                "Larder", "LarderAWS", "LarderTestSupport", "larder-transfer-crash",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
-            swiftSettings: strict
-        ),
-        .executableTarget(
-            name: "larder-migrate-crash",
-            dependencies: ["Larder", "LarderOperations", "LarderRecords", "LarderTestSupport"],
-            path: "Tests/MigrateCrash",
+                "Larder", "LarderAWS", "LarderFiles", "LarderTestSupport", "larder-crash", httpClient,
+                crypto, tls,
+            ] + nio,
             swiftSettings: strict
         ),
         .testTarget(
@@ -332,9 +275,9 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderFiles", "LarderOperations", "LarderRecords", "LarderLMDB", "LarderMigrations",
                 "LarderMigrateCommand",
-                "larder-migrate-crash", "LarderTestSupport",
+                "larder-crash", "LarderTestSupport",
                 // To make databases as other programs, or other versions, would.
-                .product(name: "GRDB", package: "GRDB.swift"),
+                grdb,
             ],
             swiftSettings: strict
         ),

@@ -1,11 +1,11 @@
-internal import CFiles
+import CFiles
 
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// A file or folder that is open, until the last reference to it goes away.

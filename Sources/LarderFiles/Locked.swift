@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// A value that one thread at a time may look into, guarded by a lock of the system's thread library.

@@ -1,10 +1,5 @@
 public import AsyncHTTPClient
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
 public import Foundation
-#endif
 
 extension HTTPTransport {
     /// The client configuration this transport is made for: no redirects, gzip and deflate up to the size limit of

@@ -1,10 +1,5 @@
-public import Larder
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
 package import Foundation
-#endif
+public import Larder
 
 extension HTTPTransport {
     /// How operations are sent.

@@ -1,13 +1,8 @@
 public import AsyncHTTPClient
+public import Foundation
 public import Larder
 import NIOCore
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// GraphQL over HTTP: sends queries and mutations to one endpoint and hands back what may be a GraphQL response.
 ///

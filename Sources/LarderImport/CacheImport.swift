@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// Takes over a cache: first it is looked through for which record is which object, then what they say is stored.
 struct CacheImport {

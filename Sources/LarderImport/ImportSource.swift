@@ -1,6 +1,6 @@
 package import Larder
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// Another library's files, from which a store takes over what it can.
 ///

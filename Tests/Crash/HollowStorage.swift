@@ -4,7 +4,7 @@ import Synchronization
 
 /// A storage of one object that is zeros but for a byte in each mebibyte, which is the number of the mebibyte; it keeps
 /// nothing but the checksums of what it is sent.
-final class HollowStorage: ObjectTransport {
+final class HollowStorage: StandInStorage {
     static let mebibyte: Int64 = 1 << 20
 
     let limits = ObjectLimits.s3
@@ -39,8 +39,6 @@ final class HollowStorage: ObjectTransport {
             CRC32C.combine($0, $1.crc32c ?? 0, length: $1.size ?? 0)
         }
     }
-
-    func host(of location: ObjectLocation) -> String { location.bucket }
 
     func putPart(
         _ number: Int, _ body: ObjectBody, of upload: MultipartUpload, idle: Duration
@@ -89,25 +87,9 @@ final class HollowStorage: ObjectTransport {
         at location: ObjectLocation, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject { object }
 
-    func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> MultipartUpload { MultipartUpload(location: location, id: "upload") }
-
     func parts(
         of upload: MultipartUpload, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> [UploadedPart] { parts.withLock { $0 }.values.sorted { $0.number < $1.number } }
-
-    func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> StoredObject {
-        StoredObject(etag: "\"whole\"", size: parts.reduce(0) { $0 + ($1.size ?? 0) })
-    }
-
-    func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> [MultipartUpload] { [] }
-
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {}
 
     func put(
         _ body: ObjectBody, to location: ObjectLocation, _ attributes: ObjectAttributes, idle: Duration

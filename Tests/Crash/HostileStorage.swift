@@ -3,14 +3,12 @@ import Larder
 import Synchronization
 
 /// Takes each object, notes its key and keeps nothing of it; has none that could be received but one of zeros.
-final class HostileStorage: ObjectTransport {
+final class HostileStorage: StandInStorage {
     let limits = ObjectLimits(
         largestPut: 1 << 20, smallestPart: 1, largestPart: 1 << 20, maximumParts: 100, largestObject: 1 << 30)
     private let taken = Mutex<Set<String>>([])
 
     var keys: Set<String> { taken.withLock { $0 } }
-
-    func host(of location: ObjectLocation) -> String { location.bucket }
 
     private func read(_ body: ObjectBody) async throws(ObjectError) -> UInt32 {
         var crc = CRC32C()
@@ -54,25 +52,9 @@ final class HostileStorage: ObjectTransport {
         at location: ObjectLocation, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> StoredObject { StoredObject(etag: "\"zeros\"", size: 2_500) }
 
-    func beginUpload(
-        to location: ObjectLocation, _ attributes: ObjectAttributes, deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> MultipartUpload { MultipartUpload(location: location, id: "new") }
-
     func parts(
         of upload: MultipartUpload, deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> [UploadedPart] {
         [UploadedPart(number: 1, size: 1_000, etag: "\"1\"", crc32c: 7)]
     }
-
-    func completeUpload(
-        _ upload: MultipartUpload, _ parts: [UploadedPart], deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> StoredObject {
-        StoredObject(etag: "\"whole\"", size: parts.reduce(0) { $0 + ($1.size ?? 0) })
-    }
-
-    func uploads(
-        in bucket: String, region: String?, prefix: String, deadline: ContinuousClock.Instant
-    ) async throws(ObjectError) -> [MultipartUpload] { [] }
-
-    func abortUpload(_ upload: MultipartUpload, deadline: ContinuousClock.Instant) async throws(ObjectError) {}
 }

@@ -48,24 +48,47 @@ import LarderTestSupport
 //     larder-crash FOLDER rows SEED N   works on stores that each have one hostile value, N of them or all: see RowFuzz
 //     larder-crash STORE belongings - WORK
 //                                       makes all that belongs to a store, while it is recorded: see Belongings
+//     larder-crash FOLDER enqueue       queues from eight tasks, and says each id once it is accepted: see QueueLoad
+//     larder-crash FOLDER drain N       queues and carries out N mutations beside others that do the same
+//     larder-crash STORE carry ENDPOINT KEY SECRET LEDGER [STEP N]
+//                                       carries transfers out, and kills itself after N of a step: see Carrying
+//     larder-crash STORE hold           takes the migration lock, says so, and keeps it: see Administration
+//     larder-crash STORE up [STEP]      migrates, and kills itself at a step
+//     larder-crash STORE backup TO [STEP]
+//     larder-crash STORE restore FROM [STEP]
+//     larder-crash STORE repair [STEP]
+//     larder-crash STORE forget NAME [STEP]
+//     larder-crash STORE use            reads and writes, and says what it reads; fails at any error
 //     larder-crash STORE load WORK      does something large, and says how much memory it took: see Load
 
 @Sendable func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
-let arguments = CommandLine.arguments
-guard arguments.count >= 3 else { exit(2) }
-let folder = URL(filePath: arguments[1])
-let argument = arguments.count > 3 ? arguments[3] : ""
-var random = SeededNumbers(seed: UInt64(argument) ?? 1)
+let words = Words(CommandLine.arguments)
+let folder = words.store
 
 func open(_ options: Store.Options = .init()) throws -> (Store, Partition) {
     let store = try Store.open(at: folder, schema: try Schema(parsing: crashSchema), options: options)
     return (store, try store.partition())
 }
 
-switch arguments[2] {
+func marks(continued: Bool = false) throws -> Marks { try Marks(words.file(0), continued: continued) }
+
+/// The files of `TransferLoad` lie beside its marks.
+func transferLoad(_ marks: Marks, seed: UInt64, lives: Int) -> TransferLoad {
+    let sources = words.file(0).deletingLastPathComponent().appending(path: "sources")
+    return TransferLoad(folder: folder, sources: sources, marks: marks, seed: seed, lives: lives)
+}
+
+func ledgerServer() -> LedgerServer {
+    LedgerServer(ledger: words.file(0), tellsRepeats: words.text(1) == "telling", seed: words.number(2))
+}
+
+func scarceRoom() -> ScarceRoom { ScarceRoom(words.choice(1), left: words.number(2), besides: folder) }
+
+switch words.verb {
 case "count":
     let (_, app) = try open()
+    var random = SeededNumbers(seed: words.number(0))
     var number = (try? app.read(shelf)).flatMap(wholeNumber) ?? 0
     while true {
         switch random.next() % 12 {
@@ -85,7 +108,8 @@ case "count":
     }
 case "churn":
     let (store, app) = try open()
-    for _ in 0..<(arguments.count > 4 ? Int(arguments[4]) ?? 100 : 100) {
+    var random = SeededNumbers(seed: words.number(0))
+    for _ in 0..<words.number(1, default: 100) {
         switch random.next() % 16 {
         case 0: _ = try await app.records.compact(deadline: .now + .seconds(60))
         case 1: _ = try await app.records.clear(deadline: .now + .seconds(60))
@@ -100,60 +124,36 @@ case "churn":
     }
     try store.close()
 case "mutate":
-    guard arguments.count >= 7, let seed = UInt64(arguments[5]), let count = Int(arguments[6]) else { exit(2) }
-    let step = arguments.count > 8 ? MutationStep(rawValue: arguments[7]) : nil
     try await Mutations.run(
-        in: folder,
-        server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
-        accepting: count, killedAfter: step.map { ($0, Int(arguments[8]) ?? 1) }, seed: seed)
+        in: folder, server: ledgerServer(), accepting: words.number(3), killedAfter: words.step(4),
+        seed: words.number(2))
 case "switch":
-    try await Switching.run(
-        in: folder, seed: UInt64(argument) ?? 1, until: arguments.count > 5 ? SwitchStep(rawValue: arguments[4]) : nil,
-        times: arguments.count > 5 ? Int(arguments[5]) ?? 1 : 0)
+    let step: (SwitchStep, Int)? = words.step(1)
+    try await Switching.run(in: folder, seed: words.number(0), until: step?.0, times: step?.1 ?? 0)
 case "power":
-    guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
-    let marks = try Marks(URL(filePath: argument))
-    try await PowerLossLoad(folder: folder, marks: marks, seed: seed, lives: lives).run()
+    try await PowerLossLoad(folder: folder, marks: marks(), seed: words.number(1), lives: words.number(2)).run()
 case "faults":
-    guard arguments.count > 5, let answer = UInt64(arguments[4]).flatMap(FaultLoad.Answer.init),
-        let lives = Int(arguments[5])
-    else { exit(2) }
-    try await FaultLoad(
-        folder: folder, marks: try Marks(URL(filePath: argument)), answer: answer, lives: lives
-    ).run()
+    guard let answer = FaultLoad.Answer(rawValue: words.number(1)) else { exit(2) }
+    try await FaultLoad(folder: folder, marks: marks(), answer: answer, lives: words.number(2)).run()
 case "recover-power":
-    let file = URL(filePath: argument)
-    let earlier = try Marks.lines(of: file)
-    try await PowerLossLoad(
-        folder: folder, marks: try Marks(file, continued: true), seed: 1, lives: 1
-    ).recover(after: earlier)
+    let earlier = try Marks.lines(of: words.file(0))
+    try await PowerLossLoad(folder: folder, marks: marks(continued: true), seed: 1, lives: 1).recover(after: earlier)
 case "recover-transfers":
-    let file = URL(filePath: argument)
-    let (earlier, sources) = (try Marks.lines(of: file), file.deletingLastPathComponent().appending(path: "sources"))
-    try await TransferLoad(
-        folder: folder, sources: sources, marks: try Marks(file, continued: true), seed: 1, lives: 1
-    ).recover(after: earlier)
-case "store": try await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
-case "failing-store":
-    await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument))).runUntilFailure()
-case "recover-store":
-    try await StoreLoad(folder: folder, marks: try Marks(URL(filePath: argument), continued: true)).recover()
-case "longlog": try await LongLog(folder: folder, marks: try Marks(URL(filePath: argument))).run()
-case "tools": try await ToolLoad(folder: folder, marks: try Marks(URL(filePath: argument))).run()
+    let earlier = try Marks.lines(of: words.file(0))
+    try await transferLoad(marks(continued: true), seed: 1, lives: 1).recover(after: earlier)
+case "store": try await StoreLoad(folder: folder, marks: marks()).run()
+case "failing-store": await StoreLoad(folder: folder, marks: try marks()).runUntilFailure()
+case "recover-store": try await StoreLoad(folder: folder, marks: marks(continued: true)).recover()
+case "longlog": try await LongLog(folder: folder, marks: marks()).run()
+case "tools": try await ToolLoad(folder: folder, marks: marks()).run()
 case "transfers":
-    guard arguments.count > 5, let seed = UInt64(arguments[4]), let lives = Int(arguments[5]) else { exit(2) }
-    let file = URL(filePath: argument)
-    let sources = file.deletingLastPathComponent().appending(path: "sources")
-    try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
-    try await TransferLoad(folder: folder, sources: sources, marks: try Marks(file), seed: seed, lives: lives).run()
+    let load = transferLoad(try marks(), seed: words.number(1), lives: words.number(2))
+    try FileManager.default.createDirectory(at: load.sources, withIntermediateDirectories: true)
+    try await load.run()
 case "share":
-    guard arguments.count >= 8, let seed = UInt64(arguments[5]), let count = Int(arguments[6]) else { exit(2) }
-    let step = arguments.count > 9 ? MutationStep(rawValue: arguments[8]) : nil
     try await Mutations.share(
-        in: folder,
-        server: LedgerServer(ledger: URL(filePath: argument), tellsRepeats: arguments[4] == "telling", seed: seed),
-        accepting: count, until: URL(filePath: arguments[7]), killedAfter: step.map { ($0, Int(arguments[9]) ?? 1) },
-        seed: seed)
+        in: folder, server: ledgerServer(), accepting: words.number(3), until: words.file(4),
+        killedAfter: words.step(5), seed: words.number(2))
 case "stop":
     let (_, app) = try open()
     try await app.update(shelf) { _ in
@@ -172,43 +172,42 @@ case "verify":
     say((try? app.read(shelf)).flatMap(wholeNumber).map { "\($0)" } ?? "none")
     try store.close()
 case "belongings":
-    guard arguments.count > 4, let work = Belongings.Work(rawValue: arguments[4]) else { exit(2) }
-    try await Belongings(folder: folder, work: work).run()
+    try await Belongings(folder: folder, work: words.choice(1)).run()
 case "clear":
     let (store, app) = try open()
     _ = try await app.records.clear()
     try store.close()
 case "full":
-    guard let work = FullDisk.Work(rawValue: argument), arguments.count > 5,
-        let room = ScarceRoom.Kind(rawValue: arguments[4]), let left = Int(arguments[5])
-    else { exit(2) }
-    try await FullDisk(folder: folder, work: work, room: ScarceRoom(room, left: left, besides: folder)).run()
+    try await FullDisk(folder: folder, work: words.choice(0), room: scarceRoom()).run()
 case "fullqueue":
-    guard let step = FullQueue.Step(rawValue: argument), arguments.count > 6,
-        let room = ScarceRoom.Kind(rawValue: arguments[4]), let left = Int(arguments[5])
-    else { exit(2) }
     try await FullQueue(
-        folder: folder, step: step, room: ScarceRoom(room, left: left, besides: folder),
-        tellsRepeats: arguments[6] == "telling"
+        folder: folder, step: words.choice(0), room: scarceRoom(), tellsRepeats: words.text(3) == "telling"
     ).run()
 case "stranger":
-    guard let work = Stranger.Work(rawValue: argument) else { exit(2) }
-    try await Stranger(folder: folder, work: work).run()
+    try await Stranger(folder: folder, work: words.choice(0)).run()
 case "refresh":
-    guard arguments.count > 6, let rounds = Int(arguments[5]) else { exit(2) }
     try await RefreshLoad(
-        folder: folder, ledger: TokenLedger(URL(filePath: argument)), clock: URL(filePath: arguments[4]),
-        isHanging: arguments[6] == "hanging"
-    ).run(rounds: rounds)
+        folder: folder, ledger: TokenLedger(words.file(0)), clock: words.file(1), isHanging: words.text(3) == "hanging"
+    ).run(rounds: words.number(2))
 case "contend":
-    guard arguments.count > 5, let rounds = Int(arguments[4]), let seed = UInt64(arguments[5]) else { exit(2) }
-    try await Contention(folder: folder, ledgers: URL(filePath: argument)).run(rounds: rounds, seed: seed)
-case "rotate":
-    try await RotationLoad(folder: folder).run(killedAfter: argument)
-case "rows":
-    try await RowFuzz(folder: folder, seed: UInt64(argument) ?? 1).run(arguments.count > 4 ? Int(arguments[4]) : nil)
+    try await Contention(folder: folder, ledgers: words.file(0)).run(rounds: words.number(1), seed: words.number(2))
+case "rotate": try await RotationLoad(folder: folder).run(killedAfter: words.has(0) ? words.text(0) : "")
+case "rows": try await RowFuzz(folder: folder, seed: words.number(0)).run(words.has(1) ? words.number(1) : nil)
 case "load":
-    guard let load = Load(rawValue: argument) else { exit(2) }
+    let load: Load = words.choice(0)
     try await load.run(folder)
+case "enqueue", "drain":
+    endWithStandardInput()
+    let load = try QueueLoad(folder: folder)
+    if words.verb == "drain" { try await load.drain(words.number(0)) } else { try await load.enqueue() }
+case "carry":
+    endWithStandardInput()
+    guard let endpoint = URL(string: words.text(0)) else { exit(2) }
+    let keys = Credentials.CloudCredentials(accessKeyID: words.text(1), secretAccessKey: words.text(2), expires: nil)
+    try await Carrying(folder: folder, endpoint: endpoint, keys: keys, ledger: Ledger(file: words.file(3)))
+        .run(killedAfter: words.step(4))
+case "hold", "up", "backup", "restore", "repair", "forget", "use":
+    endWithStandardInput()
+    try await Administration(store: folder, words: words).run()
 default: exit(2)
 }

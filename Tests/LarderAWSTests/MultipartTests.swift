@@ -56,7 +56,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("The checksum of the whole is known from those of its parts, and the storage says the same")
+    @Test("The checksum of the whole follows from its parts' checksums, and the storage says the same")
     func wholeChecksum() async throws {
         try await withStorage { server, transport in
             let location = server.location()

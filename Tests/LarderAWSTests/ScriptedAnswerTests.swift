@@ -338,7 +338,7 @@ struct ScriptedAnswerTests {
         }
     }
 
-    @Test("A storage that nobody runs is unreachable")
+    @Test("A storage that does not run is unreachable")
     func unreachable() async throws {
         let url = try await ScriptedStorage.run { _ in
             .hang

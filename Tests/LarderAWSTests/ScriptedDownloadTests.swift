@@ -206,7 +206,7 @@ struct ScriptedDownloadTests {
         }
     }
 
-    @Test("Whoever receives may be cancelled")
+    @Test("A receiver may be cancelled")
     func cancelled() async throws {
         var reply = Reply.bytes(Array(Self.whole[100..<150]), 100..<200, of: 1_000)
         reply.headers.add(name: "Content-Length", value: "100")

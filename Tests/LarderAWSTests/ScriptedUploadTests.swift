@@ -264,7 +264,7 @@ struct ScriptedUploadTests {
         }
     }
 
-    @Test("Whoever sends may be cancelled, and a wait for leave with them")
+    @Test("A sender may be cancelled, and its wait for leave to send with it")
     func cancelled() async throws {
         try await ScriptedStorage.run { _ in
             .hang

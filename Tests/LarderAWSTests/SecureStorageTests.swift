@@ -61,7 +61,7 @@ struct SecureStorageTests {
         }
     }
 
-    @Test("A storage whose certificate nobody vouches for is not spoken to")
+    @Test("A storage whose certificate no authority vouches for is not spoken to")
     func untrusted() async throws {
         try await withTemporaryFolder { folder in
             var certificate = try TestCertificate(in: folder)

@@ -102,7 +102,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("An operation that the document does not have is told with those it has")
+    @Test("The error for an operation that the document lacks names the operations it has")
     func refusesName() async throws {
         try await CommandFixture.withStore { fixture in
             let outcome = try await fixture.larder(["query"] + fixture.operation("Nothing"))

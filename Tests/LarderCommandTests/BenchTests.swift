@@ -46,7 +46,7 @@ struct BenchTests {
 
     @Test(
         "A real response is parsed and compared with its floor",
-        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+        .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"))
     func parsesRealData() async throws {
         let data = SharedData.folder.appending(path: "github").path
         let name = "IssuesAndCommentsForRepository"

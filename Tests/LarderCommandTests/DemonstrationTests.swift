@@ -30,7 +30,8 @@ struct DemonstrationTests {
     }
 
     @Test(
-        "Arguments that make no sense are refused, with those that do", arguments: ["--wat", "--port x", "--latency"])
+        "Arguments that make no sense are refused, with the list of arguments that do",
+        arguments: ["--wat", "--port x", "--latency"])
     func refuses(_ arguments: String) async throws {
         let outcome = try await LarderProcess.run(
             program: "larder-demo", arguments.split(separator: " ").map(String.init))

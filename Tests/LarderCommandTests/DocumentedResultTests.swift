@@ -4,16 +4,23 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
+extension DocumentedResults {
+    /// Runs a verb, and compares what it prints with a row of the article.
+    fileprivate mutating func run(_ row: String, _ arguments: [String], on store: String) async throws {
+        let outcome = try await LarderProcess.run(arguments + ["--json", "--store", store])
+        #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
+        try compare(row, outcome.output)
+    }
+}
+
 @Suite("What CommandLine.md says of --json and of exit statuses", .timeLimit(.minutes(10)))
 struct DocumentedResultTests {
     @Test("The verbs on the cache print what is documented, and all of it")
     func cache() async throws {
         try await CommandFixture.withStore { fixture in
             var documented = try DocumentedResults()
-            func print(_ row: String, _ arguments: [String], status: Int32 = 0) async throws {
-                let outcome = try await fixture.larder(arguments + ["--json"])
-                #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
-                try documented.compare(row, outcome.output)
+            func print(_ row: String, _ arguments: [String]) async throws {
+                try await documented.run(row, arguments, on: fixture.store)
             }
             let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
             _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])
@@ -38,14 +45,12 @@ struct DocumentedResultTests {
         }
     }
 
-    @Test("So do those on mutations and watchers")
+    @Test("The verbs on mutations and watchers answer as documented")
     func mutations() async throws {
         try await TransferFixture.run { fixture in
             var documented = try DocumentedResults()
             func print(_ row: String, _ arguments: [String]) async throws {
-                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", fixture.store])
-                #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
-                try documented.compare(row, outcome.output)
+                try await documented.run(row, arguments, on: fixture.store)
             }
             let upload = try await fixture.upload()
             let mutation = try await fixture.withPartition { app in
@@ -75,14 +80,12 @@ struct DocumentedResultTests {
         }
     }
 
-    @Test("So do those on transfers")
+    @Test("The verbs on transfers answer as documented")
     func transfers() async throws {
         try await TransferFixture.run { fixture in
             var documented = try DocumentedResults()
             func print(_ row: String, _ arguments: [String]) async throws {
-                let outcome = try await LarderProcess.run(arguments + ["--json", "--store", fixture.store])
-                #expect(outcome.status == 0, "\(arguments): \(outcome.errors)")
-                try documented.compare(row, outcome.output)
+                try await documented.run(row, arguments, on: fixture.store)
             }
             let (failed, waiting) = (try await fixture.upload(), try await fixture.upload())
             try await fixture.fail(fixture.begin(failed, upload: "a-name"))
@@ -102,7 +105,7 @@ struct DocumentedResultTests {
         }
     }
 
-    @Test("So do those on environments, sessions, and credentials of which some are in quarantine")
+    @Test("The verbs on environments, sessions and quarantined credentials answer as documented")
     func credentials() async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
@@ -119,9 +122,7 @@ struct DocumentedResultTests {
             try store.close()
             var documented = try DocumentedResults()
             func print(_ row: String, _ verb: String) async throws {
-                let outcome = try await LarderProcess.run([verb, "--json", "--store", place.path])
-                #expect(outcome.status == 0, "\(verb): \(outcome.errors)")
-                try documented.compare(row, outcome.output)
+                try await documented.run(row, [verb], on: place.path)
             }
             try await print("`env`", "env")
             try await print("`session`", "session")

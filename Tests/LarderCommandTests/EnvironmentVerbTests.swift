@@ -111,7 +111,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("A store without environments lists its one partition as nobody's, and an empty one nothing")
+    @Test("A store without environments lists its one partition without a user, and an empty one nothing")
     func unnamed() async throws {
         try await CommandFixture.withStore { fixture in
             let none = try await LarderProcess.run(["env", "--store", fixture.store])

@@ -16,15 +16,7 @@ struct Outcome {
 enum LarderProcess {
     /// A built program.
     static func executable(_ name: String = "larder") -> URL {
-        // The folder of the built products is the one that the test bundle lies in.
-        #if os(macOS)
-        let folder =
-            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-            .deletingLastPathComponent() ?? Bundle.main.bundleURL
-        #else
-        let folder = Bundle.main.bundleURL
-        #endif
-        return folder.appending(path: name)
+        BuiltProgram.file(name)
     }
 
     /// Runs another program than the command to its end.

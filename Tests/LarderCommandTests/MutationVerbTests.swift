@@ -25,12 +25,8 @@ struct MutationVerbTests {
         """
 
     /// Refuses every mutation.
-    private struct RefusingServer: GraphQLTransport {
-        func send(
-            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-        ) async throws(TransportError) -> GraphQLAnswer {
-            GraphQLAnswer(body: Array(#"{"data":null,"errors":[{"message":"no such\nrecipe"}]}"#.utf8), status: 200)
-        }
+    private static let refusing = ScriptedServer { _ in
+        #"{"data":null,"errors":[{"message":"no such\nrecipe"}]}"#
     }
 
     /// A store with one mutation that was set aside, and two that wait, one of them for it.
@@ -40,7 +36,7 @@ struct MutationVerbTests {
         try await withTemporaryFolder { (parent) throws in
             let folder = parent.appending(path: "store")
             let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            let app = try store.partition(transport: RefusingServer())
+            let app = try store.partition(transport: Self.refusing)
             let operation = GraphQLOperation(
                 "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
                 variables: ["recipe": "9", "stars": 5])
@@ -53,7 +49,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("They are listed in their order, with states and failures on a line each")
+    @Test("Mutations are listed in their order, with states and failures on a line each")
     func list() async throws {
         try await withQueue { (store, dead, stalled, pending) throws in
             let all = try await LarderProcess.run(["mutations", "--store", store])
@@ -99,7 +95,7 @@ struct MutationVerbTests {
             let folder = parent.appending(path: "store")
             let schema = Self.schema.replacing("stars: Int!): Recipe!", with: "stars: Int!): Recipe")
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try store.partition(transport: PartialServer())
+            let app = try store.partition(transport: Self.partial)
             let receipt = try await app.mutate(
                 GraphQLOperation(
                     """
@@ -117,20 +113,14 @@ struct MutationVerbTests {
     }
 
     /// Carries out the first field of a mutation alone.
-    private struct PartialServer: GraphQLTransport {
-        func send(
-            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-        ) async throws(TransportError) -> GraphQLAnswer {
-            GraphQLAnswer(
-                body: Array(
-                    """
-                    {"data":{"a":{"__typename":"Recipe","id":"1"},"b":null},
-                     "errors":[{"message":"no such recipe","path":["b"]}]}
-                    """.utf8), status: 200)
-        }
+    private static let partial = ScriptedServer { _ in
+        """
+        {"data":{"a":{"__typename":"Recipe","id":"1"},"b":null},
+         "errors":[{"message":"no such recipe","path":["b"]}]}
+        """
     }
 
-    @Test("One is shown whole, edited, replayed and discarded, and each wants --write")
+    @Test("A mutation is shown whole, edited, replayed and discarded, and each change wants --write")
     func work() async throws {
         try await withQueue { (store, dead, stalled, _) throws in
             let shown = try await LarderProcess.run(["mutations", "show", dead, "--json", "--store", store])
@@ -162,7 +152,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("A discarded one is known as such, and takes those along that depend on it")
+    @Test("A discarded mutation is known as such, and takes its dependents along")
     func discard() async throws {
         try await withQueue { (store, dead, stalled, _) throws in
             let discarded = try await LarderProcess.run(

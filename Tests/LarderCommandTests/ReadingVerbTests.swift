@@ -148,7 +148,7 @@ struct ReadingVerbTests {
 
     @Test(
         "A real response is ingested and answered again",
-        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+        .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"))
     func answersRealData() async throws {
         try await withTemporaryFolder { folder in
             let data = SharedData.folder.appending(path: "github")

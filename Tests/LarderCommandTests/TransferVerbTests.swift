@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Transfers from the command line", .timeLimit(.minutes(10)))
 struct TransferVerbTests {
-    @Test("They are listed in their order, with states, bytes and failures on a line each")
+    @Test("Transfers are listed in their order, with states, bytes and failures on a line each")
     func list() async throws {
         try await TransferFixture.run { fixture in
             let (first, second) = (try await fixture.upload(), try await fixture.upload())
@@ -41,7 +41,7 @@ struct TransferVerbTests {
         }
     }
 
-    @Test("One is shown whole, with the mutations that wait for it")
+    @Test("A transfer is shown whole, with the mutations that wait for it")
     func show() async throws {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload(

@@ -33,7 +33,7 @@ struct TransferWatchTests {
         }
     }
 
-    @Test("One is watched by its id until it ends; others are not told of")
+    @Test("A transfer is watched by its id until it ends, and no other is reported")
     func watchesOne() async throws {
         try await TransferFixture.run { fixture in
             let (first, second) = (try await fixture.upload(), try await fixture.upload())

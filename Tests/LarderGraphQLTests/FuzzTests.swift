@@ -142,7 +142,7 @@ struct FuzzTests {
 
     @Test(
         "Mutated real texts parse or are refused",
-        .enabled(if: SharedData.isPresent, "needs ../shared/data"), arguments: [10] as [UInt64])
+        .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"), arguments: [10] as [UInt64])
     func realTexts(seed: UInt64) throws {
         let schema = try RealData.schema("starwars/schema.graphqls")
         var random = SeededNumbers(seed: seed)

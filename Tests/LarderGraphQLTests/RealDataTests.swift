@@ -2,7 +2,7 @@ import LarderGraphQL
 import LarderTestSupport
 import Testing
 
-@Suite("Real schemas and operations", .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+@Suite("Real schemas and operations", .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"))
 struct RealDataTests {
     static let schemas = ["github/schema.graphqls", "starwars/schema.graphqls"]
 

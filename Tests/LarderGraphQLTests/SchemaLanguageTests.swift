@@ -198,7 +198,7 @@ struct SchemaLanguageTests {
         #expect(schema.type(named: "In").map { schema.types[$0].inputFields.map(\.name) } == ["a", "b"])
     }
 
-    @Test("Root types have their default names, or those that the schema gives")
+    @Test("Root types have their default names, or the names that the schema gives")
     func roots() throws {
         let text = "schema { query: A subscription: B } type A { a: Int } type B { a: Int } type Mutation { a: Int }"
         let named = try SchemaIndex(parsing: text)

@@ -11,7 +11,7 @@ import Testing
 struct FailureTests {
     private static let answer = #"{"data":{"name":"x"}}"#
 
-    @Test("A port that nobody listens on is unreachable")
+    @Test("A port without a listener is unreachable")
     func reportsRefusal() async throws {
         let url = try await ScriptedServer.run { _ in
             .hang

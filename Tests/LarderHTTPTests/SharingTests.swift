@@ -121,7 +121,7 @@ struct SharingTests {
         }
     }
 
-    @Test("An error is told to everyone who waits")
+    @Test("Every waiting caller gets the error")
     func sharesErrors() async throws {
         let gate = Gate()
         try await withServer { _ in

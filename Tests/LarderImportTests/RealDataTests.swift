@@ -5,7 +5,9 @@ import LarderImport
 import LarderTestSupport
 import Testing
 
-@Suite("Taking over real answers", .enabled(if: SharedData.isPresent, "needs ../shared/data"), .timeLimit(.minutes(10)))
+@Suite(
+    "Taking over real answers", .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"),
+    .timeLimit(.minutes(10)))
 struct RealDataTests {
     @Test("A real answer that Apollo's client has split comes back as the server sent it", arguments: [true, false])
     func github(_ keyed: Bool) async throws {

@@ -47,7 +47,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Closing waits for nobody: open snapshots go on, new ones are refused, the last closes the file")
+    @Test("Closing waits for no reader: open snapshots go on, new ones are refused, the last closes the file")
     func closeWithReaders() async throws {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
@@ -73,7 +73,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Whoever opens a file that was closed waits for the last snapshot of it")
+    @Test("Opening a file that was closed waits for its last snapshot")
     func openWhileClosing() async throws {
         try await withTemporaryFolder { folder in
             let environment = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
@@ -219,7 +219,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("Whoever opens a file beside the one who found it not cleanly closed hears of that")
+    @Test("A process that opens a file beside the one that found it not cleanly closed hears of that")
     func recoveredBeside() async throws {
         try await withTemporaryFolder { folder in
             let deadline = ContinuousClock.now + .seconds(20)
@@ -322,7 +322,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("A second writer in the process waits until its deadline and learns who writes")
+    @Test("A second writer in the process waits until its deadline and learns which one writes")
     func secondWriter() async throws {
         var options = Environment.Options.fast
         options.lockLabel = "sync service"
@@ -439,7 +439,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("An optional table that is missing is made by whoever writes, and read-only is gone without")
+    @Test("An optional table that is missing is made by a writer, and a read-only environment goes without it")
     func optionalTable() async throws {
         try await withTemporaryFolder { folder in
             try Environment(folder: folder.path, tables: sampleTables, options: .fast).close()

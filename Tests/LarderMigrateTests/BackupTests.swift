@@ -38,7 +38,7 @@ struct BackupTests {
     func whileWriting() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
-            let user = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "use"])
+            let user = try MigrateProcess.Running("larder-crash", [fixture.store.path, "use"])
             defer { user.kill() }
             for round in 0..<5 {
                 try await user.wait { $0.count(where: { $0.hasPrefix("queued") }) > 10 * round }
@@ -81,8 +81,7 @@ struct BackupTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             try await fixture.queue(1)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             let path = backup.appending(path: file)
             var bytes = try Data(contentsOf: path)
             bytes[bytes.count / 2] ^= 4

@@ -44,7 +44,7 @@ struct DocumentedMigrationTests {
             let fixture = verbs.fixture
             try fixture.makeOlder()
             try await fixture.addCache()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
+            let holder = try MigrateProcess.Running("larder-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
             let held = try await verbs.run("`status`", ["status"], status: 3)["lockHolder"] as? String

@@ -8,11 +8,11 @@ import Testing
     "The migration lock", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct LockTests {
-    @Test("Who waits past the deadline is told who holds it, also if the holder is stopped, from whom it is not taken")
+    @Test("A caller that waits past the deadline learns which process holds the lock, and takes it from no stopped one")
     func stopped() async throws {
         try await MigrationFixture.with { fixture in
             try fixture.makeOlder()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
+            let holder = try MigrateProcess.Running("larder-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
             holder.kill(SIGSTOP)
@@ -31,7 +31,7 @@ struct LockTests {
     func killed() async throws {
         try await MigrationFixture.with { fixture in
             try fixture.makeOlder()
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
+            let holder = try MigrateProcess.Running("larder-crash", [fixture.store.path, "hold"])
             try await holder.wait(forLine: "holding")
             holder.kill()
             _ = try await holder.finish()

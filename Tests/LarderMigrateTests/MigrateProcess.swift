@@ -1,7 +1,7 @@
 import Foundation
 import LarderTestSupport
 
-/// The built tool, and the program larder-migrate-crash, run as child processes.
+/// The built tool, and the program larder-crash, run as child processes.
 enum MigrateProcess {
     /// What a run left.
     struct Outcome {
@@ -11,21 +11,8 @@ enum MigrateProcess {
         var errors: String
     }
 
-    static func executable(_ name: String) -> URL {
-        #if os(macOS)
-        let folder =
-            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-            .deletingLastPathComponent() ?? Bundle.main.bundleURL
-        #else
-        let folder = Bundle.main.bundleURL
-        #endif
-        return folder.appending(path: name)
-    }
-
-    static let isBuilt =
-        FileManager.default.isExecutableFile(atPath: executable("larder-migrate").path)
-        && FileManager.default.isExecutableFile(atPath: executable("larder-migrate-crash").path)
-    static let requirement = "larder-migrate and larder-migrate-crash are not built"
+    static let isBuilt = BuiltProgram.exists("larder-migrate") && BuiltProgram.exists("larder-crash")
+    static let requirement = "larder-migrate and larder-crash are not built"
 
     /// Runs the tool to its end.
     static func run(
@@ -36,7 +23,7 @@ enum MigrateProcess {
 
     /// Runs the other program to its end.
     static func crash(_ arguments: String...) async throws -> Outcome {
-        try await Running("larder-migrate-crash", arguments).finish()
+        try await Running("larder-crash", arguments).finish()
     }
 
     final class Running {
@@ -51,7 +38,7 @@ enum MigrateProcess {
             folder = FileManager.default.temporaryDirectory.appending(path: "larder-run-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             for name in ["output", "errors"] { try Data().write(to: folder.appending(path: name)) }
-            process.executableURL = MigrateProcess.executable(program)
+            process.executableURL = BuiltProgram.file(program)
             process.arguments = arguments
             process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LARDER_") }
                 .merging(environment) { $1 }

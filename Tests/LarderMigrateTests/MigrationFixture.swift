@@ -132,6 +132,13 @@ struct MigrationFixture {
             arguments + ["--store", store.path], environment: environment, in: current ?? folder)
     }
 
+    /// Makes the only backup there is.
+    func makeBackup(sourceLocation: SourceLocation = #_sourceLocation) async throws -> URL {
+        let outcome = try await migrate("backup")
+        #expect(outcome.status == 0, "\(outcome.errors)", sourceLocation: sourceLocation)
+        return try backup()
+    }
+
     /// The only backup there is.
     func backup() throws -> URL {
         let names = try FileManager.default.contentsOfDirectory(atPath: backups.path)

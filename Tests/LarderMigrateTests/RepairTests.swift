@@ -90,7 +90,7 @@ struct RepairTests {
         try await MigrationFixture.with { fixture in
             try await fixture.fill()
             try fixture.damage(pages: 40..<44)
-            let user = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "use"])
+            let user = try MigrateProcess.Running("larder-crash", [fixture.store.path, "use"])
             defer { user.kill() }
             try await user.wait(forLine: "queued")
             let outcome = try await fixture.migrate("repair", "--write", "--json")
@@ -282,7 +282,7 @@ struct RepairedMutationTests {
             let free = try result(await fixture.migrate("status", "--json"))
             #expect(Set(free.keys) == ["store", "isCurrent", "schema", "caches", "lockHolder"])
             #expect(free["lockHolder"] is NSNull)
-            let holder = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "hold"])
+            let holder = try MigrateProcess.Running("larder-crash", [fixture.store.path, "hold"])
             defer { holder.kill() }
             try await holder.wait(forLine: "holding")
             let held = try result(await fixture.migrate("status", "--json"))

@@ -12,8 +12,7 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             let ids = try await fixture.queue(3)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             let later = try await fixture.queue(1, named: "later")
             let outcome = try await fixture.restore(backup, "--json")
@@ -32,15 +31,14 @@ struct RestorationTests {
         }
     }
 
-    @Test("What the store has lost comes back, at its place; what was in flight is set aside, as nobody knows its end")
+    @Test("Lost mutations come back at their place; mutations in flight are set aside, for their end is unknown")
     func lost() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(3)
             try await fixture.withDatabase { database in
                 _ = try await database.mutations.begin(ids[1], owner: "somebody", now: Date())
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
             let outcome = try await fixture.restore(backup, "--json")
             #expect(outcome.status == 0, "\(outcome.errors)")
@@ -60,8 +58,7 @@ struct RestorationTests {
     func forgottenOutcome(byTime: Bool) async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             // As if as many had been queued meanwhile.
             try fixture.execute("UPDATE sqlite_sequence SET seq = seq + \(Outcome.kept) WHERE name = 'mutation'")
@@ -97,8 +94,7 @@ struct RestorationTests {
             let second = try await fixture.queue(4, named: "second")
             for id in second.dropFirst() { try await fixture.settle(id) }
             _ = try await fixture.withDatabase { try await $0.mutations.prune(before: Date() + 60) }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
             try FileManager.default.copyItem(atPath: earlier, toPath: file)
             #expect(try await fixture.restore(backup).status == 0)
@@ -115,10 +111,9 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             try await fixture.queue(1)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.write(8)
-            let user = try MigrateProcess.Running("larder-migrate-crash", [fixture.store.path, "use"])
+            let user = try MigrateProcess.Running("larder-crash", [fixture.store.path, "use"])
             defer { user.kill() }
             try await user.wait(forLine: "reads 8")
             for _ in 0..<3 {
@@ -148,8 +143,7 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.write(8)
             try fixture.execute("DELETE FROM mutation")
             let killed = try await MigrateProcess.crash(fixture.store.path, "restore", backup.path, step)
@@ -175,8 +169,7 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             let new = MigrationFixture(folder: fixture.folder.appending(path: "new"))
             try FileManager.default.createDirectory(at: new.folder, withIntermediateDirectories: true)
             let killed = try await MigrateProcess.crash(new.store.path, "restore", backup.path, step)
@@ -211,8 +204,7 @@ struct RestorationTests {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.write(8)
             try fixture.loseDatabase()
             let outcome = try await fixture.restore(backup)

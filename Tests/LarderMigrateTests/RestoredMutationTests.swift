@@ -13,8 +13,7 @@ struct RestoredMutationTests {
     func whole() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             try fixture.loseDatabase()
             let outcome = try await fixture.restore(backup, "--json")
@@ -34,8 +33,7 @@ struct RestoredMutationTests {
             try await fixture.withDatabase { database in
                 _ = try await database.mutations.begin(ids[1], owner: "somebody", now: Date())
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
             let outcome = try await fixture.restore(backup, "--nothing-sent-since")
             #expect(outcome.status == 0, "\(outcome.errors)")
@@ -51,8 +49,7 @@ struct RestoredMutationTests {
     func erased() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(3)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             try await fixture.settle(ids[1])
             try await fixture.withPartition { _, app in try await app.erase(unsent: .discard) }
@@ -73,8 +70,7 @@ struct RestoredMutationTests {
             #expect(try await fixture.migrate("env", "use", "staging").status == 0)
             try await fixture.queueInCurrent(2)
             let ids = try await fixture.mutations()
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             #expect(try await fixture.migrate("env", "use", "other").status == 0)
             let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
@@ -91,8 +87,7 @@ struct RestoredMutationTests {
     func lostOutcome() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(1)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try await fixture.settle(ids[0])
             let page = try #require(
                 try fixture.value(
@@ -140,8 +135,7 @@ struct RestoredMutationTests {
                     try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
                 }
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
             #expect(try await fixture.restore(backup).status == 0)
             let restored = try await fixture.withDatabase { try $0.mutations.list() }
@@ -157,8 +151,7 @@ struct RestoredMutationTests {
             let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
             try FileManager.default.copyItem(atPath: file, toPath: earlier)
             let second = try await fixture.queue(1, named: "second")
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
             try FileManager.default.copyItem(atPath: earlier, toPath: file)
             #expect(try await fixture.restore(backup).status == 0)
@@ -190,8 +183,7 @@ struct RestoredMutationTests {
                 }
                 return ids
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation")
             try fixture.execute("DELETE FROM transfer WHERE key = 'lost'")
             try await fixture.withDatabase { database in
@@ -228,8 +220,7 @@ struct RestoredMutationTests {
                 }
                 return dependents
             }
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             try fixture.execute("DELETE FROM mutation WHERE sequence > 2")
             try await fixture.settle(ids[0])
             try await fixture.withDatabase { database in
@@ -252,8 +243,7 @@ struct RestoredMutationTests {
     func leftLog(file: String?) async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
-            #expect(try await fixture.migrate("backup").status == 0)
-            let backup = try fixture.backup()
+            let backup = try await fixture.makeBackup()
             let path = fixture.store.path + "/larder.sqlite"
             var log = Data()
             try await fixture.withDatabase { database in

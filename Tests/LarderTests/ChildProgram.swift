@@ -6,18 +6,9 @@ import Testing
 enum ChildProgram {
     static let requirement = "the program larder-crash is not built"
 
-    static let isBuilt = FileManager.default.isExecutableFile(atPath: file.path)
+    static let isBuilt = BuiltProgram.exists("larder-crash")
 
-    private static let file: URL = {
-        #if os(macOS)
-        let folder =
-            Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-            .deletingLastPathComponent() ?? Bundle.main.bundleURL
-        #else
-        let folder = Bundle.main.bundleURL
-        #endif
-        return folder.appending(path: "larder-crash")
-    }()
+    private static let file = BuiltProgram.file("larder-crash")
 
     /// Starts the program with its output in a file, which takes any amount of it.
     static func start(_ store: URL, _ arguments: String..., input: Pipe? = nil, output: URL? = nil) throws -> Process {

@@ -8,7 +8,7 @@ import Testing
 struct FetchTests {
     @Test("cacheFirst asks the server once, and then the cache")
     func cacheFirst() async throws {
-        let server = ScriptedTransport { _ in recipeListAnswer }
+        let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
             let first = try await app.fetch(recipeList)
             let second = try await app.fetch(recipeList)
@@ -21,7 +21,7 @@ struct FetchTests {
 
     @Test("What is sent asks for types and key fields")
     func sentDocument() async throws {
-        let server = ScriptedTransport { _ in recipeListAnswer }
+        let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let request = try #require(server.requests.first)
@@ -35,7 +35,7 @@ struct FetchTests {
 
     @Test("getMovie(id:) hits although the movie is in the cache only from a list")
     func fieldPolicy() async throws {
-        let server = ScriptedTransport { _ in recipeListAnswer }
+        let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let soup = try app.read(recipe(1))
@@ -58,7 +58,7 @@ struct FetchTests {
     @Test("networkFirst answers from the cache when the server is away, and only then")
     func networkFirst() async throws {
         let isAway = Flag()
-        let server = ScriptedTransport { _ in
+        let server = ScriptedServer { _ in
             if isAway.isSet { throw TransportError.away }
             return recipeListAnswer
         }
@@ -78,10 +78,10 @@ struct FetchTests {
         }
     }
 
-    @Test("networkFirst tells a caller who was cancelled so, and does not answer from the cache")
+    @Test("networkFirst tells a cancelled caller so, and does not answer from the cache")
     func networkFirstCancelled() async throws {
         let isCancelled = Flag()
-        let server = ScriptedTransport { _ in
+        let server = ScriptedServer { _ in
             if isCancelled.isSet { throw TransportError(.cancelled, "the task was cancelled") }
             return recipeListAnswer
         }
@@ -97,7 +97,7 @@ struct FetchTests {
 
     @Test("cacheAndNetwork gives the cached answer and then the server's")
     func cacheAndNetwork() async throws {
-        let server = ScriptedTransport { _ in recipeListAnswer }
+        let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             var answers: [Response] = []
@@ -114,7 +114,7 @@ struct FetchTests {
             {"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup!","author":null}},
              "errors":[{"message":"no author","path":["recipe","author"],"errorType":"Lookup"}]}
             """
-        let server = ScriptedTransport { $0.operationName == "One" ? broken : recipeListAnswer }
+        let server = ScriptedServer { $0.operationName == "One" ? broken : recipeListAnswer }
         try await withStoreFixture(server) { app in
             _ = try await app.fetch(recipeList)
             let failed = await #expect(throws: LarderError.self) {
@@ -140,7 +140,7 @@ struct FetchTests {
 
     @Test("data: null writes nothing and is thrown")
     func nullData() async throws {
-        let server = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"down"}]}"# }
+        let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"down"}]}"# }
         try await withStoreFixture(server) { app in
             for policy in ErrorPolicy.allCases {
                 let error = await #expect(throws: LarderError.self) {
@@ -154,7 +154,7 @@ struct FetchTests {
 
     @Test("A mutation is sent at once; its objects are stored and itself is not")
     func mutation() async throws {
-        let server = ScriptedTransport { request in
+        let server = ScriptedServer { request in
             request.kind == .mutation
                 ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Best soup"}}}"# : recipeListAnswer
         }
@@ -175,7 +175,7 @@ struct FetchTests {
 
     @Test("A mutation that is sent at once has the time that it was given, and not that of the options")
     func immediateDeadline() async throws {
-        let transport = DeadlineTransport()
+        let transport = ScriptedServer.away
         try await withStoreFixture(transport) { app in
             let before = ContinuousClock.now
             _ = try? await app.mutate(
@@ -195,7 +195,7 @@ struct FetchTests {
             }
             var operation: GraphQLOperation { GraphQLOperation("{ recipes(first: 2) { title } }") }
         }
-        let server = ScriptedTransport { _ in recipeListAnswer }
+        let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
             let fetched = try await app.fetch(List())
             #expect(fetched.recipes.map(\.title) == ["Soup", "Bread"])
@@ -287,7 +287,7 @@ struct FetchTests {
         try await withTemporaryFolder { folder in
             for round in 0..<2 {
                 let store = try Store.open(at: folder, schemaText: [fixtureSchema])
-                let server = ScriptedTransport { _ in recipeListAnswer }
+                let server = ScriptedServer { _ in recipeListAnswer }
                 let app = try store.partition(transport: server)
                 #expect(try await app.fetch(recipeList)["recipes"]?.count == 2)
                 #expect(server.requests.count == 1 - round)
@@ -307,17 +307,3 @@ extension String {
 }
 
 private let rateAtOnce = GraphQLOperation(#"mutation { rate(input: {recipe: "1", stars: 5}) { title } }"#)
-
-/// Is away, and notes until when it was given time.
-private final class DeadlineTransport: GraphQLTransport {
-    private let noted = Mutex<[ContinuousClock.Instant]>([])
-
-    var deadlines: [ContinuousClock.Instant] { noted.withLock { $0 } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        noted.withLock { $0.append(deadline) }
-        throw .away
-    }
-}

@@ -11,15 +11,6 @@ private func noteAnswer(_ note: String) -> String {
     #"{"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup","note":\#(note)}}}"#
 }
 
-/// Answers every request with the same bytes.
-private struct BytesTransport: GraphQLTransport {
-    let body: [UInt8]
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer { GraphQLAnswer(body: body, status: 200) }
-}
-
 @Suite("Hostile input", .timeLimit(.minutes(10)))
 struct HostileInputTests {
     static let answers = [
@@ -35,7 +26,7 @@ struct HostileInputTests {
 
     @Test("A body that is no answer is a typed error, and the cache stays as it was", arguments: 0..<19)
     func bodies(_ index: Int) async throws {
-        let transport = ScriptedTransport { _ in Self.answers[index] }
+        let transport = ScriptedServer { _ in Self.answers[index] }
         try await withStoreFixture(transport) { app in
             try await app.write(note, json: Array(#"{"recipe":{"id":"1","title":"Bread","note":{"a":[]}}}"#.utf8))
             let before = try app.read(note)
@@ -200,7 +191,8 @@ struct HostileInputTests {
         body += Array("}".utf8)
         if place == "error" { body += Array(#","errors":[{"message":"#.utf8) + text("error") + Array("}]".utf8) }
         body += Array("}".utf8)
-        try await withStoreFixture(BytesTransport(body: body)) { app in
+        let answer = GraphQLAnswer(body: body, status: 200)
+        try await withStoreFixture(ScriptedServer(search: nil) { _, _, _ in answer }) { app in
             try await app.write(note, json: Array(#"{"recipe":{"id":"1","title":"Bread","note":{"a":[]}}}"#.utf8))
             let before = try app.read(note)
             let fetched = await #expect(throws: LarderError.self) { try await app.fetch(note, policy: .networkOnly) }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Named watchers and what queued mutations show", .timeLimit(.minutes(10)))
 struct NamedLayerWatchTests {
     private static let list = GraphQLOperation("{ recipes { id title rating } }")
-    private static let refusing = ScriptedTransport { _ in #"{"errors":[{"message":"no"}]}"# }
+    private static let refusing = ScriptedServer { _ in #"{"errors":[{"message":"no"}]}"# }
     private let card = GraphQLFragment("fragment F on Recipe { title }")
 
     private func rate(_ recipe: String, _ rating: Double, _ app: Partition) async throws {

@@ -53,7 +53,7 @@ private func names(in folder: URL) throws -> Set<String> {
 }
 
 @Suite(
-    "A folder of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    "A folder that belongs to another user", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct PermissionTests {
     @Test("Opened read-only it is read, and nothing is made in it")

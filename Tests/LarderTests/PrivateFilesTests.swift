@@ -187,7 +187,7 @@ struct PrivateFilesTests {
         }
     }
 
-    @Test("One that is only read is told of, and nothing of it is changed")
+    @Test("A store that is only read is reported, and nothing of it is changed")
     func told() async throws {
         try await withExposedStore { place, warnings in
             let before = try modes(in: place)

@@ -44,7 +44,7 @@ struct PromiseTests {
 
     @Test("A partition that is parked asks no server, and changes nothing there")
     func parked() async throws {
-        let server = ScriptedTransport { _ in renamed }
+        let server = ScriptedServer { _ in renamed }
         try await withStore(server) { store, app in
             try store.close()
             let mutated = await #expect(throws: LarderError.self) {
@@ -63,7 +63,7 @@ struct PromiseTests {
 
     @Test("A store that is open to be read only asks no server, as it could not keep the answer")
     func readOnly() async throws {
-        let server = ScriptedTransport { _ in renamed }
+        let server = ScriptedServer { _ in renamed }
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: schema)
             let writable = try Store.open(at: folder, schema: schema)

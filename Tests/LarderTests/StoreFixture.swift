@@ -1,7 +1,7 @@
 import Foundation
 import Larder
 import LarderTestSupport
-import Synchronization
+import Testing
 
 /// A small schema with what the tests need: entities, parts, an interface, a list, a custom scalar, policies.
 let fixtureSchema = """
@@ -26,40 +26,22 @@ let fixtureSchema = """
     type Mutation { rate(input: Rating!): Recipe! }
     """
 
-/// Answers requests by a function, and counts them.
-final class ScriptedTransport: GraphQLTransport {
-    private let answer: @Sendable (GraphQLRequest) async throws -> String
-    private let sent = Mutex<[GraphQLRequest]>([])
-
-    init(_ answer: @escaping @Sendable (GraphQLRequest) async throws -> String) { self.answer = answer }
-
-    var requests: [GraphQLRequest] { sent.withLock { $0 } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        sent.withLock { $0.append(request) }
-        do { return GraphQLAnswer(body: Array(try await answer(request).utf8), status: 200) } catch {
-            if let error = error as? TransportError { throw error }
-            if error is CancellationError { throw TransportError(.cancelled, "cancelled") }
-            throw TransportError(.unreachable, "the test's transport failed", cause: error)
-        }
-    }
-}
-
-extension TransportError {
-    static let away = TransportError(.unreachable, "the server is away")
-}
-
-/// Runs `body` in a new store, which is closed afterwards.
+/// Runs `body` in a new store, which is closed and looked through afterwards.
 func withStoreFixture(
-    _ transport: (any GraphQLTransport)? = nil, _ body: (Partition) async throws -> Void
+    _ transport: (any GraphQLTransport)? = nil, schema: String = fixtureSchema,
+    _ body: (Partition) async throws -> Void
 ) async throws {
     try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
         try await body(try store.partition(transport: transport))
         try store.close()
+        try expectSound(folder)
     }
+}
+
+/// Looks through both stores of a closed store: a test that wrote leaves neither damaged.
+func expectSound(_ store: URL, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    #expect(try StoreRepair(of: store).steps == [], sourceLocation: sourceLocation)
 }
 
 let recipeList = GraphQLOperation("query List { recipes(first: 2) { title author { name } } }")

@@ -51,7 +51,7 @@ struct WatchLoadTests {
         return try #require(id)
     }
 
-    @Test("Ten thousand watchers do not make a write slow: those of the field that changed are woken, and no others")
+    @Test("Ten thousand watchers do not make a write slow: only the watchers of the changed field wake")
     func concerned() throws {
         let index = WatcherIndex()
         let woken = Counter()

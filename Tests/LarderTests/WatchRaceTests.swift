@@ -8,7 +8,7 @@ import Testing
 struct WatchRaceTests {
     @Test("The state that ends a fetch has what the fetch brought", arguments: 0..<40)
     func fetchEnd(_ round: Int) async throws {
-        try await withStoreFixture(ScriptedTransport { _ in recipeListAnswer }) { app in
+        try await withStoreFixture(ScriptedServer { _ in recipeListAnswer }) { app in
             for await state in try app.watch(recipeList, policy: .networkOnly) where !state.isFetching {
                 #expect(state.complete != nil)
                 break
@@ -18,7 +18,7 @@ struct WatchRaceTests {
 
     @Test("The error of a fetch stays when something else is read, also where the cache refused the answer")
     func refusedAnswer() async throws {
-        try await withStoreFixture(ScriptedTransport { _ in "<html>" }) { app in
+        try await withStoreFixture(ScriptedServer { _ in "<html>" }) { app in
             var states = try app.watch(recipeList, policy: .networkOnly).makeAsyncIterator()
             var state = try #require(try await next(&states))
             while state.isFetching { state = try #require(try await next(&states)) }

@@ -39,7 +39,7 @@ struct WatchTests {
 
     @Test("A watcher whose first fetch failed hears of what comes later")
     func failedFetch() async throws {
-        let server = ScriptedTransport { _ in throw TransportError.away }
+        let server = ScriptedServer { _ in throw TransportError.away }
         try await withStoreFixture(server) { app in
             var states = try app.watch(recipeList, policy: .cacheAndNetwork).makeAsyncIterator()
             var state = try #require(try await next(&states))
@@ -50,7 +50,7 @@ struct WatchTests {
         }
     }
 
-    @Test("Own writes do not echo back: writing the same again, or something else, wakes nobody")
+    @Test("Own writes do not echo back: writing the same again, or something else, wakes no watcher")
     func unconcerned() async throws {
         try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -148,7 +148,7 @@ struct WatchTests {
     @Test("A cancelled watcher stops fetching")
     func cancelled() async throws {
         let isCancelled = Flag()
-        let server = ScriptedTransport { _ in
+        let server = ScriptedServer { _ in
             do { try await Task.sleep(for: .seconds(60)) } catch {
                 isCancelled.set()
                 throw error

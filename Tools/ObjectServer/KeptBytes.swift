@@ -1,5 +1,6 @@
 import Crypto
 package import Foundation
+import LarderFiles
 import NIOCore
 
 /// Bytes that have arrived in one request.
@@ -29,10 +30,6 @@ package struct KeptBytes: Sendable {
     }
 
     private static func madeUpTag() -> String { "unread-\(UUID().uuidString.lowercased())" }
-
-    private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
 }
 
 extension KeptBytes {
@@ -62,7 +59,7 @@ extension KeptBytes {
         func end() throws -> KeptBytes {
             try file?.handle.close()
             let md5 = md5.map { Array($0.finalize()) }
-            let tag = md5.map(KeptBytes.hexadecimal) ?? KeptBytes.madeUpTag()
+            let tag = md5.map { hexadecimal($0) } ?? KeptBytes.madeUpTag()
             return KeptBytes(size: size, tag: tag, md5: md5, file: file?.url)
         }
     }

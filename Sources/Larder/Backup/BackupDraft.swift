@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// A backup that has no name yet. The kernel locks its folder as long as its process lives, so that the next backup can
 /// tell what a killed one has left from one that another store's process is making in the same place.

@@ -1,7 +1,7 @@
-internal import Foundation
-internal import LarderFiles
-internal import LarderOperations
-internal import LarderRecords
+import Foundation
+import LarderFiles
+import LarderOperations
+import LarderRecords
 
 /// Turns what the layers below and the file system throw into the library's error.
 enum BackupFailure {

@@ -1,6 +1,6 @@
-internal import Crypto
-internal import Foundation
-internal import LarderFiles
+import Crypto
+import Foundation
+import LarderFiles
 
 /// SHA-256 of files, in hexadecimal.
 enum FileSum {
@@ -35,6 +35,6 @@ enum FileSum {
             size += part.count
             try body(part)
         }
-        return (size, hash.finalize().map { String(format: "%02x", $0) }.joined())
+        return (size, hexadecimal(hash.finalize()))
     }
 }

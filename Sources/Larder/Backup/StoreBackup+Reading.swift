@@ -1,7 +1,7 @@
 package import Foundation
-internal import LarderFiles
-internal import LarderOperations
-internal import LarderRecords
+import LarderFiles
+import LarderOperations
+import LarderRecords
 
 extension StoreBackup {
     /// Reads a backup's manifest. Looks at no other file: `verify` does.

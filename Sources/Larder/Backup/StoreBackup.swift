@@ -1,8 +1,8 @@
-internal import Crypto
+import Crypto
 package import Foundation
-internal import LarderFiles
-internal import LarderOperations
-internal import LarderRecords
+import LarderFiles
+import LarderOperations
+import LarderRecords
 
 /// A folder that holds a copy of a store: `manifest.json`, `larder.sqlite`, and each partition's cache as
 /// `records/<partition>/data.mdb`.

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// The parts of credentials that are stored, each sealed for itself.
 enum CredentialKind: String, Sendable, CaseIterable {

@@ -1,7 +1,7 @@
-internal import Foundation
-internal import LarderFiles
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderFiles
+import LarderOperations
+import Synchronization
 
 /// One partition's credentials: seals and opens them, and puts into quarantine what cannot be opened.
 final class CredentialVault: Sendable {

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// What is printed of something that holds secrets, by whatever way: `print`, `dump`, a debugger, a logger, a mirror.
 protocol Discreet: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}

@@ -1,5 +1,6 @@
-internal import Crypto
-internal import Foundation
+import Crypto
+import Foundation
+import LarderFiles
 
 /// One of the program's keys, with which the keys of partitions are sealed: 32 bytes from a random number generator. It
 /// never prints them.
@@ -29,7 +30,7 @@ public struct MasterKey: Sendable, Hashable {
         var hash = SHA256()
         hash.update(data: Data("larder key id 1\n".utf8))
         key.withUnsafeBytes { hash.update(bufferPointer: $0) }
-        id = hash.finalize().prefix(8).map { String(format: "%02x", $0) }.joined()
+        id = hexadecimal(hash.finalize().prefix(8))
     }
 
     /// The key itself, for the provider that keeps it.

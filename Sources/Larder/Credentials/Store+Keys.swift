@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 extension Store {
     /// Takes a new key into use for the credentials of all partitions, and forgets the old one.

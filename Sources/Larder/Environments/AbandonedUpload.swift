@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 /// An upload in parts that the storage has begun, and neither completed nor aborted, of a transfer that was forgotten.
 /// The storage keeps what has arrived until a program aborts it, as by `ObjectTransport.abortUpload`, or a rule of the

@@ -1,6 +1,7 @@
-internal import Crypto
-internal import Foundation
-internal import LarderOperations
+import Crypto
+import Foundation
+import LarderFiles
+import LarderOperations
 
 extension BackendEnvironment {
     /// What credentials, caches and files are bound to.
@@ -28,6 +29,6 @@ extension BackendEnvironment {
             }
             hash.update(data: Data("\u{1}\(part.utf8.count):\(part)".utf8))
         }
-        return hash.finalize().map { String(format: "%02x", $0) }.joined()
+        return hexadecimal(hash.finalize())
     }
 }

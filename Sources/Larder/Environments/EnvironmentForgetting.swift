@@ -1,6 +1,6 @@
 package import Foundation
 package import LarderOperations
-internal import LarderRecords
+import LarderRecords
 
 /// Destroys all that a store has of partitions of which none is the current one, or of an environment.
 ///

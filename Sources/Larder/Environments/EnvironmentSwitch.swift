@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 /// What a switch did, and where the program works now.
 public struct EnvironmentSwitch: Sendable {

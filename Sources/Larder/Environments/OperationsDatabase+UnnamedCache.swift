@@ -1,6 +1,6 @@
 package import Foundation
 package import LarderOperations
-internal import LarderRecords
+import LarderRecords
 
 extension OperationsDatabase {
     /// The environments of a store, to which a cache may be known that was filled before any environment was named.

@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 /// The environment and the user that a partition belongs to.
 public struct PartitionIdentity: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 /// What becomes of the mutations of a partition that is left.
 ///

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderOperations
+import Foundation
+import LarderOperations
 
 extension Store {
     /// The partition of an environment and a user, which is the current one from now on.

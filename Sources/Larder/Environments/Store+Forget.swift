@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderOperations
+import Foundation
+import LarderOperations
 
 extension Store {
     /// Destroys all that is kept for a user of an environment, or for its guests: in one transaction the key of the

@@ -1,4 +1,4 @@
-internal import LarderRecords
+import LarderRecords
 
 extension LarderError {
     /// A cache that was closed is a partition that was parked.

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// What went wrong, in whatever layer.
 public struct LarderError: Error, Sendable {

@@ -1,6 +1,6 @@
 package import Foundation
 package import LarderOperations
-internal import LarderRecords
+import LarderRecords
 
 /// What has to be done to a store so that this library can work with it, step by step: shown before it is done, and
 /// done as it was shown.

@@ -1,6 +1,6 @@
-internal import LarderOperations
-internal import LarderRecords
-internal import Synchronization
+import LarderOperations
+import LarderRecords
+import Synchronization
 
 /// An answer that is noted in the queue, and yet to be stored in the cache.
 struct NotedAnswer: Sendable {

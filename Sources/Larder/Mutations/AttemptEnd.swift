@@ -1,7 +1,7 @@
-internal import Foundation
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import Foundation
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 
 /// What came of sending a mutation.
 struct AttemptEnd {

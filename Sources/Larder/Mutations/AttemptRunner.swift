@@ -1,8 +1,8 @@
-internal import Foundation
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
-internal import Logging
+import Foundation
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
+import Logging
 
 /// Takes single mutations through their steps. What is on disk after each, and what a crash there leads to:
 ///

@@ -1,4 +1,4 @@
-internal import LarderRecords
+import LarderRecords
 
 /// What an exchange has shown, from which alone follows what became of its mutation.
 ///

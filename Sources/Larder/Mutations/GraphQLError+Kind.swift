@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 extension GraphQLError {
     /// What kind of error it is, as the server names it: AppSync's `errorType`, or `extensions.code`.

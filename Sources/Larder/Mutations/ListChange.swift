@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import LarderRecords
+import Foundation
+import LarderOperations
+import LarderRecords
 
 /// What a queued mutation does to a list of objects: seen at once, and made when the server has answered.
 ///

@@ -1,5 +1,5 @@
 public import LarderGraphQL
-internal import LarderOperations
+import LarderOperations
 
 /// A file that goes with a mutation: the mutation is sent when the file's upload is done, with the object's location in
 /// its variables.

@@ -1,5 +1,5 @@
-internal import LarderOperations
-internal import LarderRecords
+import LarderOperations
+import LarderRecords
 
 /// A queued mutation, whose outcome can be asked for and waited for.
 public struct MutationReceipt: Sendable {

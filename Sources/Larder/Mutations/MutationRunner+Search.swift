@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderRecords
-internal import Logging
+import Foundation
+import LarderRecords
+import Logging
 
 // After an answer that is no GraphQL server's, the queue is kept from what gave it: a page to sign in to a network
 // with, a wrong address, a proxy whose server is gone. A query that changes nothing tells when the server is there.

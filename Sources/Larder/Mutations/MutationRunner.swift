@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderRecords
-internal import Synchronization
+import Foundation
+import LarderRecords
+import Synchronization
 
 /// Sends a partition's queued mutations, each lane in its order, and stores what the server answers.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+import LarderOperations
 public import LarderRecords
 
 /// What is known of a queued mutation.

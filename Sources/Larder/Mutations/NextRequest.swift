@@ -1,6 +1,6 @@
-internal import LarderOperations
-internal import LarderRecords
-internal import Synchronization
+import LarderOperations
+import LarderRecords
+import Synchronization
 
 /// What is sent of a mutation.
 struct MutationRequest: Sendable {

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// What a store wants done: `larder.sqlite`, opened when it is needed first.
 ///

@@ -1,8 +1,8 @@
 public import Foundation
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
-internal import Logging
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
+import Logging
 
 extension Partition {
     /// Queues a mutation, which is sent when it is its turn and the server can be reached, after restarts as well.

@@ -1,7 +1,7 @@
-internal import Foundation
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import Foundation
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 
 extension PartitionCore {
     /// What a stored mutation says, as it stands now.

@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 
 // Temporary ids in operations that are sent at once, and wait for no other mutation.
 

@@ -1,5 +1,5 @@
-internal import LarderOperations
-internal import LarderRecords
+import LarderOperations
+import LarderRecords
 
 /// What queued mutations show, read from the queue when it is to be shown: a long queue is opened without.
 final class QueuedContents: LayerSource {

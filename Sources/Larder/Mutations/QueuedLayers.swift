@@ -1,7 +1,7 @@
-internal import Foundation
-internal import LarderOperations
-internal import LarderRecords
-internal import Synchronization
+import Foundation
+import LarderOperations
+import LarderRecords
+import Synchronization
 
 /// What a partition's queued mutations show before the server has answered: one optimistic layer for each, in the order
 /// of the queue, over whatever is read.

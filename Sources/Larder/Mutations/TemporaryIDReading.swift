@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 
 /// Finds the real ids in an answer: they stand where the optimistic response has the temporary ones.
 ///

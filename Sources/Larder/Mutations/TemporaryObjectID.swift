@@ -1,5 +1,5 @@
 public import LarderGraphQL
-internal import LarderOperations
+import LarderOperations
 
 /// Stands for the id of an object that the server has yet to create.
 ///

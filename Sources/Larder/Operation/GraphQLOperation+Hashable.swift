@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 // Documents are the same if their bytes are, as `OperationCache` finds them.
 

@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderRecords
-internal import Synchronization
+import LarderGraphQL
+import LarderRecords
+import Synchronization
 
 /// The operations that a partition has compiled, and the operations with variables that it has used lately.
 final class OperationCache: Sendable {

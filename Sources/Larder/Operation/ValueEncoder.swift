@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderGraphQL
-internal import LarderRecords
+import Foundation
+import LarderGraphQL
+import LarderRecords
 
 /// Makes a value of a program's own type, in the forms in which reading takes it apart: dates as text of ISO 8601, and
 /// null for a property that is nil. A property that the type does not have stays absent, which is not null.

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 extension BoundOperation {
     /// The fields that are asked of a root of this type; none where it may not be of the type.

@@ -1,5 +1,5 @@
-internal import LarderOperations
-internal import LarderRecords
+import LarderOperations
+import LarderRecords
 
 extension Partition {
     /// What becomes of mutations and uploads that the server may not have when what they belong to is removed.

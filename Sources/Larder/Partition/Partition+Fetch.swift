@@ -1,7 +1,7 @@
-internal import LarderGraphQL
-internal import LarderOperations
+import LarderGraphQL
+import LarderOperations
 public import LarderRecords
-internal import Logging
+import Logging
 
 extension Partition {
     /// Answers an operation from where the policy says.

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 public import LarderRecords
 
 extension Partition {

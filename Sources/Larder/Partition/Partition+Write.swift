@@ -1,6 +1,6 @@
 public import LarderGraphQL
-internal import LarderRecords
-internal import Synchronization
+import LarderRecords
+import Synchronization
 
 extension Partition {
     /// Stores data as if a server had answered the operation with it.

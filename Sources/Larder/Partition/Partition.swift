@@ -1,10 +1,10 @@
-internal import Foundation
-internal import LarderFiles
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
-internal import Logging
-internal import Synchronization
+import Foundation
+import LarderFiles
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
+import Logging
+import Synchronization
 
 /// Where a program works: the cache of one backend and user, and the way to its server.
 ///

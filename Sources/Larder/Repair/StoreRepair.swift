@@ -1,6 +1,6 @@
 package import Foundation
 package import LarderOperations
-internal import LarderRecords
+import LarderRecords
 
 /// What of a store is damaged, and what a repair makes of it: found out first, and done as it was said.
 package struct StoreRepair: Sendable, Hashable {

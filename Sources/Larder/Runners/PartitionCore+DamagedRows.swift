@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Logging
+import Foundation
+import LarderOperations
+import Logging
 
 extension PartitionCore {
     /// Does something; where a damaged row prevents it, sets that aside and does it once more.

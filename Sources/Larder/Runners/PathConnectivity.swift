@@ -1,7 +1,7 @@
 #if canImport(Network)
-internal import Dispatch
-internal import Network
-internal import Synchronization
+import Dispatch
+import Network
+import Synchronization
 
 /// Whether the network is there, as Apple's `NWPathMonitor` says. Not compiled where this is developed.
 ///

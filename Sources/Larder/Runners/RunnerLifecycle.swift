@@ -1,6 +1,6 @@
-internal import Foundation
-internal import ServiceLifecycle
-internal import Synchronization
+import Foundation
+import ServiceLifecycle
+import Synchronization
 
 /// How a runner begins, stands by and ends: it works once at a time, alone among all of its kind that the partition has
 /// in all processes, until it is stopped or something goes wrong.

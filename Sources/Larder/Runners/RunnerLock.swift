@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// The right to send a partition's mutations, or to carry out its transfers: a lock of the kernel's, which is free at
 /// once when its process dies and stays with one that is only stopped.

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// A server that asks to be left alone, and for how long all lanes do so: as it says, and at least for a pause that
 /// grows with each time in a row. After it one lane goes there alone, until the server takes something up.

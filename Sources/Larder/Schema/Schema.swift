@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// A GraphQL schema, with what identifies its objects.
 ///

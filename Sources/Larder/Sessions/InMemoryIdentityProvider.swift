@@ -1,5 +1,5 @@
 public import Foundation
-internal import Synchronization
+import Synchronization
 
 /// An identity provider in memory, for the tests of programs. It rotates refresh tokens, refuses used ones, and counts.
 public final class InMemoryIdentityProvider: IdentityProvider {

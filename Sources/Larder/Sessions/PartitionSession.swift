@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// The session of a partition that is in use: made when it is asked for first, and anew where the environment's users
 /// are signed in by another pool since.

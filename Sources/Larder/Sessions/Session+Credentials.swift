@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 extension Session {
     /// The stored credentials, as they are. The call refreshes nothing, and waits only for the key provider.

@@ -1,5 +1,5 @@
-internal import LarderOperations
-internal import Synchronization
+import LarderOperations
+import Synchronization
 
 extension Session {
     /// The refresh that is under way, if there is one.

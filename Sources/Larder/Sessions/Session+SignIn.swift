@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 extension Session {
     /// Who credentials are for.

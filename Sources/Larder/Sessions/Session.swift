@@ -1,7 +1,7 @@
 public import Foundation
 package import LarderOperations
 package import Logging
-internal import Synchronization
+import Synchronization
 
 /// Whether a user is signed in to a partition, and what proves it.
 ///

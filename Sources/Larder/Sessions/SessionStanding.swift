@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+import LarderOperations
 
 /// The state of a session, since when, and why.
 public struct SessionStanding: Sendable, Hashable {

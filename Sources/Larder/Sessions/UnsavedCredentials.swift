@@ -1,5 +1,5 @@
-internal import LarderOperations
-internal import Synchronization
+import LarderOperations
+import Synchronization
 
 /// New credentials that could not be stored yet. The old ones must not be refreshed again: their refresh token is used.
 ///

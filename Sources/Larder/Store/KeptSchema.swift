@@ -1,8 +1,8 @@
-internal import Crypto
-internal import Foundation
-internal import LarderFiles
-internal import LarderRecords
-internal import Logging
+import Crypto
+import Foundation
+import LarderFiles
+import LarderRecords
+import Logging
 
 /// A compiled schema in the store, under the SHA-256 of the texts it was compiled from.
 ///
@@ -21,7 +21,7 @@ struct KeptSchema {
             hash.update(data: Array("\(text.utf8.count):".utf8))
             hash.update(data: Array(text.utf8))
         }
-        let digest = String(decoding: hexadecimal(hash.finalize()), as: UTF8.self)
+        let digest = hexadecimal(hash.finalize())
         file = folder.appending(path: "schemas/\(digest).schema")
     }
 

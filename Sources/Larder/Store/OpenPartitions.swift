@@ -1,8 +1,8 @@
-internal import Foundation
-internal import LarderOperations
-internal import LarderRecords
-internal import Logging
-internal import Synchronization
+import Foundation
+import LarderOperations
+import LarderRecords
+import Logging
+import Synchronization
 
 /// The partitions of a store that were opened in this process, of which at most one is not parked.
 ///

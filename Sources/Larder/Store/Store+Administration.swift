@@ -1,7 +1,7 @@
 package import Foundation
 package import LarderOperations
 package import LarderRecords
-internal import Logging
+import Logging
 
 extension Store {
     /// The name of the partition of a program that names no environment.

@@ -1,8 +1,8 @@
 public import Foundation
 package import LarderFiles
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 public import Logging
 
 /// A folder in which a program keeps what it needs of a server, and what it has to tell it.

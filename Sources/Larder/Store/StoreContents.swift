@@ -1,5 +1,5 @@
 package import Foundation
-internal import LarderOperations
+import LarderOperations
 
 /// What lies in a store's folder, so that no other folder is taken for a new store.
 package enum StoreContents {

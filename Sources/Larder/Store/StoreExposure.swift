@@ -1,7 +1,7 @@
 package import Foundation
-internal import LarderFiles
-internal import LarderOperations
-internal import Logging
+import LarderFiles
+import LarderOperations
+import Logging
 
 /// Files and folders of a store that other users than their owner may read, change or enter.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+import LarderOperations
 
 /// A file on its way, by its id: handles are made as often as one likes, also after a restart, and all are equal.
 public struct Transfer: Sendable, Identifiable {

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// What this process knows of transfers beside what is stored: the progress of the transfers that it carries out, and
 /// the callers that want to know what becomes of them.

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Counts the bytes of one transfer as they move.
 final class TransferMeter: Sendable {

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+import LarderOperations
 
 /// What is known of a transfer.
 public struct TransferStatus: Sendable, Hashable {

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderOperations
+import LarderOperations
 
 /// A partition's files on their way to and from object storage.
 ///

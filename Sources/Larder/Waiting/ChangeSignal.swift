@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Wakes tasks that wait for something to happen. A notification that comes while no task waits is not lost for a task
 /// that noted the count before it looked.

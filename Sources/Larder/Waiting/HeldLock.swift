@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// A kernel's lock that is held: free at once when its process dies, and not before where that is only stopped.
 final class HeldLock: Sendable {

@@ -1,4 +1,4 @@
-internal import Dispatch
+import Dispatch
 
 /// Runs what may block its thread: a key store that waits for a person, a program that hangs, a commit that waits for
 /// the disk.

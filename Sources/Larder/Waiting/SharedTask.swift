@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Work that is under way, for which any number of callers wait, each up to its own deadline. None of them ends it.
 final class SharedTask<Value: Sendable>: Sendable {

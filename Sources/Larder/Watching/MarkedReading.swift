@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Reads again whenever it is marked: one read at a time, and one for however many marks came before it began. Marks
 /// that come before the first `run` wait for it.

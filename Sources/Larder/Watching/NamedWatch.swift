@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 public import LarderRecords
 
 /// Which objects of an answer are different from what a named watcher was given last.

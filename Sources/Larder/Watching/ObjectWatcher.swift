@@ -1,5 +1,5 @@
-internal import LarderRecords
-internal import Synchronization
+import LarderRecords
+import Synchronization
 
 /// Tells one stream of every change to one object.
 final class ObjectWatcher: Sendable {

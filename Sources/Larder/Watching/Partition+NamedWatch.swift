@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderOperations
-internal import LarderRecords
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
 
 extension Partition {
     /// Watches an operation under a name, by which it is known after a restart: the first answer then says which

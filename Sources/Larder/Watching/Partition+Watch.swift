@@ -1,4 +1,4 @@
-internal import LarderRecords
+import LarderRecords
 
 extension Partition {
     /// The newest answer to an operation, whenever anything changes it.

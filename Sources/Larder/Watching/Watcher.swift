@@ -1,5 +1,5 @@
-internal import LarderRecords
-internal import Synchronization
+import LarderRecords
+import Synchronization
 
 /// Keeps one stream at the newest state of one answer.
 ///

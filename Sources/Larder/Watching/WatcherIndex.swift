@@ -1,5 +1,5 @@
-internal import LarderRecords
-internal import Synchronization
+import LarderRecords
+import Synchronization
 
 /// Which watchers wait for which fields: the inverted index by which a commit finds the watchers that it concerns.
 ///

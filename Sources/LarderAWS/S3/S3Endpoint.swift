@@ -1,10 +1,5 @@
-import Larder
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import Larder
 
 /// Where the requests for buckets go.
 struct S3Endpoint: Sendable {

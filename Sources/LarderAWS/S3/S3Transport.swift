@@ -1,12 +1,7 @@
 public import AsyncHTTPClient
+import Foundation
 public import Larder
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Objects to and from Amazon S3, and storages that speak as it does.
 ///

@@ -1,4 +1,5 @@
 import Crypto
+import LarderFiles
 
 /// What a signature says of the bytes that follow the headers: the value of `x-amz-content-sha256`.
 package enum PayloadHash: Sendable, Hashable {

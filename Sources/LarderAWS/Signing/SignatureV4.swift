@@ -1,11 +1,7 @@
 import Crypto
-package import Larder
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+package import Larder
+import LarderFiles
 
 /// Signature Version 4: what proves to a service that the sender of a request knows the secret key, and that the
 /// request is the same as when it left.

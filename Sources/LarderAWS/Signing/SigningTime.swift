@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
 package import Foundation
-#endif
 
 /// When a request is signed, as Signature Version 4 writes it: in UTC, to the second.
 package struct SigningTime: Sendable, Hashable {

@@ -1,13 +1,8 @@
 import AsyncHTTPClient
+import Foundation
 import Larder
 import NIOCore
 import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Turns an HTTP response into an answer, or into the error that says why there is none.
 struct AnswerReader {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
 
 /// The outermost level of a GraphQL response, read only where a status or a refusal must be understood.
 struct ResponseEnvelope: Decodable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
 package import Foundation
-#endif
 
 /// `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date.
 package enum RetryAfter {

@@ -1,13 +1,8 @@
 import AsyncHTTPClient
+import Foundation
 import Larder
 import NIOCore
 import NIOHTTP1
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The shape of an operation on the wire, as "GraphQL over HTTP" has it: a JSON object with `operationName`,
 /// `query`, `variables` and `extensions`, or the same names as parameters of a URL.

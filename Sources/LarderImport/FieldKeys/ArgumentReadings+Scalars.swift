@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 extension ArgumentReadings {
     /// What a text may be as a scalar or an enum's value.

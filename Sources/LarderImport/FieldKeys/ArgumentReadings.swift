@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The ways in which the text of arguments can be read; two are as many as must be found.
 struct ArgumentReadings {

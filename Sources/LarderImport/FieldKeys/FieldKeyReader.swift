@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// A field with the arguments that its key had.
 struct SourceField: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// The databases of one AppSync client: three in newer versions of its SDK, named `queries.db`, `offlineMutations.db`
 /// and `subscriptionMetadataCache.db` after a prefix of the client's; one with all tables, of any name, in older ones.

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 extension ForeignDatabase {
     /// A file that belongs to a database.
@@ -78,7 +78,7 @@ extension ForeignDatabase {
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
                 UInt8(ascii: "_"):
                 text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            default: text += "%" + hexadecimal([byte])
             }
         }
         return text + "?immutable=1"

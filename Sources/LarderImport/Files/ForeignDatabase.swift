@@ -1,6 +1,6 @@
-internal import Foundation
-internal import GRDBSQLite
-internal import LarderFiles
+import Foundation
+import GRDBSQLite
+import LarderFiles
 
 /// Another program's SQLite database, opened without leaving a trace: not a byte of it changes, and no file is made
 /// beside it.

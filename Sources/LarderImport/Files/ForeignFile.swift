@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// A file of another program's, which is looked at and left as it is.
 struct ForeignFile {

@@ -1,8 +1,8 @@
-internal import Crypto
-internal import Foundation
-internal import Larder
-internal import LarderGraphQL
-internal import LarderRecords
+import Crypto
+import Foundation
+import Larder
+import LarderGraphQL
+import LarderRecords
 
 /// The table `mutation_records` of AppSync's SDK: what it has yet to send, or was sending.
 ///

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// What a document selects so that an answer to it has some values, all of which stand in one place: one, or the
 /// elements of a list.

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// A record of the source: an object's fields by their keys, as JSON has them.
 struct SourceRecord {

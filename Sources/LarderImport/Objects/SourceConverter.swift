@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// Makes values of ours from the source's, by the schema.
 struct SourceConverter {

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// A field's value as it will be stored, references followed.
 enum TakenValue: Sendable, Hashable {

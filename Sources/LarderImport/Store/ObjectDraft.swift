@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// The content to store of one object, or of the root of all queries.
 struct ObjectDraft: Sendable {

@@ -1,7 +1,7 @@
-internal import Larder
-internal import LarderGraphQL
-internal import LarderRecords
-internal import Synchronization
+import Larder
+import LarderGraphQL
+import LarderRecords
+import Synchronization
 
 /// Stores what the store does not know yet, and leaves alone what it knows: that is newer.
 final class StoreWriter: Sendable {

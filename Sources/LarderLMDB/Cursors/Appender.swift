@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// The end of a table with integer keys, where entries are added one after the other: one search for all of them.
 ///

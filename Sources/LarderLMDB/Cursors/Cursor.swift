@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// A place in a table, for reading entries in order or many by key.
 ///

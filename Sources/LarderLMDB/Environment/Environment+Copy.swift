@@ -1,5 +1,5 @@
-internal import CLMDB
-internal import LarderFiles
+import CLMDB
+import LarderFiles
 
 extension Environment {
     /// Writes a snapshot as a new environment into a folder, which is made and must hold none. Durable on return.

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 extension Environment {
     /// Makes LMDB's handle and maps the data file, which was verified before.

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 extension Environment {
     /// Writes both meta pages once more as they are, so that the next sync makes them durable whatever became of the

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 extension Environment {
     /// How full an environment is.

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 extension Environment {
     /// Opens every table, and makes the missing ones unless read-only, which goes without optional ones. Takes the

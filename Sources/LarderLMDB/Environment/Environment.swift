@@ -1,5 +1,5 @@
-internal import CLMDB
-internal import Synchronization
+import CLMDB
+import Synchronization
 
 /// An LMDB environment: a folder with a data file and its locks, open once in this process.
 ///

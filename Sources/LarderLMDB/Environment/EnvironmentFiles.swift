@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import Synchronization
+import LarderFiles
+import Synchronization
 
 /// Everything that an open environment holds beside LMDB's own handle: the data file, its registration in this
 /// process, and the locks.

@@ -1,12 +1,12 @@
-internal import CLMDB
+import CLMDB
 package import LarderFiles
 
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 extension LMDBError {

@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// What a data file looked like when it was closed cleanly, kept beside it.
 ///

@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// The data file of an environment, as this layer sees it beside LMDB.
 final class DataFile: Sendable {

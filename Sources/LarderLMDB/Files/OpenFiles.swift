@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import Synchronization
+import LarderFiles
+import Synchronization
 
 /// Which files this process has open as environments, by device and inode.
 ///

@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// Says that a living process has the environment open, and that its file was verified.
 ///

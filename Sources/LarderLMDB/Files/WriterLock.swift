@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import Synchronization
+import LarderFiles
+import Synchronization
 
 /// The right to write, in this process and in all: taken before LMDB's own lock, which would wait for ever.
 ///

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// A read transaction that is kept and renewed, and the cursors that are kept with it.
 ///

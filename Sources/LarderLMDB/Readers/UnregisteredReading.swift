@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import Synchronization
+import LarderFiles
+import Synchronization
 
 /// Reading where LMDB's table of readers cannot be written: in another user's folder, on a full disk.
 ///

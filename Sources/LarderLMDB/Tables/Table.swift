@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// A table of one open environment. Valid until that environment closes, in that environment only.
 package struct Table: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 extension MDB_val {
     /// LMDB takes keys and values through a mutable pointer and does not write through it.

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// A snapshot of an environment, for one thread at a time. Ends when it goes out of scope.
 ///

@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// LMDB's transaction, and the reads that both kinds of transaction are made of.
 ///

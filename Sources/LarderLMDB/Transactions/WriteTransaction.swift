@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// The one write transaction of an environment. Rolls back unless it is committed.
 ///

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// The key that the next one in a tree must exceed, or, after a branch's separator, must not be below.

@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// A data file read by offset into the caller's memory, never mapped.
 struct PageFile {

@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// Reads every page in use of a data file, and says whether LMDB can map it without following a bad number.
 ///

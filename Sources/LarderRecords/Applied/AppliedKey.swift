@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The idempotency key of a mutation: what is the same whenever the same mutation is sent, and for no other.
 package struct AppliedKey: Sendable, Hashable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// Notes that a mutation was rejected, or that its answer is not stored: its optimistic layer is gone with that.

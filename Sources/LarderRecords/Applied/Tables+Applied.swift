@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension Tables {
     /// What is known of a mutation; nil where nothing is.

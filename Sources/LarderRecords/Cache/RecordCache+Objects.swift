@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// What is known of an object.

@@ -1,6 +1,6 @@
-internal import Foundation
+import Foundation
 package import LarderFiles
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// What a commit survives besides a killed process, which every commit survives.

@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderLMDB
-internal import Synchronization
+import LarderGraphQL
+import LarderLMDB
+import Synchronization
 
 /// A normalized cache of records: what a server said, by object and field.
 ///

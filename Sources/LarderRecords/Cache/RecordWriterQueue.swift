@@ -1,6 +1,6 @@
-internal import Dispatch
-internal import LarderLMDB
-internal import Synchronization
+import Dispatch
+import LarderLMDB
+import Synchronization
 
 /// Works out what a write changes, from the transaction in which it will be written.
 ///

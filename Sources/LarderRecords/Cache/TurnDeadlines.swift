@@ -1,5 +1,5 @@
-internal import Dispatch
-internal import Synchronization
+import Dispatch
+import Synchronization
 
 /// Ends waits for the writer's thread at their deadlines: behind other writes, a compaction, or the closure of an
 /// update, which may even wait for a write that it began itself.

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// One wait for the writer's thread, which is answered once: by what was done in its turn, or by its deadline before.
 final class WriterTurn<Answer: Sendable>: Sendable {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// How many records a commit touched, objects without identity included.
 package struct ChangeTally: Sendable, Hashable {

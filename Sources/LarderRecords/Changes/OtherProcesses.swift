@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// What this process knows of the commits of others: the position up to which its observers have been told everything.
 final class OtherProcesses: Sendable {

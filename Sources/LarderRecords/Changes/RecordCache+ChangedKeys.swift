@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// Which objects are different from what they were.
 package enum ChangedKeys: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// The newest change, to ask from later.

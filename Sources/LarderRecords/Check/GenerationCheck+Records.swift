@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension GenerationCheck {
     mutating func checkRecords(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {

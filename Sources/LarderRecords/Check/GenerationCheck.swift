@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// Goes through the tables of a generation and collects their faults.
 ///

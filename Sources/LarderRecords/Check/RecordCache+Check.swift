@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// Looks whether everything is as it must be; see `CheckReport.Level`.

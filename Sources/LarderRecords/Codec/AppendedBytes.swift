@@ -12,12 +12,3 @@ func appendVariableLength(_ number: UInt64, to bytes: inout [UInt8]) {
     }
     bytes.append(UInt8(truncatingIfNeeded: rest))
 }
-
-/// The bytes in lowercase hexadecimal digits, two for each, as ASCII.
-package func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-    bytes.flatMap { byte in
-        [byte >> 4, byte & 15].map { digit in
-            digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-        }
-    }
-}

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// Bytes that are appended one after the other, in memory that is kept when they are forgotten.

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// Writes a generation's contents into a draft, in the order of their keys, so that pages are filled.
 ///

@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 /// A generation that is being made, in a folder that no reader looks into until `finish` gives it its name.
 struct GenerationDraft {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordCache {
     /// Writes the cache anew, without what is free, and goes on with that.

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// The names of fields and types that the records of a generation use, by their numbers.
 struct UsedNames {

@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 /// Runs `body` and turns whatever it throws into this layer's error.
 func translated<Result>(_ body: () throws -> Result) throws(RecordError) -> Result {

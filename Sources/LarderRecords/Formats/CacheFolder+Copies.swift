@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 extension CacheFolder {
     /// Writes a snapshot of the current generation, without free pages, as `data.mdb` into a folder, which is made.

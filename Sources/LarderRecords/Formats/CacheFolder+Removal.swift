@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 extension CacheFolder {
     private static let doomedPrefix = ".removed-"

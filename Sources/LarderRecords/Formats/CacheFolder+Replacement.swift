@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 /// A moment in which a cache is given its next generation, at which a test may kill the program.
 package enum ReplacementStep: String, Sendable, CaseIterable {

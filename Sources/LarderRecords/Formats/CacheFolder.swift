@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 /// The folder of one partition's record cache, in whatever format and state, for work on the cache as a whole.
 ///

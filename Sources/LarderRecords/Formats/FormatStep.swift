@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// How a cache of one format becomes one of the next: the step is made on a copy of the generation.
 ///

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// What the counters of a generation begin with in every format so far, whatever comes after: the format, and whether
 /// the generation is superseded. See `GenerationState`.

@@ -1,5 +1,5 @@
-internal import LarderLMDB
-internal import Synchronization
+import LarderLMDB
+import Synchronization
 
 /// One LMDB environment of a record cache: the folder `records/<partition>/<generation>`.
 ///

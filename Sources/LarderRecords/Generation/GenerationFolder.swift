@@ -1,5 +1,5 @@
-internal import LarderFiles
-internal import LarderLMDB
+import LarderFiles
+import LarderLMDB
 
 /// The folder of one partition's record cache: a folder for each generation, named by its number.
 ///

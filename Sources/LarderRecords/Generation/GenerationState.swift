@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// The counters of a generation, one entry of `meta` that every commit rewrites.
 ///

@@ -1,6 +1,6 @@
-internal import LarderGraphQL
-internal import LarderLMDB
-internal import LarderFiles
+import LarderFiles
+import LarderGraphQL
+import LarderLMDB
 
 /// The numbers of field keys and type names, as far as this process has met them in committed transactions.
 ///

@@ -1,4 +1,5 @@
-internal import Crypto
+import Crypto
+import LarderFiles
 
 /// A text as LMDB can keep it in a key, which may have 511 bytes.
 ///
@@ -27,7 +28,7 @@ enum StoredKey {
     private static func shortened(_ text: UnsafeRawBufferPointer) -> [UInt8] {
         var key = Array(text[..<prefixSize])
         key.append(0)
-        key += hexadecimal(SHA256.hash(data: text))
+        key += hexadecimal(SHA256.hash(data: text)).utf8
         return key
     }
 }

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// The tables of a generation.
 ///

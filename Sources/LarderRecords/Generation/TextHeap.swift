@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// The long texts of a compacted generation, one after the other in segments.
 ///

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 extension RecordCache {
     /// Looks into the cache without a schema or an operation. Reads only; each answer is of one snapshot.

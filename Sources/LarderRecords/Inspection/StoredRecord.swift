@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// What a cache holds of one object, for people and tools.
 package struct StoredRecord: Sendable, Hashable {

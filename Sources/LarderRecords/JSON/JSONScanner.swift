@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// Reads JSON text (RFC 8259) from memory, token by token, without copying and without recursion.
 ///

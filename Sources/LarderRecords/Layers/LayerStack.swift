@@ -1,7 +1,7 @@
-internal import LarderFiles
-internal import LarderGraphQL
-internal import LarderLMDB
-internal import Synchronization
+import LarderFiles
+import LarderGraphQL
+import LarderLMDB
+import Synchronization
 
 /// The layers of a cache as they were set at one time, the first mutation's first.
 final class LayerSet: Sendable {

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// A list of objects that is being edited: taken out of its record once, for any number of edits.
 struct OpenList {

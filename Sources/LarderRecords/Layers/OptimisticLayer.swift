@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// What a mutation that has not been answered does to the answers of a cache, and to nothing that is stored.
 ///

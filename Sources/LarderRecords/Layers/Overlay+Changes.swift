@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 extension Overlay {
     /// Whether the overlay is what the layers come to over a newer snapshot too: nothing that was read for it has

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// What optimistic layers would have written if they were committed one after the other on one snapshot.
 ///

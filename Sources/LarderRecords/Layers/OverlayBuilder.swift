@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// Lays layers over a snapshot, one after the other.
 struct OverlayBuilder {

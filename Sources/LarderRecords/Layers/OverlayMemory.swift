@@ -1,4 +1,4 @@
-internal import LarderFiles
+import LarderFiles
 
 /// Bytes that stay where they are for as long as this lives. Overlays that go on from one another have it in common.
 final class OverlayMemory: Sendable {

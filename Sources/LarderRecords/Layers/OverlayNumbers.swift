@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderFiles
+import LarderFiles
+import LarderGraphQL
 
 /// Gives numbers to what exists in optimistic layers alone, from ranges that no store comes to.
 ///

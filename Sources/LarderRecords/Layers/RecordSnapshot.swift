@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// What records are read from: a snapshot of a generation, and what optimistic layers lay over it.
 protocol RecordSnapshot: Transaction, ~Copyable {

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// Plain values one after the other, handed over where they stand.
 ///

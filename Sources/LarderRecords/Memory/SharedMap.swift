@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// What a `SharedMap` finds values by.
 protocol SharedMapKey: Equatable {

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 extension ParsedResponse {
     /// Reads a GraphQL response to the plan's operation.

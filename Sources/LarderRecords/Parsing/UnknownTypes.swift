@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The types of a response that the schema does not know, each numbered once.
 struct UnknownTypes {

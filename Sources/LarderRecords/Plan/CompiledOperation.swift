@@ -1,6 +1,6 @@
-internal import Crypto
+import Crypto
+import LarderFiles
 package import LarderGraphQL
-internal import LarderFiles
 
 /// An operation or a fragment of a document, checked against a schema, from which plans are made as its variables ask.
 ///
@@ -95,7 +95,7 @@ package final class CompiledOperation: Sendable {
             added = nil
             sentText = ""
         }
-        sentHash = String(decoding: hexadecimal(SHA256.hash(data: Array(sentText.utf8))), as: UTF8.self)
+        sentHash = hexadecimal(SHA256.hash(data: Array(sentText.utf8)))
         // About ten letters of text become a field of two hundred bytes, and as much again in each plan.
         documentSize = needed.printed().utf8.count * 16 + sentText.utf8.count
         // The other outcomes are compiled when they are asked for: what only one of them gets wrong, validation finds.

@@ -1,7 +1,7 @@
-internal import LarderFiles
+import LarderFiles
 package import LarderGraphQL
-internal import LarderLMDB
-internal import Synchronization
+import LarderLMDB
+import Synchronization
 
 /// An operation with its variables, ready to be read from and written to a cache.
 ///

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// What stands in a record's field: null, a scalar, a list, or another record.
 extension ResponseReader {

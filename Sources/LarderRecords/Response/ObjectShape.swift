@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The fields of one object, in the order in which they are answered. Names are told apart by their bytes.
 final class ObjectShape: Sendable {

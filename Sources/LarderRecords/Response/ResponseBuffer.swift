@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// A record that was read for a response, and the plan's case by which it was read: 16 bytes at a multiple of 8 in the

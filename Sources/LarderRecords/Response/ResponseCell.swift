@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The kinds of value that a response holds. `absent` is a selected field of which nothing is known.
 enum CellKind: UInt32 {

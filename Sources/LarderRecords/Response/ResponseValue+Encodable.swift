@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+import Foundation
 
 /// As any JSON of these values: objects, lists and plain values, custom scalars as what they hold. Absent fields are
 /// left out.

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 extension ResponseValue {
     /// The value as JSON in UTF-8, fields in the order of the operation. What is absent is left out, and stands

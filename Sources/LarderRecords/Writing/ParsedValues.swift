@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// The values of a parsed response, once its objects have become records.
 struct ParsedValues {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordChanges {
     /// Works out a change to a list.

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 extension RecordChanges {
     /// Removes parts that nothing holds any more, and the parts of those.

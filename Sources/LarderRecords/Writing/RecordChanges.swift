@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// Everything that one write will do to a generation, worked out before the first byte is changed.
 ///

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// Whether an object without identity can be the one that is there: it is another one where a field that both have
 /// differs, or its type does. References to entities are such fields, and so are parts, in which the same is asked.

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// Fields: what the response has of each record, the same field of the same record once.
 extension ResponseWriter {

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// Objects: which record each of them is.
 extension ResponseWriter {

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// Objects without identity: where the record of each comes from, and which go.
 extension ResponseWriter {

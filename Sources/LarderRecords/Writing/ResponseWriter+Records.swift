@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// Records: what is stored of each is compared with what came, and encoded if it is different.
 extension ResponseWriter {

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Larder
 import LarderAWS
+import LarderFiles
 import LarderTestSupport
 import NIOCore
 import Synchronization

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Larder
 import LarderAWS
+import LarderFiles
 import LarderTestSupport
 import NIOHTTP1
 import Synchronization
@@ -61,7 +62,7 @@ struct LongUploadTests {
     }
 
     private static func md5(_ bytes: some Sequence<UInt8>) -> String {
-        Insecure.MD5.hash(data: Array(bytes)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        hexadecimal(Insecure.MD5.hash(data: Array(bytes)))
     }
 
     private static func date(_ stamp: String) -> Date {

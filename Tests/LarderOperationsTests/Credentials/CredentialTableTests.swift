@@ -24,7 +24,7 @@ struct CredentialTableTests {
 
     private func signedIn(_: StoredSession?) -> StoredSession? { StoredSession(state: "signedIn", changed: noon) }
 
-    @Test("Credentials and session are replaced in one, where key and rows are those that were expected")
+    @Test("Credentials and session are replaced in one transaction, where key and rows are as expected")
     func replace() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials
@@ -143,7 +143,7 @@ struct CredentialTableTests {
         }
     }
 
-    @Test("What is deleted is overwritten, in the file and in the log, as soon as nobody reads an older state")
+    @Test("Deleted rows are overwritten, in the file and in the log, as soon as no reader sees an older state")
     func overwritten() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials

@@ -27,7 +27,7 @@ struct LogSpaceTests {
         }
     }
 
-    @Test("Two who write in turns do not make it longer for each other")
+    @Test("Two processes that write in turns do not lengthen the log for each other")
     func turns() async throws {
         try await withOperations { database in
             let other = try OperationsDatabase(folder: database.file.deletingLastPathComponent())
@@ -81,7 +81,7 @@ struct LogSpaceTests {
         }
     }
 
-    @Test("What follows the last commit in a log is nothing to whoever opens it next")
+    @Test("Bytes behind a log's last commit mean nothing to the next process that opens it")
     func copied() async throws {
         try await withOperations { database in
             for _ in 0..<10 { _ = try await database.enqueue(draft()) }

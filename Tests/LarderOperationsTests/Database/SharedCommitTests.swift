@@ -30,7 +30,7 @@ struct SharedCommitTests {
         }
     }
 
-    @Test("Whoever writes on a thread of his own while the database is closed has written, or hears that it is closed")
+    @Test("A thread that writes while the database is closed has written, or gets an error that says closed")
     func closing() async throws {
         for _ in 0..<30 {
             try await withTemporaryFolder { folder in
@@ -91,7 +91,9 @@ struct SharedCommitTests {
         }
     }
 
-    @Test("Whoever was told that a write is made finds it, whoever closes meanwhile", arguments: [false, true])
+    @Test(
+        "A write that was acknowledged is found, also where another thread closes the database meanwhile",
+        arguments: [false, true])
     func closing(isBlocking: Bool) async throws {
         try await withTemporaryFolder { folder in
             let database = try OperationsDatabase(folder: folder)

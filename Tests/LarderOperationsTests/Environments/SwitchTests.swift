@@ -19,7 +19,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("Another environment or user is refused where nobody said that the current one may be left")
+    @Test("Another environment or user is refused where the caller did not say that the current one may be left")
     func refused() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -32,7 +32,8 @@ struct SwitchTests {
         }
     }
 
-    @Test("Transfers are parked, carried or given up with the mutations, and who waits for one that stays stays too")
+    @Test(
+        "Transfers are parked, carried or given up with the mutations; a mutation stays with the transfer it waits for")
     func transfers() async throws {
         func upload(_ key: String) -> TransferDraft {
             TransferDraft(
@@ -176,7 +177,7 @@ struct SwitchTests {
     }
 
     @Test(
-        "One that was replayed although it may have taken effect is sent where it was, and not carried to another backend"
+        "A mutation replayed though it may have taken effect is sent where it was, and not carried to another backend"
     )
     func carriedReplay() async throws {
         try await withOperations { database in
@@ -197,7 +198,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("One that an earlier attempt may have carried out stays, with those after it in its lane")
+    @Test("A mutation that an earlier attempt may have carried out stays, with its successors in the lane")
     func carriedDoubt() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -224,7 +225,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("A temporary id goes along with the mutation that reserved it, for those that are queued after the switch")
+    @Test("A temporary id goes along with the mutation that reserved it, for mutations queued after the switch")
     func carriedTemporaryID() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), as: "pa")
@@ -282,7 +283,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("Whoever worked with an environment last is who it is entered for")
+    @Test("An environment is entered for the user who worked with it last")
     func last() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), .last, as: "guest", at: after(1))
@@ -293,7 +294,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("The user who came last is who an environment is entered for, though the clock was set back before")
+    @Test("An environment is entered for the user who came last, though the clock was set back before")
     func lastWithAnotherClock() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), .user("u"), as: "pu", at: after(100))
@@ -334,7 +335,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("A renamed bucket is noted, and signs nobody out")
+    @Test("A renamed bucket is noted, and signs no user out")
     func bucket() async throws {
         try await withOperations { database in
             try await database.enter(environment("a"), .user("u"), as: "pa")

@@ -19,7 +19,7 @@ struct BulkEnqueueTests {
         }
     }
 
-    @Test("One that cannot be queued is named, and none is queued")
+    @Test("A mutation that cannot be queued is named, and none is queued")
     func allOrNone() async throws {
         try await withOperations { database in
             let taken = try await database.enqueue(draft(key: "taken"))
@@ -38,7 +38,7 @@ struct BulkEnqueueTests {
         }
     }
 
-    @Test("Those that refer to others lie between many that do not, each at its place")
+    @Test("Mutations that refer to others lie between many that do not, each at its place")
     func mixed() async throws {
         try await withOperations { database in
             let drafts = (0..<90).map { number in

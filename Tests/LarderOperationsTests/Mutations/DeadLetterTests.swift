@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Dead letters", .timeLimit(.minutes(10)))
 struct DeadLetterTests {
-    @Test("They are listed with their reasons, edited, and replayed at their old place")
+    @Test("Dead letters are listed with their reasons, edited, and replayed at their old place")
     func replayed() async throws {
         try await withOperations { database in
             let first = try await database.enqueue(draft())
@@ -22,7 +22,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("It is not known any more what one touches that was edited")
+    @Test("What an edited mutation touches is no longer known")
     func editedTouches() async throws {
         try await withOperations { database in
             var known = draft()
@@ -45,7 +45,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("One that is discarded leaves an outcome with the reason")
+    @Test("A discarded mutation leaves an outcome with the reason")
     func discarded() async throws {
         try await withOperations { database in
             let id = try await database.enqueue(draft())
@@ -57,7 +57,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("Who depends on one that is discarded is set aside with the reason, and those behind wait for it")
+    @Test("Dependents of a discarded mutation are set aside with the reason, and the mutations behind them wait")
     func dependentsSetAside() async throws {
         try await withOperations { database in
             let bad = try await database.enqueue(draft())
@@ -75,7 +75,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("Who depends on one that is discarded goes on without it, if that is said")
+    @Test("Dependents of a discarded mutation go on without it, if the caller says so")
     func dependentsReleased() async throws {
         try await withOperations { database in
             let bad = try await database.enqueue(draft())
@@ -88,7 +88,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("Pending mutations expire at their time and can be replayed; those in flight never do")
+    @Test("Pending mutations expire at their time and can be replayed; mutations in flight never expire")
     func expired() async throws {
         try await withOperations { database in
             let flying = try await database.enqueue(draft("a", expires: after(10)))
@@ -149,7 +149,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("They are counted by partition and state, and paged by sequence")
+    @Test("Mutations are counted by partition and state, and paged by sequence")
     func counted() async throws {
         try await withOperations { database in
             var ids: [UUID] = []

@@ -26,30 +26,30 @@ struct NextOfLaneTests {
         return result
     }
 
-    @Test("It is begun as it stands now")
+    @Test("The next mutation is begun as it stands now")
     func begun() async throws {
         #expect(try await next() == (.inFlight, true))
     }
 
-    @Test("It is not begun where it was set aside meanwhile")
+    @Test("The next mutation is not begun where it was set aside meanwhile")
     func setAside() async throws {
         #expect(try await next { try await $0.setAside($1) } == (.deadLetter, false))
     }
 
-    @Test("It is not begun when its time is over, or has not come")
+    @Test("The next mutation is not begun when its time is over, or has not come")
     func time() async throws {
         #expect(try await next(draft(expires: after(5)), at: after(5)) == (.pending, false))
         #expect(try await next(draft(notBefore: after(5)), at: after(4)) == (.pending, false))
         #expect(try await next(draft(notBefore: after(5)), at: after(5)) == (.inFlight, true))
     }
 
-    @Test("It is not begun where another partition has become the current one; the answer is noted all the same")
+    @Test("The next mutation is not begun where another partition has become current; the answer is noted all the same")
     func parked() async throws {
         let result = try await next { database, _ in try await database.enter(environment("b"), as: "pb") }
         #expect(result == (.pending, false))
     }
 
-    @Test("It is not begun where none is to be current any more")
+    @Test("The next mutation is not begun where no partition is to be current any more")
     func left() async throws {
         let result = try await next { database, _ in
             try await database.enter(environment("b"), as: "pb")
@@ -58,7 +58,7 @@ struct NextOfLaneTests {
         #expect(result == (.pending, false))
     }
 
-    @Test("One that was replayed, and so comes before it, is begun in its place")
+    @Test("A replayed mutation, which comes before it, is begun in its place")
     func replayed() async throws {
         try await withOperations { database in
             let drafts = [draft(), draft(), draft()]

@@ -23,7 +23,7 @@ struct OrderTests {
         }
     }
 
-    @Test("One that backs off keeps those behind it waiting, and says when to look again")
+    @Test("A mutation that backs off keeps its lane waiting, and says when to look again")
     func backoff() async throws {
         try await withOperations { database in
             let first = try await database.enqueue(draft())
@@ -81,7 +81,7 @@ struct OrderTests {
         }
     }
 
-    @Test("One bad mutation at the head holds up those that depend on it, however remotely, and no other")
+    @Test("A bad mutation at the head holds up its dependents, however remote, and no other mutation")
     func deadLetter() async throws {
         try await withOperations { database in
             let bad = try await database.enqueue(draft())
@@ -103,7 +103,7 @@ struct OrderTests {
         }
     }
 
-    @Test("One that is replayed while another of its lane is in flight waits for that")
+    @Test("A mutation replayed while another of its lane is in flight waits for that")
     func replayedBeside() async throws {
         try await withOperations { database in
             let first = try await database.enqueue(draft())

@@ -91,7 +91,7 @@ struct PlanTests {
     }
 
     @Test(
-        "Those of a partition that are not pending are listed by an index",
+        "A partition's mutations that are not pending are listed by an index",
         arguments: [
             MutationState.inFlight, .acknowledged, .deadLetter,
         ])

@@ -5,18 +5,7 @@ import Testing
 @testable import LarderOperations
 
 /// The program that works on a store as another process, and is killed.
-private let crashProgram = {
-    #if os(macOS)
-    let folder =
-        Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-        .deletingLastPathComponent() ?? Bundle.main.bundleURL
-    #else
-    let folder = Bundle.main.bundleURL
-    #endif
-    return folder.appending(path: "larder-operations-crash")
-}()
-
-private let isBuilt = FileManager.default.isExecutableFile(atPath: crashProgram.path)
+private let crashProgram = BuiltProgram.file("larder-crash")
 
 /// The program while it runs, with what it says in a file.
 private final class Child {
@@ -55,7 +44,7 @@ private func said(_ file: URL) throws -> Set<UUID> {
 }
 
 @Suite(
-    "Other processes", .enabled(if: isBuilt, "the program larder-operations-crash is not built"),
+    "Other processes", .enabled(if: BuiltProgram.exists("larder-crash"), "the program larder-crash is not built"),
     .timeLimit(.minutes(10)))
 struct KillTests {
     @Test("After kill -9 at any moment everything that was accepted is there and the check finds nothing")

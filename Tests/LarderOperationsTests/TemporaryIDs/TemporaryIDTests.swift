@@ -52,7 +52,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("It is not replaced in the text of anybody's notes, nor in another partition")
+    @Test("A temporary id is not replaced in the text of notes, nor in another partition")
     func elsewhere() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))
@@ -66,7 +66,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("One that nobody reserved is refused, and so is reserving one twice")
+    @Test("A temporary id that no mutation reserved is refused, and so is reserving one twice")
     func unknown() async throws {
         try await withOperations { database in
             await expectFailure(.unknownTemporaryID) { _ = try await database.enqueue(draft(variables: variables)) }
@@ -76,7 +76,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("Who holds one of a dead letter waits, and is there with the real id after the replay")
+    @Test("A mutation that holds a dead letter's temporary id waits, and has the real id after the replay")
     func deadMaker() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))
@@ -93,7 +93,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("Who holds one that will never be real is set aside, whatever is said of dependents")
+    @Test("A mutation that holds an id which will never be real is set aside, whatever the caller says of dependents")
     func lost() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))
@@ -109,7 +109,7 @@ struct TemporaryIDTests {
     }
 
     @Test(
-        "What was settled is a duplicate when it is queued again, though nobody knows the temporary id in it any more")
+        "A settled mutation is a duplicate when it is queued again, though its temporary id is no longer known")
     func settledAgain() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))
@@ -123,7 +123,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("An answer without the real id sets aside who would send the temporary one")
+    @Test("An answer without the real id sets aside the mutations that would send the temporary one")
     func unanswered() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(temporaryIDs: [id]))
@@ -135,7 +135,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("One that was answered, set aside and replayed keeps the real id, though the second answer gives none")
+    @Test("A mutation answered, set aside and replayed keeps the real id, though the second answer gives none")
     func answeredTwice() async throws {
         try await withOperations { database in
             let maker = try await database.enqueue(draft(variables: variables, temporaryIDs: [id]))
@@ -184,7 +184,8 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("A dead letter edited to hold one depends on who reserved it; one reserved later is refused")
+    @Test(
+        "A dead letter edited to hold a temporary id depends on the mutation that reserved it; a later one is refused")
     func editedIn() async throws {
         try await withOperations { database in
             let early = try await database.enqueue(draft("a"))

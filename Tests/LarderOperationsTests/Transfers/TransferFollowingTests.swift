@@ -11,9 +11,9 @@ private func upload(_ key: String, in partition: String = app) -> TransferDraft 
         source: .init(device: 1, inode: 2, size: 10, modified: 3), created: noon)
 }
 
-@Suite("Transfers that somebody follows, or forgets", .timeLimit(.minutes(10)))
+@Suite("Transfers that are followed, or forgotten", .timeLimit(.minutes(10)))
 struct TransferFollowingTests {
-    @Test("Who follows reads what was queued, has changed or is under way, and nothing else")
+    @Test("A follower reads transfers that were queued, have changed or are under way, and no other")
     func changes() async throws {
         try await withOperations { database in
             let table = database.transfers
@@ -73,7 +73,7 @@ struct TransferFollowingTests {
         }
     }
 
-    @Test("What is left behind is found: of those cancelled, and of those failed that have something")
+    @Test("Remains are found, of cancelled transfers and of failed ones that have left something")
     func remains() async throws {
         try await withOperations { database in
             let table = database.transfers
@@ -113,7 +113,7 @@ struct TransferFollowingTests {
         }
     }
 
-    @Test("Those of which nothing is to be begun now are passed over")
+    @Test("Transfers whose object is held are passed over")
     func held() async throws {
         try await withOperations { database in
             let drafts = ["a", "b", "c"].map { upload($0) }

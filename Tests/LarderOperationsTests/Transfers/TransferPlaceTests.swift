@@ -164,7 +164,7 @@ struct TransferPlaceTests {
         #expect(upload(key, bucket: bucket).place == place)
     }
 
-    @Test("Those who are waited for are found by an index")
+    @Test("Transfers that others wait for are found by an index")
     func plan() async throws {
         try await withOperations { database in
             let plan = try await database.pool.read { db in

@@ -177,7 +177,7 @@ struct TransferTableTests {
         }
     }
 
-    @Test("A transfer that fails or is cancelled sets aside who waits for it, and one that is retried brings it back")
+    @Test("A transfer that fails or is cancelled sets the mutations that wait for it aside; its retry brings them back")
     func failing() async throws {
         try await withOperations { database in
             for isCancelled in [false, true] {
@@ -208,7 +208,7 @@ struct TransferTableTests {
         }
     }
 
-    @Test("What has ended is forgotten but for the last, and what somebody waits for is kept")
+    @Test("Ended transfers are forgotten but for the last, and one that a mutation waits for is kept")
     func pruned() async throws {
         try await withOperations { database in
             var ids: [UUID] = []
@@ -220,7 +220,7 @@ struct TransferTableTests {
         }
     }
 
-    @Test("One that was cancelled is kept as long as a mutation names it")
+    @Test("A cancelled transfer is kept as long as a mutation names it")
     func namedByMutation() async throws {
         try await withOperations { database in
             let transfer = try await database.queue(upload())

@@ -28,7 +28,7 @@ struct WaitingMutationTests {
         try await database.transfers.fail(begun.attempt, refused, now: noon)
     }
 
-    @Test("One of which two uploads have failed is pending again when both are retried, and keeps its expiry")
+    @Test("A mutation whose two uploads failed is pending again when both are retried, and keeps its expiry")
     func twoFailed() async throws {
         try await withOperations { database in
             let (uploads, mutation) = try await queue(2, database, expires: after(60))
@@ -66,7 +66,7 @@ struct WaitingMutationTests {
         }
     }
 
-    @Test("One whose other upload was cancelled stays a dead letter, whatever is retried or replayed")
+    @Test("A mutation whose other upload was cancelled stays a dead letter, whatever is retried or replayed")
     func oneCancelled() async throws {
         try await withOperations { database in
             let (uploads, mutation) = try await queue(2, database)
@@ -80,7 +80,8 @@ struct WaitingMutationTests {
         }
     }
 
-    @Test("One whose upload has failed is not replayed until the upload is retried, and holds up none of its lane")
+    @Test(
+        "A mutation whose upload has failed is not replayed until the upload is retried, and holds up none of its lane")
     func replayed() async throws {
         try await withOperations { database in
             let (uploads, mutation) = try await queue(1, database)
@@ -95,7 +96,7 @@ struct WaitingMutationTests {
         }
     }
 
-    @Test("One whose time was over while its upload had failed expires, and is not sent because that is retried")
+    @Test("A mutation whose time was over while its upload had failed expires, and the retry does not send it")
     func expired() async throws {
         try await withOperations { database in
             let (uploads, mutation) = try await queue(1, database, expires: after(60))

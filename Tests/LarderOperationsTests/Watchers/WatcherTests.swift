@@ -64,7 +64,7 @@ struct WatcherTests {
         }
     }
 
-    @Test("They are listed by partition and name, and removed one by one")
+    @Test("Watchers are listed by partition and name, and removed one by one")
     func listed() async throws {
         try await withOperations { database in
             for (name, partition) in [("b", app), ("a", app), ("a", "other")] {

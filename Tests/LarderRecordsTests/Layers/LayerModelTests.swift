@@ -256,7 +256,7 @@ struct LayerModelTests {
         return fields == ["deleted", "deleted"] ? "\(id) deleted" : "\(id) \(fields.joined(separator: " "))"
     }
 
-    @Test("Who reads all the time never sees an answer beside its layer, nor neither of them")
+    @Test("A constant reader never sees an answer together with its layer, nor neither of them")
     func neverBothNeverNeither() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write("{ movies { id } }", data: #"{"movies":[]}"#)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What optimistic layers tell those who watch", .timeLimit(.minutes(10)))
+@Suite("What watchers learn of optimistic layers", .timeLimit(.minutes(10)))
 struct LayerWatchingTests {
     /// What was told since it was asked last.
     private final class Told: Sendable {
@@ -48,7 +48,7 @@ struct LayerWatchingTests {
         try sample.cache.read(sample.operation(text)).dependencies
     }
 
-    @Test("Layers that are set, changed and taken away wake those who watch what they touch, and nobody else")
+    @Test("Layers that are set, changed and taken away wake the watchers of what they touch, and no other")
     func setting() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write(
@@ -85,7 +85,7 @@ struct LayerWatchingTests {
         }
     }
 
-    @Test("An answer that changes nothing stored still wakes those who saw the layer")
+    @Test("An answer that changes nothing stored still wakes the watchers that saw the layer")
     func emptyAnswer() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.writeMovie("1", title: "Old")
@@ -107,7 +107,7 @@ struct LayerWatchingTests {
         }
     }
 
-    @Test("An answer that another process stores wakes those who saw the layer here")
+    @Test("An answer that another process stores wakes the watchers that saw the layer here")
     func otherProcess() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.writeMovie("1", title: "Old")
@@ -122,7 +122,7 @@ struct LayerWatchingTests {
         }
     }
 
-    @Test("Who saw an object that only layers know hears of its changes, and of its coming into being")
+    @Test("A watcher of an object that only layers know hears of its changes, and of its creation")
     func created() async throws {
         try await withSampleCache(movieSchema) { sample in
             let query = "{ movie(id: 1) { title director { name } } }"
@@ -156,7 +156,7 @@ struct LayerWatchingTests {
         }
     }
 
-    @Test("Who saw a field whose name only layers know hears of it when the store gets it")
+    @Test("A watcher of a field whose name only layers know hears of it when the store gets it")
     func namesFromBelow() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write(

@@ -64,7 +64,7 @@ struct LazyLayerTests {
         }
     }
 
-    @Test("A layer that comes later is laid when what it touches is read, over those that are laid")
+    @Test("A later layer is laid over the earlier ones when a record that it touches is read")
     func appended() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.fill(1...3)
@@ -217,7 +217,7 @@ struct LazyLayerTests {
         }
     }
 
-    @Test("Observers are told what all layers do, also those that nobody has read")
+    @Test("Observers are told what all layers do, also layers that no read has met")
     func observed() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.fill(1...5)

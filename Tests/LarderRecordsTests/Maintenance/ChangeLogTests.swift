@@ -30,7 +30,7 @@ struct ChangeLogTests {
         }
     }
 
-    @Test("What was lost by clearing or compacting is told of as everything, by whoever looks next")
+    @Test("The next look reports changes that clearing or compacting has lost as everything")
     func lost() async throws {
         try await withSampleCache(movieSchema) { sample in
             func count(_ number: Int) async throws {
@@ -76,7 +76,7 @@ struct ChangeLogTests {
         }
     }
 
-    @Test("The numbers of a cleared cache are not taken for those of an answer from before")
+    @Test("The numbers of a cleared cache are not taken for an earlier answer's numbers")
     func otherNumbers() async throws {
         try await withSampleCache(movieSchema) { sample in
             func write(_ id: String, _ title: String) async throws {

@@ -162,7 +162,7 @@ struct CheckTests {
         }
     }
 
-    @Test("Who opens and closes after an unclean close, and writes nothing, does not hide that commits may be lost")
+    @Test("A process that opens and closes after an unclean close, and writes nothing, does not hide lost commits")
     func visitorAfterCrash() async throws {
         try await withCrash { (copy, position) throws in
             try LibraryCache(copy).cache.close()

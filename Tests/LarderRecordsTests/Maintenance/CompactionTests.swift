@@ -159,7 +159,7 @@ struct CompactionTests {
         }
     }
 
-    @Test("A reader that finds the old generation superseded first, and closes it, disturbs nobody")
+    @Test("A reader that finds the old generation superseded first, and closes it, disturbs no other reader")
     func readerIsQuicker() async throws {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)
@@ -180,7 +180,7 @@ struct CompactionTests {
         }
     }
 
-    @Test("Whoever finds the cache superseded goes on until his deadline, however often that is")
+    @Test("A caller that finds the cache superseded goes on until its deadline, however often that happens")
     func supersededOften() async throws {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)
@@ -236,7 +236,7 @@ struct CompactionTests {
 
     @Test(
         "A recorded response takes no more bytes once compacted than as JSON",
-        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+        .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"))
     func size() async throws {
         try await withTemporaryFolder { folder in
             let schema = try SchemaIndex(

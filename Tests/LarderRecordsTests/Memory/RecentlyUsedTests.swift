@@ -37,7 +37,7 @@ struct RecentlyUsedTests {
         #expect(kept.size == 0 && kept.count == 0)
     }
 
-    @Test("Names of a megabyte each do not fill the memory, and those that were met last are known")
+    @Test("Names of a megabyte each do not fill the memory, and the names met last are known")
     func names() {
         let table = NameTable()
         let long = String(repeating: "n", count: 1 << 20)

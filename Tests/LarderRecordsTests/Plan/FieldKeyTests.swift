@@ -123,7 +123,7 @@ struct FieldKeyTests {
     }
 
     @Test(
-        "A key with an unbalanced parenthesis, a dot or a percent sign loses nothing and nobody",
+        "A key with an unbalanced parenthesis, a dot or a percent sign loses no record, and no neighbour",
         arguments: [
             "(", ")", "a.b", "100%", "%28", "a:b", "\"", "\\", "'", "{}", "😀", "\u{0}", "\n", " ", "é", ",",
             String(repeating: "x(", count: 5000), String(repeating: "é", count: 5000),

@@ -6,7 +6,7 @@ import Testing
 @testable import LarderRecords
 
 @Suite(
-    "Real schemas and responses", .enabled(if: SharedData.isPresent, "needs ../shared/data"),
+    "Real schemas and responses", .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"),
     .timeLimit(.minutes(10)))
 struct RecordedResponseTests {
     private func text(_ name: String) throws -> String { String(decoding: try SharedData.bytes(name), as: UTF8.self) }

@@ -70,7 +70,7 @@ struct JSONResponseTests {
 
     @Test(
         "A real response is the tree that JSONSerialization reads",
-        .enabled(if: SharedData.isPresent, "needs ../shared/data"))
+        .enabled(if: SharedData.isPresent, "\(SharedData.requirement)"))
     func realResponse() throws {
         let bytes = try SharedData.bytes("github/IssuesAndCommentsForRepository.json")
         let ours = try JSONSerialization.jsonObject(with: Data(try Response(json: bytes).json)) as? NSDictionary

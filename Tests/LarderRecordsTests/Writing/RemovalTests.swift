@@ -84,7 +84,7 @@ struct RemovalTests {
         }
     }
 
-    @Test("A type is removed without those whose names begin alike")
+    @Test("A type is removed without the types whose names begin alike")
     func byType() async throws {
         let sdl = "type Query { all: [Any] } union Any = Movie | MovieX type Movie { id: ID } type MovieX { id: ID }"
         try await withSampleCache(sdl) { sample in

@@ -89,7 +89,7 @@ struct CredentialTests {
     }
 
     @Test(
-        "A credential store that is locked is read as unavailable, and nobody is signed out",
+        "A credential store that is locked is read as unavailable, and no user is signed out",
         arguments: [
             InMemoryKeyProvider.Behaviour.locked, .hanging, .slow(.seconds(1000)),
         ])
@@ -113,7 +113,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("A key provider that hangs holds nobody past the deadline, and few of its calls are left behind")
+    @Test("A key provider that hangs holds no caller past the deadline, and few of its calls are left behind")
     func hanging() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)
@@ -163,7 +163,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Whoever signs in where the key is gone is signed in, and what it opened is in quarantine")
+    @Test("A sign-in where the key is gone succeeds, and the credentials that it opened are in quarantine")
     func keyGone() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)
@@ -179,7 +179,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Whoever signs in while the key is only locked is refused, and nothing is lost")
+    @Test("A sign-in while the key is only locked is refused, and nothing is lost")
     func signInLocked() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)
@@ -192,7 +192,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Whoever cannot be signed in, since no new key can be made either, has lost nothing")
+    @Test("A sign-in that fails, since no new key can be made either, loses nothing")
     func signInWithoutKey() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)

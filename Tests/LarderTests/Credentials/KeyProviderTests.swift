@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -52,7 +53,7 @@ struct KeyFileTests {
         }
     }
 
-    @Test("What somebody left who was killed while making a key file is removed by the next, and nothing else is")
+    @Test("The next process removes what a killed maker of a key file left, and nothing else")
     func leftovers() async throws {
         try await withTemporaryFolder { folder in
             let provider = FileKeyProvider(file: folder.appending(path: "k"))
@@ -212,7 +213,7 @@ struct KeyProviderTests {
         let key = MasterKey()
         #expect(try MasterKey(bytes: key.bytes) == key)
         #expect(key.id.count == 16)
-        #expect(!key.bytes.map { String(format: "%02x", $0) }.joined().contains(key.id))
+        #expect(!hexadecimal(key.bytes).contains(key.id))
         #expect(throws: KeyError.self) { try MasterKey(bytes: Array(repeating: 0, count: 31)) }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDBSQLite
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Testing
@@ -32,7 +33,7 @@ struct QuarantineTests {
         }
     }
 
-    @Test("Whoever has an environment as it was before its pool was changed moves nothing and signs nobody out")
+    @Test("A process that has an environment as it was before its pool changed moves nothing and signs no user out")
     func stale() async throws {
         try await withSessions { bench in
             func enter(_ identity: String) async throws {
@@ -147,7 +148,7 @@ struct QuarantineTests {
         }
     }
 
-    @Test("One kind that is damaged leaves the other")
+    @Test("A damaged credential leaves the other kind")
     func one() async throws {
         try await withSessions { bench in
             let (session, mine) = (bench.session(), bench.provider.signIn("ada"))
@@ -229,7 +230,7 @@ struct QuarantineTests {
                 case 1: bytes.removeLast(1 + Int(random.next() % UInt64(bytes.count)))
                 default: bytes = (0..<Int(random.next() % 300)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
                 }
-                let text = bytes.map { String(format: "%02x", $0) }.joined()
+                let text = hexadecimal(bytes)
                 try run("UPDATE credential SET sealed = x'\(text)'", bench)
                 let reading = try await session.storedCredentials(deadline: soon)
                 #expect(reading == .absent, "seed \(seed): \(text)")

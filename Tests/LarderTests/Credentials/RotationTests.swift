@@ -62,7 +62,7 @@ struct RotationTests {
         }
     }
 
-    @Test("A key in a variable is changed by whoever sets it, and the rotation takes it into use")
+    @Test("A key in a variable is changed by the program that sets it, and the rotation takes it into use")
     func variable() async throws {
         try await withSessions { bench in
             func provider(_ variables: [String: String]) -> EnvironmentKeyProvider {

@@ -75,7 +75,7 @@ struct EnvironmentValidationTests {
         }
     }
 
-    @Test("Ids that name no region are nobody's contradiction")
+    @Test("Ids that name no region contradict nothing")
     func otherProviders() throws {
         try BackendEnvironment(
             name: "e", api: .init(url: api.url, region: "eu-west-1"),

@@ -21,16 +21,6 @@ struct StaleCredentialTests {
         }
     }
 
-    /// A network on which nothing ever answers.
-    private struct DeadNetwork: GraphQLTransport {
-        func send(
-            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-        ) async throws(TransportError) -> GraphQLAnswer {
-            try? await Task.sleep(until: deadline)
-            throw TransportError(.timedOut, "nothing answers")
-        }
-    }
-
     private let keys = InMemoryKeyProvider()
     private let identities = InMemoryIdentityProvider()
 
@@ -77,7 +67,7 @@ struct StaleCredentialTests {
             identities.behaviour = .hanging
             let begun = ContinuousClock.now
             let store = try open(folder)
-            let app = try store.partition(of: development, leaving: .park, transport: DeadNetwork())
+            let app = try store.partition(of: development, leaving: .park, transport: ScriptedServer.silent)
             #expect(try app.session.state == .unknown)
             #expect(throws: LarderError.self) { try app.read(recipeList) }
             #expect(keys.reads <= 2, "no key was asked for by opening")

@@ -56,7 +56,7 @@ struct SwitchingTests {
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             #expect(try back.read("Recipe:1", rating)["rating"]?.double == 5)
             #expect(try back.mutations().map(\.id) == [queued.id] && back.watcherNames() == ["all"])
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let sending = try store.partition(of: backend("a"), transport: server)
             try await quickRunner(sending).drain()
             #expect(server.effects == ["1 5"])
@@ -79,7 +79,7 @@ struct SwitchingTests {
     @Test("From guest to signed in is a switch, and what the guest has queued can go along")
     func signingIn() async throws {
         try await withStore { store in
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let guest = try store.partition(of: backend("a"), transport: server)
             #expect(try store.current()?.user == .guest)
             try await guest.mutate(giveStars("1", 4))
@@ -93,7 +93,7 @@ struct SwitchingTests {
     @Test("A parked partition's calls throw, its streams end, and it goes on when it is the current one again")
     func parked() async throws {
         try await withStore { store in
-            let server = ScriptedTransport { _ in recipeListAnswer }
+            let server = ScriptedServer { _ in recipeListAnswer }
             let a = try store.partition(of: backend("a"), transport: server)
             try await a.write("Recipe:1", title, ["title": "Soup"])
             let prepared = try a.prepare("Recipe:1", title)
@@ -136,7 +136,7 @@ struct SwitchingTests {
     func lateFetch() async throws {
         try await withStore { store in
             let (asked, answer) = (Flag(), Flag())
-            let server = ScriptedTransport { _ in
+            let server = ScriptedServer { _ in
                 asked.set()
                 while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
                 return recipeListAnswer
@@ -157,7 +157,7 @@ struct SwitchingTests {
     func lateAnswer() async throws {
         try await withStore { store in
             let (asked, answer) = (Flag(), Flag())
-            let server = ScriptedTransport { _ in
+            let server = ScriptedServer { _ in
                 asked.set()
                 while !answer.isSet { try await Task.sleep(for: .milliseconds(1)) }
                 return rated("1", 5)
@@ -267,7 +267,7 @@ struct SwitchingTests {
     @Test("Switching, queueing and sending at once leaves every mutation where it was accepted, or carried")
     func storm() async throws {
         try await withStore { store in
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             _ = try store.partition(of: backend("a"), transport: server)
             let accepted = try await withThrowingTaskGroup(of: Int.self) { group in
                 for task in 0..<4 {

@@ -36,6 +36,9 @@ private struct Fault: Sendable, CustomTestStringConvertible {
         Fault(name: "a short read or write, once", isLasting: false) { call in
             [.read, .write].contains(call.kind) ? .shortened(to: 1) : nil
         },
+        Fault(name: "a sync that lies, from then on", isLasting: true) { call in
+            [.synchronize, .synchronizeFolder].contains(call.kind) ? .pretence : nil
+        },
     ]
 }
 
@@ -196,7 +199,7 @@ private final class FaultyStore: Sendable {
         do { return try Schema(parsing: fixtureSchema) } catch { fatalError("\(error)") }
     }()
 
-    private static let transport = ScriptedTransport { request in
+    private static let transport = ScriptedServer { request in
         guard case .object(let variables)? = try? Value(json: request.variables), case .int(let id)? = variables["id"]
         else { return "{}" }
         let object = #"{"__typename":"Recipe","id":"\#(id)","title":"Soup \#(id)","author":null}"#

@@ -22,7 +22,7 @@ final class ModelRun {
     var random: SeededNumbers
     var model: ModelClient
     var server: ModelServer
-    let gate: RequestGate
+    let gate: GatedServer
     let clock: ModelClock
     let connectivity = SwitchedConnectivity()
     let truths = ExpectedEffects()
@@ -42,7 +42,7 @@ final class ModelRun {
         let tellsRepeats = Bool.random(using: &random)
         self.random = random
         server = ModelServer(tellsRepeats: tellsRepeats)
-        gate = RequestGate(tellsRepeats: tellsRepeats)
+        gate = GatedServer(tellsRepeats: tellsRepeats)
         // A whole number of seconds: times are stored in milliseconds.
         clock = ModelClock(Date(timeIntervalSince1970: 1_800_000_000))
         model = ModelClient(tellsRepeats: tellsRepeats, now: clock.now)
@@ -51,7 +51,7 @@ final class ModelRun {
     }
 
     static func open(
-        _ folder: URL, _ schema: Schema, _ clock: ModelClock, _ gate: RequestGate
+        _ folder: URL, _ schema: Schema, _ clock: ModelClock, _ gate: GatedServer
     ) throws -> (Store, Partition) {
         var options = Store.Options()
         options.now = { clock.now }

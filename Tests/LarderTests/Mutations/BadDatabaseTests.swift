@@ -26,7 +26,7 @@ private func code(_ body: () async throws -> Void) async -> String? {
 /// A store that was closed with three mutations in it, one of them set aside.
 private func withWork(_ body: (URL, URL) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
-        let server = RatingServer(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
+        let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
         let (store, app) = try open(folder, server)
         try await app.mutate(giveStars("9", 1))
         try await quickRunner(app).drain()
@@ -40,10 +40,10 @@ private func withWork(_ body: (URL, URL) async throws -> Void) async throws {
 
 @Suite("A database of mutations that is not as it should be", .timeLimit(.minutes(10)))
 struct BadDatabaseTests {
-    @Test("One that another program keeps locked is an error at the deadline, and what was shown is still shown")
+    @Test("A database that another program keeps locked is an error at the deadline, and shown changes stay")
     func lockedForLong() async throws {
         try await withWork { folder, _ in
-            let (store, app) = try open(folder, RatingServer(), deadline: .milliseconds(100))
+            let (store, app) = try open(folder, ScriptedServer.rating(), deadline: .milliseconds(100))
             let other = try OtherProgram(folder)
             try other.run("BEGIN EXCLUSIVE")
             #expect(await code { try await app.mutate(giveStars("4", 4)) } == "operations.busy")
@@ -62,7 +62,7 @@ struct BadDatabaseTests {
         arguments: [nil, .begun, .received, .acknowledged, .stored] as [MutationStep?])
     func passingLock(_ step: MutationStep?) async throws {
         try await withWork { folder, _ in
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let (store, app) = try open(folder, server)
             let lock = PassingLock(folder)
             try await quickRunner(app) { options in
@@ -81,7 +81,7 @@ struct BadDatabaseTests {
         arguments: [.begun, .received, .acknowledged, .stored] as [MutationStep])
     func longLock(_ step: MutationStep) async throws {
         try await withWork { folder, _ in
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let (store, app) = try open(folder, server, deadline: .milliseconds(50))
             let other = Mutex<OtherProgram?>(nil)
             let ended = await code {
@@ -106,7 +106,7 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("One of a newer version is refused, and is as it was")
+    @Test("A database of a newer version is refused, and stays as it was")
     func newer() async throws {
         try await withWork { folder, file in
             try OtherProgram(folder).run("PRAGMA user_version = 99")
@@ -120,7 +120,7 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("One with a migration of a newer version is refused")
+    @Test("A database with a migration of a newer version is refused")
     func newerMigration() async throws {
         try await withWork { folder, _ in
             try OtherProgram(folder).run(
@@ -130,7 +130,7 @@ struct BadDatabaseTests {
     }
 
     @Test(
-        "One that has lost its beginning or its end is a typed error, and is as it was",
+        "A database that has lost its beginning or its end is a typed error, and stays as it was",
         arguments: [1, 99, 4_096, 5_000, 20_000])
     func truncated(_ length: Int) async throws {
         try await withWork { folder, file in
@@ -138,7 +138,7 @@ struct BadDatabaseTests {
             try #require(whole.count > length)
             try whole.prefix(length).write(to: file)
             let thrown = await code {
-                let (_, app) = try open(folder, RatingServer())
+                let (_, app) = try open(folder, ScriptedServer.rating())
                 try await quickRunner(app).drain()
             }
             #expect(["operations.damaged", "operations.foreign"].contains(thrown))
@@ -149,21 +149,21 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("One that is empty though it was in use is damaged, and not taken for a new one")
+    @Test("A database that is empty though it was in use is damaged, and not taken for a new one")
     func emptied() async throws {
         try await withWork { folder, file in
             try Data().write(to: file)
             #expect(await code { _ = try open(folder) } == "operations.damaged")
             // Whoever removes it says that nothing is missed.
             try FileManager.default.removeItem(at: file)
-            let (store, app) = try open(folder, RatingServer())
+            let (store, app) = try open(folder, ScriptedServer.rating())
             try await app.mutate(giveStars("1", 1))
             try await quickRunner(app).drain()
             try store.close()
         }
     }
 
-    @Test("One that is empty beside a log is damaged, and the log is kept")
+    @Test("A database that is empty beside a log is damaged, and the log is kept")
     func emptyBesideLog() async throws {
         try await withTemporaryFolder { folder in
             let (log, file) = (folder.appending(path: "larder.sqlite-wal"), folder.appending(path: "larder.sqlite"))
@@ -202,7 +202,7 @@ struct BadDatabaseTests {
         }
     }
 
-    @Test("One that a program left empty before it wrote anything is a new one")
+    @Test("A database that a program left empty before it wrote anything is a new one")
     func neverWritten() async throws {
         try await withTemporaryFolder { folder in
             try Data().write(to: folder.appending(path: "larder.sqlite"))
@@ -229,7 +229,7 @@ struct BadDatabaseTests {
                 try bytes.write(to: file)
                 for name in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + name) }
                 let thrown = await code {
-                    let (store, app) = try open(folder, RatingServer())
+                    let (store, app) = try open(folder, ScriptedServer.rating())
                     defer { try? store.close() }
                     _ = try app.mutations()
                     try await app.mutate(giveStars("5", 5))
@@ -268,11 +268,12 @@ private final class PassingLock: Sendable {
 }
 
 @Suite(
-    "A database of mutations of somebody else's", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
+    "A database of mutations that belongs to another user",
+    .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct ForeignDatabaseTests {
     @Test(
-        "One that may not be written is refused as such, and so is a folder that takes no log",
+        "A database that may not be written is refused as such, and so is a folder that takes no log",
         arguments: [true, false])
     func readOnly(isFile: Bool) async throws {
         try await withTemporaryFolder { folder in

@@ -14,9 +14,9 @@ struct BulkTests {
         return (giveStars(recipe, stars), QueuedMutation(optimisticResponse: answer))
     }
 
-    @Test("They are seen at once, sent in their order, and each has a receipt of its own")
+    @Test("Mutations queued together are seen at once, sent in order, and each has a receipt of its own")
     func sent() async throws {
-        let server = RatingServer { _ in
+        let server = ScriptedServer.rating { _ in
             nil
         } errors: { number in
             number == 2 ? #"{"data":null,"errors":[{"message":"no"}]}"# : nil
@@ -35,9 +35,9 @@ struct BulkTests {
         }
     }
 
-    @Test("Of those of a lane the server sees the order, among others that are queued one by one")
+    @Test("The server sees a lane's mutations in their order, among others that are queued one by one")
     func order() async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             try await app.mutate(giveStars("1", 0), queued: .init())
             try await app.mutate((1...20).map { (giveStars("1", $0), QueuedMutation()) })
@@ -47,9 +47,9 @@ struct BulkTests {
         }
     }
 
-    @Test("One that is refused leaves nothing of the others: no row, no layer, no request")
+    @Test("A refused mutation leaves nothing of the others: no row, no layer, no request")
     func refused() async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             let id = MutationID(UUID())
             try await app.mutate(giveStars("9", 9), queued: .init(id: id))
@@ -70,7 +70,7 @@ struct BulkTests {
         }
     }
 
-    @Test("They survive the store's being closed, and an empty list is none")
+    @Test("Mutations queued together survive the closing of the store, and an empty list queues none")
     func reopened() async throws {
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: fixtureSchema)

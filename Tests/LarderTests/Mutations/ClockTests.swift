@@ -34,7 +34,7 @@ private func withClock(
 struct ClockTests {
     @Test("Order follows the queue and not the wall clock, which moves", arguments: [-year, year])
     func order(_ jump: TimeInterval) async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withClock(server) { (app, clock) throws in
             for stars in 1...4 {
                 try await app.mutate(giveStars("1", stars))
@@ -49,7 +49,7 @@ struct ClockTests {
         "A year ahead, what was to expire is set aside, can be replayed, and is not lost; a year back, it is sent",
         arguments: [-year, year])
     func expiry(_ jump: TimeInterval) async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withClock(server) { (app, clock) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(expires: clock.now + 3_600))
             let next = try await app.mutate(giveStars("1", 4))
@@ -71,7 +71,7 @@ struct ClockTests {
         "A pause that was asked for ends when the clock jumps, in either direction, and no wait is a year long",
         arguments: [-year, year])
     func retryAfter(_ jump: TimeInterval) async throws {
-        let server = RatingServer { number in
+        let server = ScriptedServer.rating { number in
             number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: .seconds(3_600)), false) : nil
         }
         try await withClock(server) { (app, clock) throws in
@@ -94,7 +94,7 @@ struct ClockTests {
     @Test("Of a century that a server asks for it gets a day")
     func longestPause() async throws {
         let century = Duration.seconds(100 * 366 * 86_400)
-        let server = RatingServer { number in
+        let server = ScriptedServer.rating { number in
             number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: century), false) : nil
         }
         try await withClock(server) { (app, clock) throws in
@@ -111,7 +111,7 @@ struct ClockTests {
 
     @Test("A clock that is set back again and again does not lengthen the backoff")
     func backoff() async throws {
-        let server = RatingServer { $0 < 6 ? (.away, false) : nil }
+        let server = ScriptedServer.rating { $0 < 6 ? (.away, false) : nil }
         try await withClock(server) { (app, clock) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             let runner = quickRunner(app)

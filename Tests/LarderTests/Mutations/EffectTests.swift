@@ -24,7 +24,7 @@ struct EffectTests {
         "A field below the one that changes something fails: where repeats are not told, nothing is sent again",
         arguments: ["THROTTLED", "INTERNAL_SERVER_ERROR", "BAD"])
     func failedBelow(code: String) async throws {
-        let server = StatusServer { _, _ in StatusServer.body(errors(code, path: below)) }
+        let server = ScriptedServer { _, _ in ScriptedServer.body(errors(code, path: below)) }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
@@ -37,8 +37,8 @@ struct EffectTests {
     @Test(
         "A field below the one that changes something has no time: where repeats are told, the same key is sent again")
     func throttledBelow() async throws {
-        let server = StatusServer(StatusServer.key) { number, request in
-            number < 3 ? StatusServer.body(errors("THROTTLED", path: below)) : StatusServer.done(request)
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
+            number < 3 ? ScriptedServer.body(errors("THROTTLED", path: below)) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
@@ -50,7 +50,7 @@ struct EffectTests {
 
     @Test("Of two fields one fails and makes all null: the other may have changed something, and nothing is sent again")
     func oneOfTwo() async throws {
-        let server = StatusServer { _, _ in StatusServer.body(errors("THROTTLED", path: #"["second"]"#)) }
+        let server = ScriptedServer { _, _ in ScriptedServer.body(errors("THROTTLED", path: #"["second"]"#)) }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(
                 GraphQLOperation(
@@ -68,8 +68,8 @@ struct EffectTests {
     @Test("Of two fields one fails: the mutation is applied, and what failed is told, also after a restart")
     func partial() async throws {
         let schema = fixtureSchema.replacing("rate(input: Rating!): Recipe!", with: "rate(input: Rating!): Recipe")
-        let server = StatusServer { _, _ in
-            StatusServer.body(
+        let server = ScriptedServer { _, _ in
+            ScriptedServer.body(
                 """
                 {"data":{"first":{"__typename":"Recipe","id":"1","rating":5},"second":null},
                  "errors":[{"message":"no such recipe","path":["second",0],"extensions":{"code":"BAD"}},
@@ -106,8 +106,8 @@ struct EffectTests {
         ])
     func expiredToken(status: Int, body: String) async throws {
         let isSignedIn = Flag()
-        let server = StatusServer { _, request in
-            isSignedIn.isSet ? StatusServer.done(request) : StatusServer.body(body, status: status)
+        let server = ScriptedServer { _, request in
+            isSignedIn.isSet ? ScriptedServer.done(request) : ScriptedServer.body(body, status: status)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate(
@@ -126,7 +126,7 @@ struct EffectTests {
 
     @Test("A field that does not know the user stops the queue behind it")
     func notSignedInField() async throws {
-        let server = StatusServer { _, _ in StatusServer.body(errors("UNAUTHENTICATED", path: #"["rate"]"#)) }
+        let server = ScriptedServer { _, _ in ScriptedServer.body(errors("UNAUTHENTICATED", path: #"["rate"]"#)) }
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation()) })
             let runner = quickRunner(app)
@@ -143,12 +143,13 @@ struct EffectTests {
     @Test(
         "What the program has declared to be its server's refusal waits, and nothing is set aside",
         arguments: [
-            StatusServer.status(503), StatusServer.body(errors("BUSY", path: #"["rate"]"#)),
-            StatusServer.body(errors("INTERNAL_SERVER_ERROR"), status: 503),
+            ScriptedServer.status(503), ScriptedServer.body(errors("BUSY", path: #"["rate"]"#)),
+            ScriptedServer.body(errors("INTERNAL_SERVER_ERROR"), status: 503),
         ])
     func declared(answer: Result<GraphQLAnswer, TransportError>) async throws {
-        let server = StatusServer(refusals: ServerRefusals(statuses: [503], errorKinds: ["BUSY"])) { number, request in
-            number < 4 ? answer : StatusServer.done(request)
+        let server = ScriptedServer(refusals: ServerRefusals(statuses: [503], errorKinds: ["BUSY"])) {
+            number, request in
+            number < 4 ? answer : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
@@ -162,15 +163,15 @@ struct EffectTests {
         "503 proves nothing: where repeats are not told it is not sent again, where they are it is, more than faults are"
     )
     func unavailable() async throws {
-        let unsure = StatusServer { _, _ in StatusServer.status(503) }
+        let unsure = ScriptedServer { _, _ in ScriptedServer.status(503) }
         try await withStoreFixture(unsure) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
             #expect(unsure.requests.count == 1)
         }
-        let sure = StatusServer(StatusServer.key) { number, request in
-            number < 30 ? StatusServer.status(503) : StatusServer.done(request)
+        let sure = ScriptedServer(ScriptedServer.key) { number, request in
+            number < 30 ? ScriptedServer.status(503) : ScriptedServer.done(request)
         }
         try await withStoreFixture(sure) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
@@ -181,8 +182,8 @@ struct EffectTests {
 
     @Test("A captive portal is no server: what it answers waits", arguments: [511, 407])
     func captivePortal(status: Int) async throws {
-        let server = StatusServer { number, request in
-            number < 30 ? StatusServer.status(status) : StatusServer.done(request)
+        let server = ScriptedServer { number, request in
+            number < 30 ? ScriptedServer.status(status) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
@@ -193,10 +194,10 @@ struct EffectTests {
 
     @Test("A deadline that passes before anything has left is waited out")
     func nothingLeft() async throws {
-        let server = StatusServer { number, request in
+        let server = ScriptedServer { number, request in
             number < 3
                 ? .failure(TransportError(number == 0 ? .timedOut : .interrupted, "late", phase: .beforeSending))
-                : StatusServer.done(request)
+                : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
@@ -209,12 +210,12 @@ struct EffectTests {
 
     /// The first attempt is lost, and the process goes on with another transport.
     private func afterDoubt(
-        _ next: StatusServer, told first: Idempotency = StatusServer.key, check: String? = nil, isInFlight: Bool,
+        _ next: ScriptedServer, told first: Idempotency = ScriptedServer.key, check: String? = nil, isInFlight: Bool,
         _ change: (inout MutationRunner.Options) -> Void = { _ in },
         _ body: (MutationReceipt, Partition) async throws -> Void
     ) async throws {
         try await withTemporaryFolder { folder in
-            let lost = StatusServer(first) { _, _ in .failure(TransportError(.interrupted, "lost")) }
+            let lost = ScriptedServer(first) { _, _ in .failure(TransportError(.interrupted, "lost")) }
             let (store, app) = try opened(folder, lost)
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: check))
             let runner = quickRunner(app) { options in
@@ -239,10 +240,10 @@ struct EffectTests {
     }
 
     @Test(
-        "One in doubt is not sent by a transport that does not tell repeats, or tells them otherwise",
+        "A transport that does not tell repeats, or tells them otherwise, does not send a mutation in doubt",
         arguments: [nil, .header(name: "X-Other")] as [Idempotency?], [true, false])
     func otherTransport(_ idempotency: Idempotency?, isInFlight: Bool) async throws {
-        let next = StatusServer(idempotency) { _, request in StatusServer.done(request) }
+        let next = ScriptedServer(idempotency) { _, request in ScriptedServer.done(request) }
         try await afterDoubt(next, isInFlight: isInFlight) { receipt, app in
             #expect(next.requests.isEmpty)
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
@@ -255,18 +256,19 @@ struct EffectTests {
     }
 
     @Test(
-        "One in doubt is sent again by another transport that tells repeats in the same way", arguments: [true, false])
+        "Another transport that tells repeats in the same way sends a mutation in doubt again",
+        arguments: [true, false])
     func sameTelling(isInFlight: Bool) async throws {
-        let next = StatusServer(.header(name: "idempotency-key")) { _, request in StatusServer.done(request) }
+        let next = ScriptedServer(.header(name: "idempotency-key")) { _, request in ScriptedServer.done(request) }
         try await afterDoubt(next, isInFlight: isInFlight) { (receipt, _) throws in
             #expect(try receipt.status()?.state == .applied)
             #expect(next.requests.count == 1)
         }
     }
 
-    @Test("One in doubt is asked about where its transport does not tell repeats", arguments: [true, false])
+    @Test("A mutation in doubt is asked about where its transport does not tell repeats", arguments: [true, false])
     func askedAbout(isInFlight: Bool) async throws {
-        let next = StatusServer { _, request in StatusServer.done(request) }
+        let next = ScriptedServer { _, request in ScriptedServer.done(request) }
         try await afterDoubt(
             next, check: "had none", isInFlight: isInFlight,
             { options in
@@ -285,7 +287,7 @@ struct EffectTests {
         let locked = Mutex<Int32>(-1)
         defer { locked.withLock { descriptor in if descriptor >= 0 { close(descriptor) } } }
         try await withTemporaryFolder { folder in
-            let server = StatusServer { _, request in
+            let server = ScriptedServer { _, request in
                 // Another process begins to compact while the server is asked.
                 let records = folder.appending(path: "records")
                 let files = FileManager.default.enumerator(atPath: records.path)
@@ -295,7 +297,7 @@ struct EffectTests {
                     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { continue }
                     locked.withLock { $0 = descriptor }
                 }
-                return StatusServer.done(request)
+                return ScriptedServer.done(request)
             }
             var options = Store.Options()
             options.lockDeadline = .milliseconds(200)
@@ -319,14 +321,14 @@ struct EffectTests {
     @Test("A runner that is stopped waits for what is under way, and takes its answer", arguments: [true, false])
     func stopped(tellsRepeats: Bool) async throws {
         let (hasBegun, mayEnd) = (Flag(), Flag())
-        let server = StatusServer(tellsRepeats ? StatusServer.key : nil) { _, request in
+        let server = ScriptedServer(tellsRepeats ? ScriptedServer.key : nil) { _, request in
             hasBegun.set()
             // A transport that ends with its task.
             while !mayEnd.isSet {
                 if Task.isCancelled { return .failure(TransportError(.cancelled, "cancelled")) }
                 try? await Task.sleep(for: .milliseconds(2))
             }
-            return StatusServer.done(request)
+            return ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await app.mutate([5, 4].map { (giveStars("1", $0), QueuedMutation()) })
@@ -346,7 +348,7 @@ struct EffectTests {
 
     @Test("A resolver that has a mutation sent again and again is heard so often at most, and with pauses")
     func obstinateResolver() async throws {
-        let server = StatusServer { _, _ in StatusServer.status(409) }
+        let server = ScriptedServer { _, _ in ScriptedServer.status(409) }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "again"))
             let next = try await app.mutate(giveStars("1", 4))
@@ -366,8 +368,8 @@ struct EffectTests {
 
     @Test("A check that says each time that there was no effect is not asked without a pause")
     func obstinateCheck() async throws {
-        let server = StatusServer { number, request in
-            number < 5 ? .failure(TransportError(.interrupted, "lost")) : StatusServer.done(request)
+        let server = ScriptedServer { number, request in
+            number < 5 ? .failure(TransportError(.interrupted, "lost")) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "none"))
@@ -391,9 +393,9 @@ struct EffectTests {
         [1, 200])
     func noPause(status: Int, lanes: Int) async throws {
         let requests = RequestTimes()
-        let server = StatusServer(StatusServer.key) { _, _ in
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in
             requests.add()
-            return StatusServer.status(status, retryAfter: .zero)
+            return ScriptedServer.status(status, retryAfter: .zero)
         }
         try await withStoreFixture(server) { (app) throws in
             try await app.mutate((0..<lanes).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
@@ -412,8 +414,8 @@ struct EffectTests {
     )
     func pauseOfAll() async throws {
         let hasTime = Flag()
-        let server = StatusServer { _, request in
-            hasTime.isSet ? StatusServer.done(request) : StatusServer.status(503, retryAfter: .seconds(3_600))
+        let server = ScriptedServer { _, request in
+            hasTime.isSet ? ScriptedServer.done(request) : ScriptedServer.status(503, retryAfter: .seconds(3_600))
         }
         let later = Mutex(0.0)
         try await withTemporaryFolder { folder in

@@ -138,7 +138,7 @@ struct EvidenceTests {
         }
     }
 
-    @Test("In every combination the runner hears that nobody is signed in, or that the server has no time")
+    @Test("In every combination the runner learns that no user is signed in, or that the server has no time")
     func heard() {
         walk { evidence, verdict in
             guard evidence.phase == .sending else {

@@ -17,7 +17,7 @@ struct ExpiryTests {
             var options = Store.Options()
             options.now = { time.withLock { $0 } }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
-            let server = RatingServer { number in
+            let server = ScriptedServer.rating { number in
                 if number == troubles.count - 1 { time.withLock { $0 += 20 } }
                 return number < troubles.count ? troubles[number] : nil
             }
@@ -35,9 +35,9 @@ struct ExpiryTests {
         }
     }
 
-    @Test("One that is set aside before it is seen to be queued leaves nothing of what was expected")
+    @Test("A mutation set aside before it is seen to be queued leaves nothing of its expected change")
     func setAsideAtOnce() async throws {
-        try await withStoreFixture(RatingServer()) { (app) throws in
+        try await withStoreFixture(ScriptedServer.rating()) { (app) throws in
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
             for number in 0..<60 {
@@ -62,14 +62,14 @@ struct ExpiryTests {
         }
     }
 
-    @Test("One that was never taken is set aside as expired")
+    @Test("A mutation that was never sent is set aside as expired")
     func expired() async throws {
         let status = try await status(after: [(.away, false)])
         #expect(status?.state == .deadLetter)
         #expect(status?.failure?.kind == "expired")
     }
 
-    @Test("One whose answer was lost is not said to have expired, for it may have taken effect")
+    @Test("A mutation whose answer was lost is not reported as expired, for it may have taken effect")
     func inDoubt() async throws {
         let status = try await status(after: [(TransportError(.timedOut, "late"), true)])
         #expect(status?.state == .deadLetter)
@@ -95,7 +95,7 @@ struct ClosedRunnerTests {
     func parked(untilEmpty: Bool) async throws {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
-            let server = RatingServer { _ in
+            let server = ScriptedServer.rating { _ in
                 try store.close()
                 return (.away, false)
             }

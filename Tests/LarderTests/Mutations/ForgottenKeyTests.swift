@@ -15,7 +15,7 @@ struct ForgottenKeyTests {
             let schema = try Schema(parsing: fixtureSchema)
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             let store = try Store.open(at: folder, schema: schema, options: options)
-            let app = try store.partition(transport: RatingServer())
+            let app = try store.partition(transport: ScriptedServer.rating())
             // The server answers something else than what is expected.
             let receipt = try await app.mutate(
                 GraphQLOperation(
@@ -29,7 +29,7 @@ struct ForgottenKeyTests {
 
             time.withLock { $0 += 40 * 86_400 }
             let again = try Store.open(at: folder, schema: schema, options: options)
-            let later = try again.partition(transport: RatingServer())
+            let later = try again.partition(transport: ScriptedServer.rating())
             #expect(try later.mutation(receipt.id).status()?.state == .acknowledged)
             #expect(try later.read("Recipe:1", rating)["rating"]?.double == 3)
             var away = MutationRunner.Options()

@@ -1,6 +1,7 @@
 import Larder
+import LarderTestSupport
 
-/// What a `RatingServer` carries out.
+/// What a `ScriptedServer` carries out.
 func giveStars(_ recipe: String, _ stars: Int) -> GraphQLOperation {
     GraphQLOperation(
         """

@@ -127,7 +127,7 @@ struct KilledRunnerTests {
             let words = try #require(try ChildProgram.lines(of: file).first).split(separator: " ").map(String.init)
             let fragment = GraphQLFragment("fragment F on Recipe { stars }")
             let open = try Store.open(at: store, schema: try Schema(parsing: Self.schema))
-            let app = try open.partition(transport: LostServer())
+            let app = try open.partition(transport: ScriptedServer.away)
             let receipt = app.mutation(try #require(MutationID(words[1])))
             #expect(try receipt.status()?.state == .acknowledged)
             #expect(try app.read("Recipe:\(words[2])", fragment)["stars"]?.int == 5)
@@ -185,11 +185,4 @@ struct KilledRunnerTests {
         #expect(try database.check().problems.isEmpty, "seed \(seed)")
         try database.close()
     }
-}
-
-/// A server that is never reached.
-private struct LostServer: GraphQLTransport {
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer { throw .away }
 }

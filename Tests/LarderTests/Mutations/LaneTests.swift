@@ -13,30 +13,24 @@ struct LaneTests {
         """
 
     /// Keeps requests about the first recipe waiting until it is let go.
-    private final class HoldingServer: GraphQLTransport {
-        let idempotency: Idempotency? = .header(name: "Idempotency-Key")
+    private struct Gate {
         let isHeld = Flag()
         let letGo = Flag()
-        private let seen = Mutex<[String]>([])
 
-        var requests: [String] { seen.withLock { $0 } }
-
-        func send(
-            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-        ) async throws(TransportError) -> GraphQLAnswer {
-            guard case .object(let variables)? = try? Value(json: request.variables),
-                case .int(let stars)? = variables["stars"]
-            else { throw .away }
-            var id = "new"
-            if case .string(let recipe)? = variables["recipe"] { id = recipe }
-            seen.withLock { $0.append("\(id) \(stars)") }
-            if id == "first" {
-                isHeld.set()
-                await letGo.wait()
+        var server: ScriptedServer {
+            ScriptedServer(ScriptedServer.key, search: nil) { server, _, request in
+                guard let stars = request.values["stars"] as? Int else { throw TransportError.away }
+                let recipe = request.values["recipe"] as? String
+                let id = recipe ?? "new"
+                server.note("\(id) \(stars)")
+                if id == "first" {
+                    isHeld.set()
+                    await letGo.wait()
+                }
+                let field = recipe == nil ? "add" : "rate"
+                return GraphQLAnswer(
+                    #"{"data":{"\#(field)":{"__typename":"Recipe","id":"\#(id)","stars":\#(stars)}}}"#)
             }
-            let field = variables["recipe"] == nil ? "add" : "rate"
-            return GraphQLAnswer(
-                body: Array(#"{"data":{"\#(field)":{"__typename":"Recipe","id":"\#(id)","stars":\#(stars)}}}"#.utf8))
         }
     }
 
@@ -46,18 +40,11 @@ struct LaneTests {
             variables: ["recipe": .string(recipe), "stars": .int(stars)])
     }
 
-    private func withStore(_ server: HoldingServer, _ body: (Partition) async throws -> Void) async throws {
-        try await withTemporaryFolder { (folder) throws in
-            let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema))
-            try await body(try store.partition(transport: server))
-            try store.close()
-        }
-    }
-
     @Test("Replay does not reorder writes to one object, and objects do not wait for each other")
     func entities() async throws {
-        let server = HoldingServer()
-        try await withStore(server) { (app) throws in
+        let gate = Gate()
+        let server = gate.server
+        try await withStoreFixture(server, schema: Self.schema) { (app) throws in
             for stars in 1...3 as ClosedRange<Int64> {
                 for recipe in ["first", "other"] {
                     try await app.mutate(
@@ -66,20 +53,21 @@ struct LaneTests {
             }
             let last = try await app.mutate(rate("other", 4), queued: QueuedMutation(lane: .entity("Recipe:other")))
             let draining = Task { try await MutationRunner(app).drain() }
-            await server.isHeld.wait()
+            await gate.isHeld.wait()
             #expect(try await last.ended(within: .seconds(300)).state == .applied)
-            #expect(server.requests.filter { $0.hasPrefix("other") } == ["other 1", "other 2", "other 3", "other 4"])
-            #expect(server.requests.filter { $0.hasPrefix("first") } == ["first 1"])
-            server.letGo.set()
+            #expect(server.effects.filter { $0.hasPrefix("other") } == ["other 1", "other 2", "other 3", "other 4"])
+            #expect(server.effects.filter { $0.hasPrefix("first") } == ["first 1"])
+            gate.letGo.set()
             try await draining.value
-            #expect(server.requests.filter { $0.hasPrefix("first") } == ["first 1", "first 2", "first 3"])
+            #expect(server.effects.filter { $0.hasPrefix("first") } == ["first 1", "first 2", "first 3"])
         }
     }
 
     @Test("The lane of an object that is yet to be created is the real object's once it is")
     func temporary() async throws {
-        let server = HoldingServer()
-        try await withStore(server) { (app) throws in
+        let gate = Gate()
+        let server = gate.server
+        try await withStoreFixture(server, schema: Self.schema) { (app) throws in
             let temporary = TemporaryObjectID()
             let adding = GraphQLOperation(
                 "mutation Add($stars: Int!) { add(stars: $stars) { id stars } }", variables: ["stars": 1])
@@ -93,19 +81,20 @@ struct LaneTests {
                 rate(temporary.text, 2), queued: QueuedMutation(lane: .entity("Recipe:\(temporary.text)")))
             try await app.mutate(rate("first", 0), queued: QueuedMutation(lane: .entity("Recipe:first")))
             let draining = Task { try await MutationRunner(app).drain() }
-            await server.isHeld.wait()
+            await gate.isHeld.wait()
             let third = try await app.mutate(rate("new", 3), queued: QueuedMutation(lane: .entity("Recipe:new")))
             #expect(try await third.ended(within: .seconds(300)).state == .applied)
-            #expect(server.requests.filter { $0.hasPrefix("new") } == ["new 1", "new 2", "new 3"])
-            server.letGo.set()
+            #expect(server.effects.filter { $0.hasPrefix("new") } == ["new 1", "new 2", "new 3"])
+            gate.letGo.set()
             try await draining.value
         }
     }
 
     @Test("More lanes than may be busy come to their turns, also where one never ends")
     func turns() async throws {
-        let server = HoldingServer()
-        try await withStore(server) { (app) throws in
+        let gate = Gate()
+        let server = gate.server
+        try await withStoreFixture(server, schema: Self.schema) { (app) throws in
             for number in 0..<20 {
                 for stars in 1...3 as ClosedRange<Int64> {
                     try await app.mutate(rate("r\(number)", stars), queued: QueuedMutation(lane: .entity("r\(number)")))
@@ -116,12 +105,12 @@ struct LaneTests {
             options.maximumLanes = 2
             let runner = MutationRunner(app, options: options)
             let draining = Task { try await runner.drain() }
-            await server.isHeld.wait()
-            while server.requests.count < 61 { try await Task.sleep(for: .milliseconds(2)) }
+            await gate.isHeld.wait()
+            while server.effects.count < 61 { try await Task.sleep(for: .milliseconds(2)) }
             for number in 0..<20 {
-                #expect(server.requests.filter { $0.hasPrefix("r\(number) ") } == (1...3).map { "r\(number) \($0)" })
+                #expect(server.effects.filter { $0.hasPrefix("r\(number) ") } == (1...3).map { "r\(number) \($0)" })
             }
-            server.letGo.set()
+            gate.letGo.set()
             try await draining.value
         }
     }

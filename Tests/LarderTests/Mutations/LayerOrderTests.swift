@@ -50,7 +50,7 @@ struct LayerOrderTests {
         }
     }
 
-    @Test("One that was set aside before it could be shown is not shown")
+    @Test("A mutation set aside before it could be shown is not shown")
     func setAside() async throws {
         try await withPartition { app, mutations in
             let removals = app.core.layers.removals

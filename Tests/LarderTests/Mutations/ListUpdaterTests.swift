@@ -21,19 +21,15 @@ struct ListUpdaterTests {
         return [.insert("Recipe:\(id)", into: "recipes", at: .ascending(field: "title"))]
     }
 
-    private struct AddingServer: GraphQLTransport {
-        func send(
-            _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-        ) async throws(TransportError) -> GraphQLAnswer {
-            GraphQLAnswer(body: Array(#"{"data":{"add":{"__typename":"Recipe","id":"r7","title":"Cake"}}}"#.utf8))
-        }
+    private static let adding = ScriptedServer { _ in
+        #"{"data":{"add":{"__typename":"Recipe","id":"r7","title":"Cake"}}}"#
     }
 
     private func open(_ folder: URL, _ updaters: [String: ListUpdater]) throws -> (Store, Partition) {
         var options = Store.Options()
         options.updaters = updaters
         let store = try Store.open(at: folder, schema: try Schema(parsing: Self.schema), options: options)
-        return (store, try store.partition(transport: AddingServer()))
+        return (store, try store.partition(transport: Self.adding))
     }
 
     private func write(_ app: Partition) async throws {

@@ -13,7 +13,7 @@ struct NextRequestTests {
     private func withTwo(
         _ body: (OperationsDatabase, [Mutation], NextRequest, () -> [UUID]) async throws -> Void
     ) async throws {
-        try await withStoreFixture(RatingServer()) { (app) throws in
+        try await withStoreFixture(ScriptedServer.rating()) { (app) throws in
             for stars in 1...2 { try await app.mutate(giveStars("1", stars)) }
             let database = try app.core.operationsStore.database()
             let made = Mutex<[UUID]>([])

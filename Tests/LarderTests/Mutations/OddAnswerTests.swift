@@ -10,37 +10,6 @@ private let schema = """
     type Mutation { add(title: String!): Recipe! rate(recipe: ID!, stars: Int!): Recipe! }
     """
 
-/// A server that tells repeats, and answers what a test says.
-private final class OddServer: GraphQLTransport {
-    let idempotency: Idempotency? = .header(name: "Idempotency-Key")
-    private let count = Mutex(0)
-    private let answer: @Sendable (Int, GraphQLRequest) async throws -> String
-
-    init(_ answer: @escaping @Sendable (Int, GraphQLRequest) async throws -> String) { self.answer = answer }
-
-    var requests: Int { count.withLock { $0 } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        let number = count.withLock { count in
-            defer { count += 1 }
-            return count
-        }
-        do { return GraphQLAnswer(body: Array(try await answer(number, request).utf8), status: 200) } catch {
-            throw error as? TransportError ?? TransportError(.interrupted, "\(error)")
-        }
-    }
-}
-
-private func withOdd(_ server: OddServer, _ body: (Partition) async throws -> Void) async throws {
-    try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        try await body(try store.partition(transport: server))
-        try store.close()
-    }
-}
-
 private func add(_ title: String) -> GraphQLOperation {
     GraphQLOperation(
         "mutation Add($title: String!) { add(title: $title) { id title } }", variables: ["title": .string(title)])
@@ -59,15 +28,15 @@ private func rateOdd(_ recipe: Value) -> GraphQLOperation {
 struct OddAnswerTests {
     @Test("An answer with another mutation's fields is not stored, and asked for again under the same key")
     func otherFields() async throws {
-        let server = OddServer { number, _ in
+        let server = ScriptedServer(ScriptedServer.key) { number, _ in
             number == 0
                 ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"# : added("1", "Soup")
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let receipt = try await app.mutate(add("Soup"))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests == 2)
+            #expect(server.requests.count == 2)
             let fragment = GraphQLFragment("fragment F on Recipe { title }")
             #expect(try app.read("Recipe:1", fragment)["title"]?.string == "Soup")
             #expect(throws: LarderError.self) {
@@ -76,32 +45,32 @@ struct OddAnswerTests {
         }
     }
 
-    @Test("One bad mutation at the head does not block all others for ever, and is not deleted after a few attempts")
+    @Test("A bad mutation at the head does not block all others for ever, and is not deleted after a few attempts")
     func neverFits() async throws {
-        let server = OddServer { _, request in
+        let server = ScriptedServer(ScriptedServer.key) { request in
             request.document.contains("Add")
                 ? #"{"data":{"nonsense":1}}"#
                 : #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"#
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let bad = try await app.mutate(add("Soup"))
             let good = try await app.mutate(rateOdd("1"))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try bad.status()?.state == .deadLetter)
             #expect(try bad.status()?.failure?.kind == "serverFault")
             #expect(try good.status()?.state == .applied)
-            #expect(server.requests == 4)
+            #expect(server.requests.count == 4)
         }
     }
 
     @Test("Attempts that found no server do not count as its faults")
     func offlineIsNoFault() async throws {
-        let server = OddServer { number, _ in
+        let server = ScriptedServer(ScriptedServer.key) { number, _ in
             if number < 6 { throw TransportError(.unreachable, "away") }
             if number < 8 { throw TransportError(.status, "oh", status: 500) }
             return added("1", "Soup")
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let receipt = try await app.mutate(add("Soup"))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try receipt.status()?.state == .applied)
@@ -113,14 +82,14 @@ struct OddAnswerTests {
         arguments: ["", "own", "other"])
     func otherTemporaryID(_ kind: String) async throws {
         let (own, other) = (TemporaryObjectID(), TemporaryObjectID())
-        let server = OddServer { number, request in
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
             switch number {
             case 0: added(kind == "own" ? own.text : kind == "other" ? other.text : "", "Soup")
             case 1: added("r2", "Bread")
             default: #"{"data":{"rate":{"__typename":"Recipe","id":"r2","stars":5}}}"#
             }
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             func expected(_ id: TemporaryObjectID, _ title: String) -> Value {
                 ["add": ["__typename": "Recipe", "id": id.value, "title": .string(title)]]
             }
@@ -141,22 +110,22 @@ struct OddAnswerTests {
 
     @Test("An answer that comes after the deadline is taken, and nothing is sent again")
     func late() async throws {
-        let server = OddServer { _, _ in
+        let server = ScriptedServer(ScriptedServer.key) { _ in
             try await Task.sleep(for: .milliseconds(60))
             return added("1", "Soup")
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let receipt = try await app.mutate(add("Soup"))
             try await quickRunner(app) { $0.timeout = .milliseconds(1) }.drain()
             #expect(try receipt.status()?.state == .applied)
-            #expect(server.requests == 1)
+            #expect(server.requests.count == 1)
         }
     }
 
-    @Test("One that takes effect only while its repeat is under way takes effect once, and the answer is taken")
+    @Test("A mutation that takes effect while its repeat is under way takes effect once, and the answer is taken")
     func lateEffect() async throws {
         let effects = Mutex<[String: String]>([:])
-        let server = OddServer { number, request in
+        let server = ScriptedServer(ScriptedServer.key) { number, request in
             let key = request.headers.first { $0.name == "Idempotency-Key" }?.value ?? ""
             func effect() -> String {
                 effects.withLock { effects in
@@ -171,7 +140,7 @@ struct OddAnswerTests {
             #expect(effect() == first)
             return first
         }
-        try await withOdd(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let receipt = try await app.mutate(add("Soup"))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
@@ -187,8 +156,8 @@ struct OddAnswerTests {
             ["rate": ["__typename": "Cook", "id": "1"]],
         ] as [Value])
     func misfit(_ response: Value) async throws {
-        let server = OddServer { _, _ in throw TransportError(.unreachable, "away") }
-        try await withOdd(server) { (app) throws in
+        let server = ScriptedServer(ScriptedServer.key) { _ in throw TransportError(.unreachable, "away") }
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             let error = await #expect(throws: LarderError.self) {
                 try await app.mutate(rateOdd("1"), queued: .init(optimisticResponse: response))
             }

@@ -27,50 +27,28 @@ private func rated(_ recipe: Value, _ stars: Int64) -> Value {
 }
 
 /// Adds recipes under ids of its own and rates those it knows.
-private final class Cookbook: GraphQLTransport {
-    let idempotency: Idempotency? = .header(name: "Idempotency-Key")
-    private let recipes = Mutex<[String: String]>(["r0": "Soup"])
-    private let gate: Mutex<Bool>
-    private let seen = Mutex<[String]>([])
-
-    init(isOpen: Bool = true) { gate = Mutex(isOpen) }
-
-    /// What was rated, in order.
-    var rated: [String] { seen.withLock { $0 } }
-    func open() { gate.withLock { $0 = true } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        guard gate.withLock({ $0 }) else { throw .away }
-        guard case .object(let variables)? = try? Value(json: request.variables) else { throw .away }
-        let text: String
-        if case .string(let title)? = variables["title"] {
+///
+/// - Parameter isOpen: Whether it can be reached; nil for always.
+private func cookbook(isOpen: Flag? = nil) -> ScriptedServer {
+    let recipes = Mutex(["r0": "Soup"])
+    return ScriptedServer(ScriptedServer.key, search: nil) { server, _, request in
+        guard isOpen?.isSet ?? true else { throw TransportError.away }
+        if let title = request.values["title"] as? String {
             let id = recipes.withLock { recipes in
                 recipes["r\(recipes.count)"] = title
                 return "r\(recipes.count - 1)"
             }
-            text = #"{"data":{"add":{"__typename":"Recipe","id":"\#(id)","title":"\#(title)","stars":0}}}"#
-        } else if case .string(let recipe)? = variables["recipe"], case .int(let stars)? = variables["stars"] {
-            seen.withLock { $0.append("\(recipe) \(stars)") }
-            text =
-                recipes.withLock { $0[recipe] } == nil
-                ? #"{"data":null,"errors":[{"message":"no such recipe"}]}"#
-                : #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","stars":\#(stars)}}}"#
-        } else {
-            throw .away
+            return GraphQLAnswer(
+                #"{"data":{"add":{"__typename":"Recipe","id":"\#(id)","title":"\#(title)","stars":0}}}"#)
         }
-        return GraphQLAnswer(body: Array(text.utf8), status: 200)
-    }
-}
-
-private func withServer(
-    _ transport: Cookbook, _ body: (Partition) async throws -> Void
-) async throws {
-    try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        try await body(try store.partition(transport: transport))
-        try store.close()
+        guard let recipe = request.values["recipe"] as? String, let stars = request.values["stars"] as? Int else {
+            throw TransportError.away
+        }
+        server.note("\(recipe) \(stars)")
+        return GraphQLAnswer(
+            recipes.withLock { $0[recipe] } == nil
+                ? #"{"data":null,"errors":[{"message":"no such recipe"}]}"#
+                : #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","stars":\#(stars)}}}"#)
     }
 }
 
@@ -78,8 +56,8 @@ private func withServer(
 struct OptimisticTests {
     @Test("An optimistic change is never written into the base data, and does not stay when the server says no")
     func rejected() async throws {
-        let server = Cookbook()
-        try await withServer(server) { (app) throws in
+        let server = cookbook()
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             try await app.write("Recipe:r9", card, ["title": "Cake", "stars": 1])
             let receipt = try await app.mutate(
                 rate("r9", 5), queued: QueuedMutation(optimisticResponse: rated("r9", 5)))
@@ -93,9 +71,9 @@ struct OptimisticTests {
 
     @Test("An optimistic change does not fail on an empty cache, and what the server answers takes its place")
     func applied() async throws {
-        let server = Cookbook()
+        let server = cookbook()
         let stars = GraphQLFragment("fragment F on Recipe { stars }")
-        try await withServer(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
             #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
             try await MutationRunner(app).drain()
@@ -105,8 +83,9 @@ struct OptimisticTests {
 
     @Test("A watcher sees the expected change, marked as such, and then the server's")
     func watched() async throws {
-        let server = Cookbook(isOpen: false)
-        try await withServer(server) { (app) throws in
+        let isOpen = Flag()
+        let server = cookbook(isOpen: isOpen)
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             try await app.write("Recipe:r0", card, ["title": "Soup", "stars": 1])
             var states = try app.watch("Recipe:r0", card).makeAsyncIterator()
             let first = try #require(try await next(&states))
@@ -116,7 +95,7 @@ struct OptimisticTests {
             let expected = try #require(try await next(&states))
             #expect(expected.complete?["stars"]?.int == 4)
             #expect(expected.isOptimistic)
-            server.open()
+            isOpen.set()
             try await MutationRunner(app).drain()
             let answered = try #require(try await next(&states))
             #expect(answered.complete?["stars"]?.int == 5)
@@ -132,7 +111,7 @@ struct OptimisticTests {
                 rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
             try store.close()
             let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            let app = try again.partition(transport: Cookbook())
+            let app = try again.partition(transport: cookbook())
             let stars = GraphQLFragment("fragment F on Recipe { stars }")
             #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
             try await MutationRunner(app).drain()
@@ -144,7 +123,7 @@ struct OptimisticTests {
     @Test("A temporary id in a later mutation is replaced by the server's, also after a restart")
     func temporaryIDs() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let server = Cookbook()
+            let server = cookbook()
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition()
             let id = TemporaryObjectID()
@@ -160,7 +139,7 @@ struct OptimisticTests {
             let later = try again.partition(transport: server)
             #expect(try later.read("Recipe:\(id.text)", card)["stars"]?.int == 3)
             try await MutationRunner(later).drain()
-            #expect(server.rated == ["r1 3"])
+            #expect(server.effects == ["r1 3"])
             #expect(try later.read("Recipe:r1", card)["title"]?.string == "Pie")
             #expect(try later.read("Recipe:r1", card)["stars"]?.int == 3)
             #expect(throws: LarderError.self) { try later.read("Recipe:\(id.text)", card) }
@@ -170,9 +149,10 @@ struct OptimisticTests {
 
     @Test("An object that is to be made is in its list at once, and stays there under the server's id")
     func listChanges() async throws {
-        let server = Cookbook(isOpen: false)
+        let isOpen = Flag()
+        let server = cookbook(isOpen: isOpen)
         let list = GraphQLOperation("{ recipes { id title } }")
-        try await withServer(server) { (app) throws in
+        try await withStoreFixture(server, schema: schema) { (app) throws in
             func titles() throws -> [String] {
                 try app.read(list)["recipes"]?.elements.compactMap { $0["title"]?.string } ?? []
             }
@@ -188,7 +168,7 @@ struct OptimisticTests {
                 queued: QueuedMutation(
                     listChanges: [.remove("Recipe:r0", from: "recipes")]))
             #expect(try titles() == ["Pie"])
-            server.open()
+            isOpen.set()
             try await MutationRunner(app).drain()
             #expect(try titles() == ["Pie"])
             #expect(try app.read(list)["recipes"]?[0]?["id"]?.string == "r1")

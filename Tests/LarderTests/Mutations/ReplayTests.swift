@@ -12,7 +12,7 @@ struct ReplayTests {
     func reachWatchers(afterRestart: Bool) async throws {
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: fixtureSchema)
-            let server = RatingServer(errors: {
+            let server = ScriptedServer.rating(errors: {
                 $0 == 0 && !afterRestart ? #"{"data":null,"errors":[{"message":"not today"}]}"# : nil
             })
             var store = try Store.open(at: folder, schema: schema)
@@ -44,7 +44,7 @@ struct ReplayTests {
         let sent = Mutex<[Int64]>([])
         // Refuses all at first, then takes its time with each.
         let isOpen = Mutex(false)
-        let server = ScriptedTransport { request in
+        let server = ScriptedServer { request in
             guard isOpen.withLock({ $0 }) else { return #"{"data":null,"errors":[{"message":"not today"}]}"# }
             crowd.withLock { crowd in
                 crowd.now += 1
@@ -77,7 +77,7 @@ struct ReplayTests {
     func schemaChange() async throws {
         try await withTemporaryFolder { folder in
             let schema = try Schema(parsing: fixtureSchema)
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             var store = try Store.open(at: folder, schema: schema)
             let receipt = try await store.partition().mutate(
                 giveStars("1", 4),
@@ -106,9 +106,11 @@ struct ReplayTests {
         }
     }
 
-    @Test("One that may have taken effect and is changed is no repeat: the server is told another key")
+    @Test("A mutation that may have taken effect and is changed is no repeat: the server is told another key")
     func editedInDoubt() async throws {
-        let server = RatingServer(trouble: { $0 < 2 ? (TransportError(.status, "500", status: 500), $0 == 0) : nil })
+        let server = ScriptedServer.rating(trouble: {
+            $0 < 2 ? (TransportError(.status, "500", status: 500), $0 == 0) : nil
+        })
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()

@@ -11,63 +11,6 @@ private func rate(_ recipe: String, _ stars: Int) -> GraphQLOperation {
     GraphQLOperation(rateDocument, variables: ["recipe": .string(recipe), "stars": .int(Int64(stars))])
 }
 
-func rated(_ recipe: String, _ rating: Int) -> String {
-    #"{"data":{"rate":{"__typename":"Recipe","id":"\#(recipe)","title":"Soup","rating":\#(rating)}}}"#
-}
-
-/// A server that tells repeats by a header, counts requests and effects, and answers as a test says.
-final class RatingServer: GraphQLTransport {
-    struct Seen {
-        var requests: [GraphQLRequest] = []
-        var effects: [String] = []
-        var keys: Set<String> = []
-    }
-
-    let idempotency: Idempotency?
-    private let seen = Mutex(Seen())
-    /// What happens to the request of this number, from 0, instead of an answer. `true` after it took effect.
-    private let trouble: @Sendable (Int) throws -> (error: TransportError, afterEffect: Bool)?
-    private let errors: @Sendable (Int) -> String?
-
-    init(
-        tellsRepeats: Bool = true, by idempotency: Idempotency = .header(name: "Idempotency-Key"),
-        trouble: @escaping @Sendable (Int) throws -> (error: TransportError, afterEffect: Bool)? = { _ in nil },
-        errors: @escaping @Sendable (Int) -> String? = { _ in nil }
-    ) {
-        self.idempotency = tellsRepeats ? idempotency : nil
-        self.trouble = trouble
-        self.errors = errors
-    }
-
-    var requests: [GraphQLRequest] { seen.withLock { $0.requests } }
-    var effects: [String] { seen.withLock { $0.effects } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        guard request.kind == .mutation else {
-            return GraphQLAnswer(body: Array(#"{"data":{"__typename":"Query"}}"#.utf8), status: 200)
-        }
-        let number = seen.withLock { seen in
-            defer { seen.requests.append(request) }
-            return seen.requests.count
-        }
-        let trouble: (error: TransportError, afterEffect: Bool)?
-        do { trouble = try self.trouble(number) } catch { throw TransportError(.unreachable, "\(error)") }
-        if let trouble, !trouble.afterEffect { throw trouble.error }
-        if let text = errors(number) { return GraphQLAnswer(body: Array(text.utf8), status: 200) }
-        let variables = (try? JSONSerialization.jsonObject(with: Data(request.variables))) as? [String: Any] ?? [:]
-        let (recipe, stars) = (variables["recipe"] as? String ?? "", variables["stars"] as? Int ?? 0)
-        let key = request.headers.first { $0.name == "Idempotency-Key" }?.value ?? variables["key"] as? String
-        seen.withLock { seen in
-            if let key, !seen.keys.insert(key).inserted { return }
-            seen.effects.append("\(recipe) \(stars)")
-        }
-        if let trouble { throw trouble.error }
-        return GraphQLAnswer(body: Array(rated(recipe, stars).utf8), status: 200)
-    }
-}
-
 func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> Void = { _ in }) -> MutationRunner {
     var options = MutationRunner.Options()
     options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(5))
@@ -79,7 +22,7 @@ func quickRunner(_ app: Partition, _ change: (inout MutationRunner.Options) -> V
 struct RunnerTests {
     @Test("A queued mutation is sent in its turn, and its answer is in the cache")
     func sent() async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             var receipts: [MutationReceipt] = []
             for stars in 1...3 { receipts.append(try await app.mutate(rate("1", stars), queued: .init())) }
@@ -96,7 +39,7 @@ struct RunnerTests {
 
     @Test("A server that tells repeats by a variable is told each mutation's key, and its answer is in the cache")
     func keyVariable() async throws {
-        let server = RatingServer(by: .variable(name: "key")) {
+        let server = ScriptedServer.rating(by: .variable(name: "key")) {
             $0 == 1 ? (TransportError(.timedOut, "late"), true) : nil
         }
         try await withStoreFixture(server) { (app) throws in
@@ -121,7 +64,7 @@ struct RunnerTests {
 
     @Test("What could not be sent is sent again, with the same key, and takes effect once")
     func sentAgain() async throws {
-        let server = RatingServer { number in
+        let server = ScriptedServer.rating { number in
             switch number {
             case 0: (.away, false)
             case 1: (TransportError(.timedOut, "late"), true)
@@ -141,9 +84,11 @@ struct RunnerTests {
         }
     }
 
-    @Test("One whose answer was lost is set aside where the server cannot tell a repeat, and others go on")
+    @Test("A mutation whose answer was lost is set aside where the server cannot tell a repeat, and others go on")
     func outcomeUnknown() async throws {
-        let server = RatingServer(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
+        let server = ScriptedServer.rating(tellsRepeats: false) {
+            $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil
+        }
         try await withStoreFixture(server) { (app) throws in
             let lost = try await app.mutate(rate("1", 5), queued: .init())
             let next = try await app.mutate(rate("1", 4), queued: .init())
@@ -157,7 +102,7 @@ struct RunnerTests {
 
     @Test("A check tells what became of one whose answer was lost", arguments: [true, false])
     func checked(tookEffect: Bool) async throws {
-        let server = RatingServer(tellsRepeats: false) {
+        let server = ScriptedServer.rating(tellsRepeats: false) {
             $0 == 0 ? (TransportError(.timedOut, "late"), tookEffect) : nil
         }
         try await withStoreFixture(server) { (app) throws in
@@ -182,9 +127,9 @@ struct RunnerTests {
         }
     }
 
-    @Test("One that is rejected is set aside with the server's words, and blocks nobody")
+    @Test("A rejected mutation is set aside with the server's words, and blocks no other")
     func rejected() async throws {
-        let server = RatingServer(errors: {
+        let server = ScriptedServer.rating(errors: {
             $0 == 0 ? #"{"data":null,"errors":[{"message":"no such recipe","extensions":{"code":"BAD"}}]}"# : nil
         })
         try await withStoreFixture(server) { (app) throws in
@@ -212,7 +157,7 @@ struct RunnerTests {
     @Test("The token expires: nothing is dropped, nothing is tried over and over, and signing in goes on")
     func notSignedIn() async throws {
         let isSignedIn = Mutex(false)
-        let server = RatingServer { _ in
+        let server = ScriptedServer.rating { _ in
             isSignedIn.withLock { $0 } ? nil : (TransportError(.status, "who?", status: 401), false)
         }
         try await withStoreFixture(server) { (app) throws in
@@ -234,7 +179,7 @@ struct RunnerTests {
     @Test("A conflict is resolved as its handler says, and one that ends without an answer does not stop the queue")
     func conflicts() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
-        let server = RatingServer(errors: { [0, 1, 3].contains($0) ? conflict : nil })
+        let server = ScriptedServer.rating(errors: { [0, 1, 3].contains($0) ? conflict : nil })
         try await withStoreFixture(server) { (app) throws in
             let kept = try await app.mutate(rate("1", 1), queued: .init(resolver: "keep"))
             let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
@@ -267,7 +212,7 @@ struct RunnerTests {
         let throttled = #"""
             {"data":null,"errors":[{"message":"slow down","errorType":"ThrottlingException","path":["rate"]}]}
             """#
-        let server = RatingServer(errors: { $0 < 4 ? throttled : nil })
+        let server = ScriptedServer.rating(errors: { $0 < 4 ? throttled : nil })
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 1), queued: .init())
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
@@ -278,7 +223,7 @@ struct RunnerTests {
 
     @Test("A sign-up is not queued because the network is away: its completion runs, with an error now")
     func immediate() async throws {
-        let server = RatingServer { _ in (.away, false) }
+        let server = ScriptedServer.rating { _ in (.away, false) }
         try await withStoreFixture(server) { (app) throws in
             await #expect(throws: LarderError.self) {
                 try await app.mutate(rate("1", 1), delivery: .immediate(within: .seconds(1)))
@@ -289,7 +234,7 @@ struct RunnerTests {
 
     @Test("Of two runners one works and the other stands by")
     func standby() async throws {
-        let server = RatingServer()
+        let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             let first = quickRunner(app)
             let running = Task { try await first.run() }
@@ -314,7 +259,7 @@ struct RunnerTests {
             let store = try Store.open(at: folder, schema: schema)
             let id = try await store.partition().mutate(rate("1", 5), queued: .init()).id
             try store.close()
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let again = try Store.open(at: folder, schema: schema)
             let app = try again.partition(transport: server)
             #expect(try app.mutation(id).status()?.state == .pending)

@@ -23,7 +23,7 @@ struct SignInTests {
     @Test("A refusal of the old token that comes after signing in again does not pause the queue once more")
     func lateRefusal() async throws {
         let (firstIsSent, bothAreSent, signedIn) = (Flag(), Flag(), Flag())
-        let server = ScriptedTransport { request in
+        let server = ScriptedServer { request in
             if signedIn.isSet { return try Self.rated(request) }
             if !firstIsSent.isSet {
                 firstIsSent.set()
@@ -50,9 +50,9 @@ struct SignInTests {
         }
     }
 
-    @Test("A transport that says it was cancelled, though nobody cancels, does not hold up its lane")
+    @Test("A transport that reports a cancellation of its own does not hold up the lane")
     func cancelledByItself() async throws {
-        let server = RatingServer { number in
+        let server = ScriptedServer.rating { number in
             number == 0 ? (TransportError(.cancelled, "the sign-in was cancelled"), false) : nil
         }
         try await withStoreFixture(server) { (app) throws in
@@ -73,7 +73,7 @@ struct SignInTests {
     @Test("Headers that cannot be had are waited for, and nothing is set aside")
     func notPrepared() async throws {
         let tries = Mutex(0)
-        let server = ScriptedTransport { request in
+        let server = ScriptedServer { request in
             let number = tries.withLock { tries in
                 tries += 1
                 return tries
@@ -93,7 +93,7 @@ struct SignInTests {
 
     @Test("A runner that works already is not begun a second time")
     func twice() async throws {
-        let server = ScriptedTransport(Self.rated)
+        let server = ScriptedServer { try Self.rated($0) }
         try await withStoreFixture(server) { (app) throws in
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }

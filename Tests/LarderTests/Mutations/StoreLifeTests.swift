@@ -6,49 +6,45 @@ import Testing
 
 @testable import Larder
 
-/// Counts what takes effect, at all backends together, and answers as chance has it.
-private final class ChanceServer: GraphQLTransport {
-    let idempotency: Idempotency? = nil
-    private struct State {
-        var numbers: SeededNumbers
-        var effects: [Int: Int] = [:]
-        var log: [String] = []
+/// Notes what takes effect, at all backends together, and answers as chance has it.
+private struct ChanceServer {
+    let transport: ScriptedServer
+    private let history: History
+
+    /// What became of each mutation, by its tag.
+    private final class History: Sendable {
+        let log = Mutex<[String]>([])
     }
 
-    private let state: Mutex<State>
-    init(_ numbers: SeededNumbers) { state = Mutex(State(numbers: numbers)) }
+    var effects: [Int: Int] {
+        Dictionary(grouping: transport.effects.compactMap { Int($0) }, by: \.self).mapValues(\.count)
+    }
+    var log: [String] { history.log.withLock { $0 } }
 
-    var effects: [Int: Int] { state.withLock { $0.effects } }
-    var log: [String] { state.withLock { $0.log } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        let variables = (try? JSONSerialization.jsonObject(with: Data(request.variables))) as? [String: Any] ?? [:]
-        guard request.kind == .mutation, let tag = variables["stars"] as? Int else {
-            return GraphQLAnswer(body: Array(#"{"data":{"__typename":"Query"}}"#.utf8), status: 200)
-        }
-        let chance = state.withLock { state in
-            let chance = Int.random(in: 0..<30, using: &state.numbers)
-            if chance < 10 || chance >= 16 && chance < 20 { state.effects[tag, default: 0] += 1 }
-            state.log.append("\(tag): \(chance)")
-            return chance
-        }
-        switch chance {
-        case 0..<8: return GraphQLAnswer(body: Array(rated("\(tag)", tag).utf8), status: 200)
-        case 8, 16: throw TransportError(.interrupted, "lost")
-        case 9, 17: throw TransportError(.status, "status 503", status: 503)
-        case 18: throw TransportError(.unusableAnswer, "a page", status: 200)
-        case 19:
-            return GraphQLAnswer(
-                body: Array(#"{"data":null,"errors":[{"message":"no","path":["rate","id"]}]}"#.utf8), status: 200)
-        case 20: throw TransportError(.status, "status 404", status: 404)
-        case 21: throw TransportError(.status, "status 429", status: 429)
-        case 22: throw TransportError(.timedOut, "late")
-        case 23:
-            return GraphQLAnswer(body: Array(#"{"errors":[{"message":"no"}]}"#.utf8), status: 200)
-        case 24: throw TransportError(.status, "status 500", status: 500)
-        default: throw .away
+    init(_ numbers: SeededNumbers) {
+        let history = History()
+        let numbers = Mutex(numbers)
+        self.history = history
+        transport = ScriptedServer(search: nil) { server, _, request in
+            guard request.kind == .mutation, let tag = request.values["stars"] as? Int else {
+                return try ScriptedServer.found.get()
+            }
+            let chance = numbers.withLock { Int.random(in: 0..<30, using: &$0) }
+            if chance < 10 || chance >= 16 && chance < 20 { server.note("\(tag)") }
+            history.log.withLock { $0.append("\(tag): \(chance)") }
+            switch chance {
+            case 0..<8: return GraphQLAnswer(rated("\(tag)", tag))
+            case 8, 16: throw TransportError(.interrupted, "lost")
+            case 9, 17: throw TransportError(.status, "status 503", status: 503)
+            case 18: throw TransportError(.unusableAnswer, "a page", status: 200)
+            case 19: return GraphQLAnswer(#"{"data":null,"errors":[{"message":"no","path":["rate","id"]}]}"#)
+            case 20: throw TransportError(.status, "status 404", status: 404)
+            case 21: throw TransportError(.status, "status 429", status: 429)
+            case 22: throw TransportError(.timedOut, "late")
+            case 23: return GraphQLAnswer(#"{"errors":[{"message":"no"}]}"#)
+            case 24: throw TransportError(.status, "status 500", status: 500)
+            default: throw TransportError.away
+            }
         }
     }
 }
@@ -77,7 +73,7 @@ private struct Life {
         options.silence()
         let store = try Store.open(at: store, schema: try Schema(parsing: fixtureSchema), options: options)
         defer { try? store.close() }
-        let app = try store.partition(of: Self.environment(environment), leaving: .park, transport: server)
+        let app = try store.partition(of: Self.environment(environment), leaving: .park, transport: server.transport)
         try await body(store, app, &self)
     }
 
@@ -107,7 +103,7 @@ private struct Life {
                 let kind: Larder.PendingWork = [.park, .carry, .discard][life.chance(3)]
                 let other = 1 - life.environment
                 life.history.append("to \(other) \(kind)")
-                _ = try await store.switch(to: Life.environment(other), pending: kind, transport: life.server)
+                _ = try await store.switch(to: Life.environment(other), pending: kind, transport: life.server.transport)
                 life.environment = other
             }
         case 15:

@@ -12,15 +12,15 @@ private final class Place: Sendable {
     init(_ instead: Result<GraphQLAnswer, TransportError>) { self.instead = instead }
 
     /// - Parameter searches: How often the server is looked for in vain before it is there.
-    func server(_ idempotency: Idempotency? = nil, afterSearches searches: Int = 3) -> StatusServer {
-        StatusServer(
+    func server(_ idempotency: Idempotency? = nil, afterSearches searches: Int = 3) -> ScriptedServer {
+        ScriptedServer(
             idempotency,
             search: { [self] number, _ in
                 if number >= searches { isServer.set() }
-                return isServer.isSet ? StatusServer.body(#"{"data":{"__typename":"Query"}}"#) : instead
+                return isServer.isSet ? ScriptedServer.body(#"{"data":{"__typename":"Query"}}"#) : instead
             }
         ) { [self] _, request in
-            isServer.isSet ? StatusServer.done(request) : instead
+            isServer.isSet ? ScriptedServer.done(request) : instead
         }
     }
 }
@@ -37,9 +37,9 @@ private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.Sta
 struct StrangeServerTests {
     @Test(
         "A wrong address sets nothing of the queue aside, and all is sent once it is right",
-        arguments: [301, 307, 308, 400, 403, 404, 405, 410, 421, 426], [nil, StatusServer.key])
+        arguments: [301, 307, 308, 400, 403, 404, 405, 410, 421, 426], [nil, ScriptedServer.key])
     func wrongAddress(status: Int, idempotency: Idempotency?) async throws {
-        let server = Place(StatusServer.status(status)).server(idempotency)
+        let server = Place(ScriptedServer.status(status)).server(idempotency)
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
@@ -59,7 +59,7 @@ struct StrangeServerTests {
 
     @Test("While no GraphQL server answers, the runner and its mutations say so")
     func told() async throws {
-        let server = Place(StatusServer.status(404)).server(afterSearches: .max)
+        let server = Place(ScriptedServer.status(404)).server(afterSearches: .max)
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5))
             let runner = quickRunner(app)
@@ -77,11 +77,11 @@ struct StrangeServerTests {
     @Test(
         "What is refused by its status while the server is there was refused for its own sake",
         arguments: [
-            StatusServer.status(403), StatusServer.status(404), StatusServer.status(413),
+            ScriptedServer.status(403), ScriptedServer.status(404), ScriptedServer.status(413),
             .failure(TransportError(.unusableRequest, "a header holds what HTTP does not allow")),
         ])
     func oneMutation(answer: Result<GraphQLAnswer, TransportError>) async throws {
-        let server = StatusServer { number, request in number < 2 ? answer : StatusServer.done(request) }
+        let server = ScriptedServer { number, request in number < 2 ? answer : ScriptedServer.done(request) }
         try await withStoreFixture(server) { (app) throws in
             let refused = try await app.mutate(giveStars("1", 5))
             let next = try await app.mutate(giveStars("1", 4))
@@ -94,8 +94,8 @@ struct StrangeServerTests {
     @Test(
         "A page to sign in to a network with may have swallowed the one that met it, and none behind it",
         arguments: [
-            .failure(TransportError(.unusableAnswer, "text/html", status: 200)), StatusServer.status(302),
-            StatusServer.body(#"{"login":"please"}"#), StatusServer.status(502), StatusServer.status(503),
+            .failure(TransportError(.unusableAnswer, "text/html", status: 200)), ScriptedServer.status(302),
+            ScriptedServer.body(#"{"login":"please"}"#), ScriptedServer.status(502), ScriptedServer.status(503),
         ] as [Result<GraphQLAnswer, TransportError>])
     func signInPage(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = Place(answer).server(afterSearches: 10)
@@ -112,10 +112,10 @@ struct StrangeServerTests {
     @Test(
         "Where repeats are told, what is no server's answer is no fault of a mutation",
         arguments: [
-            StatusServer.status(502), StatusServer.body(#"{"login":"please"}"#),
+            ScriptedServer.status(502), ScriptedServer.body(#"{"login":"please"}"#),
         ])
     func toldRepeats(answer: Result<GraphQLAnswer, TransportError>) async throws {
-        let server = Place(answer).server(StatusServer.key, afterSearches: 10)
+        let server = Place(answer).server(ScriptedServer.key, afterSearches: 10)
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 20)
             try await quickRunner(app) { $0.maximumFaults = 1 }.drain()
@@ -125,8 +125,8 @@ struct StrangeServerTests {
 
     @Test("A server that refuses to say its root type's name is one", arguments: [401, 429])
     func refusedSearch(status: Int) async throws {
-        let server = StatusServer(search: { _, _ in StatusServer.status(status) }) { number, request in
-            number < 2 ? StatusServer.status(404) : StatusServer.done(request)
+        let server = ScriptedServer(search: { _, _ in ScriptedServer.status(status) }) { number, request in
+            number < 2 ? ScriptedServer.status(404) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
             let refused = try await app.mutate(giveStars("1", 5))
@@ -139,7 +139,7 @@ struct StrangeServerTests {
 
     @Test("A runner that waits for the server ends when it is cancelled, and nothing is lost")
     func cancelled() async throws {
-        let server = Place(StatusServer.status(404)).server(afterSearches: .max)
+        let server = Place(ScriptedServer.status(404)).server(afterSearches: .max)
         try await withStoreFixture(server) { (app) throws in
             let receipts = try await queue(app, 3)
             let runner = quickRunner(app)
@@ -156,9 +156,9 @@ struct StrangeServerTests {
 struct UnansweredCheckTests {
     private struct Away: Error {}
 
-    private func losing() -> StatusServer {
-        StatusServer { number, request in
-            number == 0 ? .failure(TransportError(.interrupted, "lost")) : StatusServer.done(request)
+    private func losing() -> ScriptedServer {
+        ScriptedServer { number, request in
+            number == 0 ? .failure(TransportError(.interrupted, "lost")) : ScriptedServer.done(request)
         }
     }
 
@@ -209,7 +209,7 @@ struct UnansweredCheckTests {
         }
     }
 
-    @Test("One whose check did not answer is asked about after a restart, and not sent")
+    @Test("A mutation whose check did not answer is asked about after a restart, and not sent")
     func afterRestart() async throws {
         let server = losing()
         try await withTemporaryFolder { folder in
@@ -243,7 +243,7 @@ struct UnansweredCheckTests {
     @Test("Where the server has spoken and a repeat would tell nothing, one that is asked about is not sent meanwhile")
     func final() async throws {
         let body = #"{"data":null,"errors":[{"message":"no","path":["rate","author"]}]}"#
-        let server = StatusServer(StatusServer.key) { _, _ in StatusServer.body(body) }
+        let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.body(body) }
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))

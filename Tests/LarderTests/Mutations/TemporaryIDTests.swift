@@ -14,33 +14,15 @@ private let schema = """
     """
 
 /// A server that tells repeats, answers `add` with a given text, and notes the variables of `remove`.
-private final class ReviewServer: GraphQLTransport {
-    let idempotency: Idempotency? = .header(name: "Idempotency-Key")
-    private let answer: String
-    private let seen = Mutex<[String]>([])
-
-    init(_ answer: String) { self.answer = answer }
-
-    var removed: [String] { seen.withLock { $0 } }
-
-    func send(
-        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
-    ) async throws(TransportError) -> GraphQLAnswer {
-        guard request.document.contains("remove") else { return GraphQLAnswer(body: Array(answer.utf8), status: 200) }
-        seen.withLock { $0.append(String(decoding: request.variables, as: UTF8.self)) }
-        return GraphQLAnswer(body: Array(#"{"data":{"remove":null}}"#.utf8), status: 200)
-    }
-}
-
 private func withReviews(
-    _ answer: String, _ body: (Partition, ReviewServer) async throws -> Void
+    _ answer: String, _ body: (Partition, ScriptedServer) async throws -> Void
 ) async throws {
-    let server = ReviewServer(answer)
-    try await withTemporaryFolder { folder in
-        let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-        try await body(try store.partition(transport: server), server)
-        try store.close()
+    let server = ScriptedServer(ScriptedServer.key, search: nil) { server, _, request in
+        guard request.document.contains("remove") else { return GraphQLAnswer(answer) }
+        server.note(String(decoding: request.variables, as: UTF8.self))
+        return GraphQLAnswer(#"{"data":{"remove":null}}"#)
     }
+    try await withStoreFixture(server, schema: schema) { try await body($0, server) }
 }
 
 private func remove(_ id: Value) -> GraphQLOperation {
@@ -72,7 +54,7 @@ struct TemporaryIDTests {
             let removal = try await app.mutate(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.state == .applied)
-            #expect(server.removed == [#"{"id":"ours"}"#])
+            #expect(server.effects == [#"{"id":"ours"}"#])
         }
     }
 
@@ -93,7 +75,7 @@ struct TemporaryIDTests {
             try await quickRunner(app).drain()
             #expect(try added.status()?.state == .applied)
             #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
-            #expect(server.removed == [])
+            #expect(server.effects == [])
         }
     }
 
@@ -110,7 +92,7 @@ struct TemporaryIDTests {
             let removal = try await app.mutate(remove(second.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
-            #expect(server.removed == [])
+            #expect(server.effects == [])
         }
     }
 
@@ -128,7 +110,7 @@ struct TemporaryIDTests {
                 queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             try await app.mutate(remove(id.value))
             try await quickRunner(app).drain()
-            #expect(server.removed == [#"{"id":"\#(real)"}"#])
+            #expect(server.effects == [#"{"id":"\#(real)"}"#])
         }
     }
 
@@ -169,7 +151,7 @@ struct TemporaryIDTests {
                 }
                 #expect(error?.code.rawValue == "operations.unknownTemporaryID")
             }
-            #expect(server.removed == [])
+            #expect(server.effects == [])
         }
     }
 
@@ -182,14 +164,14 @@ struct TemporaryIDTests {
                 queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             try await quickRunner(app).drain()
             _ = try await app.mutate(remove(id.value), delivery: .immediate(within: .seconds(60)))
-            #expect(server.removed == [#"{"id":"7"}"#])
+            #expect(server.effects == [#"{"id":"7"}"#])
         }
     }
 
     @Test("A query does not tell the server a temporary id, and tells it the real one once that is known")
     func queryAtOnce() async throws {
         let asked = Mutex<[String]>([])
-        let transport = ScriptedTransport { request in
+        let transport = ScriptedServer { request in
             guard request.kind == .query else { return Self.added }
             asked.withLock { $0.append(String(decoding: request.variables, as: UTF8.self)) }
             return #"{"data":{"review":{"__typename":"Review","id":"7","body":"Fine"}}}"#
@@ -220,7 +202,7 @@ struct TemporaryIDTests {
                 try await app.mutate(operation, delivery: .immediate(within: .seconds(60)))
             }
             #expect(error?.code == .operation)
-            #expect(server.removed == [])
+            #expect(server.effects == [])
         }
     }
 }

@@ -19,7 +19,7 @@ struct UnsentWorkTests {
         QueuedMutation(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": .float(rating)]])
     }
 
-    private static let agreeing = ScriptedTransport { request in
+    private static let agreeing = ScriptedServer { request in
         guard case .object(let variables)? = try? Value(json: request.variables),
             case .object(let input)? = variables["input"], case .int(let stars)? = input["stars"]
         else { throw TransportError.away }
@@ -47,7 +47,7 @@ struct UnsentWorkTests {
 
     @Test("What is set aside is unsent as well")
     func deadLetter() async throws {
-        let refusing = ScriptedTransport { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
+        let refusing = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
         try await withStoreFixture(refusing) { (app) throws in
             try await app.mutate(rate(5), queued: expected(5))
             try await MutationRunner(app).drain()
@@ -91,7 +91,7 @@ struct UnsentWorkTests {
     @Test("Nothing is given up while a mutation is under way, which may take effect")
     func underWay() async throws {
         let (isSent, isOpen) = (Flag(), Flag())
-        let slow = ScriptedTransport { _ in
+        let slow = ScriptedServer { _ in
             isSent.set()
             await isOpen.wait()
             return #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}}}"#

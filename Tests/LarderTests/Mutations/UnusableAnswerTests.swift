@@ -27,12 +27,12 @@ private func runner(_ app: Partition, _ change: (inout MutationRunner.Options) -
 @Suite("Answers, resolvers and checks that say what cannot be used", .timeLimit(.minutes(10)))
 struct UnusableAnswerTests {
     /// The answer of the first request is lost, after it took effect.
-    private func losing() -> RatingServer {
-        RatingServer(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
+    private func losing() -> ScriptedServer {
+        ScriptedServer.rating(tellsRepeats: false) { $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil }
     }
 
     @Test(
-        "One that took effect without an answer that can be stored is applied, and its expected change is gone",
+        "A mutation that took effect without a storable answer is applied, and its expected change is gone",
         arguments: [nil, ["rate": "nonsense"], ["other": 1], 7] as [Value?])
     func unstored(response: Value?) async throws {
         try await withStoreFixture(losing()) { (app) throws in
@@ -53,7 +53,7 @@ struct UnusableAnswerTests {
     @Test("An answer that was noted, and no longer fits the schema, is not stored, and settles its mutation")
     func changedSchema() async throws {
         try await withTemporaryFolder { (folder) throws in
-            let server = RatingServer()
+            let server = ScriptedServer.rating()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: server)
             let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
@@ -80,7 +80,7 @@ struct UnusableAnswerTests {
     @Test("A resolver that says what JSON cannot say has its mutation set aside", arguments: [Double.nan, .infinity])
     func resolverWithoutJSON(number: Double) async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
-        let server = RatingServer(errors: { $0 == 0 ? conflict : nil })
+        let server = ScriptedServer.rating(errors: { $0 == 0 ? conflict : nil })
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init(resolver: "odd"))
             let next = try await app.mutate(rate("1", 4), queued: .init())
@@ -116,11 +116,11 @@ struct UnusableAnswerTests {
     }
 
     @Test(
-        "An answer whose errors are no list is none: nobody knows what the server did",
+        "An answer whose errors are no list is none: what the server did is unknown",
         arguments: [#"{"message":"no"}"#, #""no""#, "7", "true"])
     func errorsNoList(errors: String) async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":\#(errors)}"#
-        try await withStoreFixture(ScriptedTransport { _ in text }) { (app) throws in
+        try await withStoreFixture(ScriptedServer { _ in text }) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
@@ -131,7 +131,7 @@ struct UnusableAnswerTests {
 
     @Test("After errors that are no list a mutation is sent again where the server tells a repeat")
     func errorsNoListThenAnswer() async throws {
-        let server = RatingServer(errors: { $0 < 2 ? #"{"data":null,"errors":{"message":"no"}}"# : nil })
+        let server = ScriptedServer.rating(errors: { $0 < 2 ? #"{"data":null,"errors":{"message":"no"}}"# : nil })
         try await withStoreFixture(server) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init())
             try await runner(app).drain()
@@ -144,7 +144,7 @@ struct UnusableAnswerTests {
     @Test("Errors that are null are none")
     func errorsNull() async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":null}"#
-        try await withStoreFixture(ScriptedTransport { _ in text }) { (app) throws in
+        try await withStoreFixture(ScriptedServer { _ in text }) { (app) throws in
             let receipt = try await app.mutate(rate("1", 5), queued: .init())
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .applied)

@@ -76,7 +76,7 @@ struct RefreshProcessTests {
         }
     }
 
-    @Test("Who refreshes and hangs is named by those who wait, and once it is killed the next one refreshes")
+    @Test("Waiting processes name the one that refreshes and hangs; once it is killed, the next one refreshes")
     func killed() async throws {
         try await withTemporaryFolder { folder in
             let files = Files(folder)

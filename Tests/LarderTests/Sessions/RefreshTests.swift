@@ -18,7 +18,7 @@ struct RefreshTests {
         return refresh
     }
 
-    @Test("Credentials that end within the margin are refreshed, once for all who ask, and rotation is kept")
+    @Test("Credentials that end within the margin are refreshed, once for all callers, and rotation is kept")
     func refreshed() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -113,7 +113,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("A provider that never answers keeps others from refreshing, and they are told who does")
+    @Test("A provider that never answers keeps others from refreshing, and they learn which process does")
     func hangingElsewhere() async throws {
         try await withSessions { bench in
             let (one, two) = (bench.session { $0.label = "one" }, bench.session())
@@ -136,7 +136,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("A refresh whose answer comes after a sign-out brings nobody back")
+    @Test("A refresh whose answer comes after a sign-out brings no user back")
     func lateAnswer() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -188,7 +188,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("New credentials that cannot be stored are given to nobody, and stored when they can be")
+    @Test("New credentials that cannot be stored are given to no caller, and stored when they can be")
     func unsaved() async throws {
         try await withSessions { bench in
             let session = bench.session { $0.refreshTimeout = .seconds(5) }

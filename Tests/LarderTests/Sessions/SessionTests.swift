@@ -21,7 +21,7 @@ struct SessionTests {
     }
 
     @Test(
-        "Offline signs nobody out, for as long as it lasts",
+        "Being offline signs no user out, for as long as it lasts",
         arguments: [
             InMemoryIdentityProvider.Behaviour.unreachable, .throttled,
         ])
@@ -73,7 +73,7 @@ struct SessionTests {
         }
     }
 
-    @Test("Within the margin, what is good still is given where nobody can be asked, or nothing can be stored")
+    @Test("Within the margin, valid credentials are given where no provider answers, or nothing can be stored")
     func withinMarginAlone() async throws {
         try await withSessions { bench in
             let mine = bench.provider.signIn("ada")
@@ -157,7 +157,7 @@ struct SessionTests {
         }
     }
 
-    @Test("Whoever waits goes on when another process signs in")
+    @Test("A waiting caller goes on when another process signs in")
     func otherProcess() async throws {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
@@ -170,7 +170,7 @@ struct SessionTests {
         }
     }
 
-    @Test("Changes are told in this process and others, the newest to whoever is slow, and end when it is closed")
+    @Test("Changes reach this process and others, the newest a slow reader, and end when the session is closed")
     func changes() async throws {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
@@ -198,7 +198,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A state that cannot be read is told to nobody as unknown")
+    @Test("A state that cannot be read is not reported as unknown")
     func unreadable() async throws {
         try await withSessions { bench in
             let other = try OperationsDatabase(folder: bench.folder)
@@ -252,7 +252,7 @@ struct SessionTests {
         }
     }
 
-    @Test("Whoever cannot read their credentials can sign out nevertheless")
+    @Test("A user whose credentials cannot be read can sign out nevertheless")
     func signOutLocked() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(bench.provider.signIn("ada"), deadline: soon)
@@ -265,7 +265,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A guest has credentials, keeps their identity, and takes nobody's place who is signed in")
+    @Test("A guest has credentials, keeps their identity, and takes no signed-in user's place")
     func guest() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -285,7 +285,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A guest whose key comes late takes nobody's place who has signed in meanwhile")
+    @Test("A guest whose key comes late takes no place of a user who has signed in meanwhile")
     func lateGuest() async throws {
         try await withSessions { bench in
             let session = bench.session()

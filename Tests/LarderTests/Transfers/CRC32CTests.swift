@@ -58,7 +58,7 @@ struct CRC32CTests {
         #expect(checksum == CRC32C(of: bytes), "seed \(seed)")
     }
 
-    @Test("The checksum of a whole follows from those of its parts")
+    @Test("The checksum of a whole follows from its parts' checksums")
     func combination() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var numbers = SeededNumbers(seed: seed)

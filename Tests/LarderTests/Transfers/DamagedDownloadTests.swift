@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("Downloads whose bytes are not those of the object", .timeLimit(.minutes(10)))
+@Suite("Downloads whose bytes are not the object's", .timeLimit(.minutes(10)))
 struct DamagedDownloadTests {
     private static let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
 

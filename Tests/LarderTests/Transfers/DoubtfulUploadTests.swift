@@ -44,7 +44,7 @@ struct DoubtfulUploadTests {
         }
     }
 
-    @Test("One in parts holds up the next until it is aborted, and no longer")
+    @Test("An upload in parts holds up the next until it is aborted, and no longer")
     func inParts() async throws {
         try await withTransferFixture { fixture in
             fixture.storage.lateness.withLock { $0 = (Countdown(1), .zero) }
@@ -62,7 +62,7 @@ struct DoubtfulUploadTests {
     }
 
     @Test(
-        "One that broke before all was sent, or that was answered, holds up nothing",
+        "An upload that broke before all was sent, or that was answered, holds up nothing",
         arguments: [
             ObjectError(.interrupted, "cut"), ObjectError(.serverFault, "no", status: 500),
         ])

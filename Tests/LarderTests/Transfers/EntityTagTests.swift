@@ -1,4 +1,5 @@
 import Crypto
+import LarderFiles
 import LarderTestSupport
 import Testing
 

@@ -4,14 +4,14 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("Those who wait for transfers, and the rows that are kept", .timeLimit(.minutes(10)))
+@Suite("Waiters for transfers, and the rows that are kept", .timeLimit(.minutes(10)))
 struct FollowedTransferTests {
     /// What another program has open.
     private func others(_ fixture: TransferFixture) throws -> OperationsDatabase {
         try OperationsDatabase(folder: fixture.folder.appending(path: "store"))
     }
 
-    @Test("An end that another program brings about reaches who waits, and who listens")
+    @Test("An end that another program brings about reaches waiters and listeners")
     func others() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
@@ -38,7 +38,7 @@ struct FollowedTransferTests {
         }
     }
 
-    @Test("What another program queues is told, and who waits is let go when the store is closed")
+    @Test("Transfers that another program queues are told, and closing the store releases the waiters")
     func closed() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)
@@ -58,7 +58,7 @@ struct FollowedTransferTests {
         }
     }
 
-    @Test("Who waits is let go when the partition is parked")
+    @Test("Parking the partition releases the waiters")
     func parked() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 100)

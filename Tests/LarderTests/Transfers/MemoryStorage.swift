@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Larder
+import LarderFiles
 import LarderTestSupport
 import Synchronization
 

@@ -20,7 +20,7 @@ private let answered = #"{"data":{"addPhoto":{"__typename":"Photo","id":"p1","ti
 @Suite("Mutations with files", .timeLimit(.minutes(10)))
 struct MutationFileTests {
     private func withAlbum(
-        _ transport: ScriptedTransport, _ folder: URL, _ storage: MemoryStorage,
+        _ transport: ScriptedServer, _ folder: URL, _ storage: MemoryStorage,
         _ body: (TransferFixture) async throws -> Void
     ) async throws {
         let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: albumSchema))
@@ -38,7 +38,7 @@ struct MutationFileTests {
     func restart() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
-            let transport = ScriptedTransport { _ in
+            let transport = ScriptedServer { _ in
                 #expect(storage.object(TransferFixture.location) != nil)
                 return answered
             }
@@ -80,7 +80,7 @@ struct MutationFileTests {
     func failed() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
-            let transport = ScriptedTransport { _ in answered }
+            let transport = ScriptedServer { _ in answered }
             try await withAlbum(transport, folder, storage) { fixture in
                 let (file, _) = try fixture.file(bytes: 10_000)
                 let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
@@ -117,7 +117,7 @@ struct MutationFileTests {
     func refused() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
-            try await withAlbum(ScriptedTransport { _ in answered }, folder, storage) { fixture in
+            try await withAlbum(ScriptedServer { _ in answered }, folder, storage) { fixture in
                 let (file, _) = try fixture.file(bytes: 10)
                 let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
                 let receipt = try await fixture.app.mutate(
@@ -145,7 +145,7 @@ struct MutationFileTests {
     func many() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()
-            let transport = ScriptedTransport { _ in answered }
+            let transport = ScriptedServer { _ in answered }
             try await withAlbum(transport, folder, storage) { fixture in
                 let (file, _) = try fixture.file(bytes: 10)
                 let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)

@@ -76,7 +76,7 @@ struct RetriedTransferTests {
         }
     }
 
-    @Test("A part that fails and may go better lets those beside it arrive")
+    @Test("A part that fails and may go better lets the parts beside it arrive")
     func besides() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)

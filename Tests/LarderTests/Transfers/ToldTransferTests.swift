@@ -14,7 +14,7 @@ struct ToldTransferTests {
             ended: nil, notBefore: nil)
     }
 
-    @Test("It remembers those that may change, and of those that are over the last few thousand")
+    @Test("It remembers transfers that may change, and the last few thousand that are over")
     func bounded() {
         let listener = TransferBook.Listener()
         let open = (0..<10).map { _ in Self.status(.running) }

@@ -131,7 +131,7 @@ struct TransferHandleTests {
         }
     }
 
-    @Test("One whose time is over before it is begun fails as expired")
+    @Test("A transfer whose time is over before it is begun fails as expired")
     func expired() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 10)

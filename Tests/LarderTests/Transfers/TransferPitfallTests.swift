@@ -27,7 +27,7 @@ struct TransferPitfallTests {
         }
     }
 
-    @Test("Uploads in parts that are recovered go on and do not stall, and who listens before is heard")
+    @Test("Recovered uploads in parts go on and do not stall, and earlier listeners hear of them")
     func recovered() async throws {
         try await withTemporaryFolder { folder in
             let storage = MemoryStorage()

@@ -15,7 +15,7 @@ struct UnsentUploadTests {
         try await fixture.app.transfers.download(TransferFixture.location, to: fixture.folder.appending(path: "copy"))
     }
 
-    @Test("Nothing is removed while nobody said what becomes of them")
+    @Test("Nothing is removed until the caller says what becomes of unsent uploads")
     func refused() async throws {
         try await withTransferFixture { fixture in
             let upload = try await upload(fixture)
@@ -35,7 +35,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("One that has failed has not arrived either")
+    @Test("A failed upload has not arrived either")
     func failed() async throws {
         try await withTransferFixture { fixture in
             fixture.storage.onCall { _ throws(ObjectError) in throw ObjectError(.accessDenied, "for a test") }
@@ -47,7 +47,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("Those that are kept are sent")
+    @Test("Kept uploads are sent")
     func kept() async throws {
         try await withTransferFixture { fixture in
             let upload = try await upload(fixture)
@@ -60,7 +60,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("Those that are discarded are given up, and downloads are not; erasing gives up both, and forgets them")
+    @Test("Discarded uploads are given up, and downloads are not; erasing gives up both, and forgets them")
     func discarded() async throws {
         try await withTransferFixture { fixture in
             let (first, second) = (try await upload(fixture), try await download(fixture))
@@ -99,7 +99,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("Who waits is told as well where another process has erased it")
+    @Test("A waiter learns as well that another process has erased the transfer")
     func others() async throws {
         try await withTransferFixture { fixture in
             let download = try await download(fixture)

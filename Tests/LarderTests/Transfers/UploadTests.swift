@@ -230,7 +230,7 @@ struct UploadTests {
         }
     }
 
-    @Test("An upload that somebody has aborted begins anew")
+    @Test("An upload that another client has aborted begins anew")
     func aborted() async throws {
         try await withTransferFixture { fixture in
             let (file, bytes) = try fixture.file(bytes: 10_000)
@@ -246,7 +246,7 @@ struct UploadTests {
         }
     }
 
-    @Test("No more connections than may be, and those of the highest priority first")
+    @Test("No more connections than may be, and transfers of the highest priority first")
     func bounds() async throws {
         try await withTransferFixture { fixture in
             for (name, priority) in [("low", 0), ("high", 5), ("middle", 1)] {

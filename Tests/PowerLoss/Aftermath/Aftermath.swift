@@ -1,7 +1,7 @@
 package import Foundation
 package import Larder
-internal import LarderOperations
-internal import LarderRecords
+import LarderOperations
+import LarderRecords
 
 /// Opens a store that the power was taken from, and looks whether it keeps what was promised.
 package struct Aftermath: Sendable {

@@ -1,7 +1,7 @@
-internal import Foundation
-internal import Larder
-internal import LarderOperations
-internal import LarderRecords
+import Foundation
+import Larder
+import LarderOperations
+import LarderRecords
 
 /// Opens a store that the power was taken from after a `FaultLoad`, and looks whether it keeps what was promised.
 package struct FaultAftermath: Sendable {
@@ -9,8 +9,7 @@ package struct FaultAftermath: Sendable {
     private let words: [[String]]
 
     package init(_ remains: Remains) {
-        folder = remains.root.appending(path: "store")
-        words = remains.marks.map { $0.split(separator: " ").map(String.init) }
+        (folder, words) = (remains.store, remains.words)
     }
 
     /// What is not as it must be.

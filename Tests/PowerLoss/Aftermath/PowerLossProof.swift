@@ -1,6 +1,6 @@
 package import Foundation
-internal import Larder
-internal import LarderTestSupport
+import Larder
+import LarderTestSupport
 
 /// Plays a recording back and cuts the power again and again: wherever something was synced or promised, and at some
 /// other places.

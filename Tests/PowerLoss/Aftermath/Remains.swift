@@ -14,4 +14,8 @@ package struct Remains: Sendable {
     package let isAll: Bool
     /// How many entries of the recording had been played.
     package let place: Int
+
+    package var store: URL { root.appending(path: "store") }
+    /// The marks, each as its words.
+    package var words: [[String]] { marks.map { $0.split(separator: " ").map(String.init) } }
 }

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import Larder
-internal import LarderOperations
+import Foundation
+import Larder
+import LarderOperations
 
 /// Looks whether a store keeps what was promised of it after a power cut; see `StoreLoad`.
 package struct StoreAftermath: Sendable {
@@ -8,8 +8,7 @@ package struct StoreAftermath: Sendable {
     private let words: [[String]]
 
     package init(_ remains: Remains) {
-        folder = remains.root.appending(path: "store")
-        words = remains.marks.map { $0.split(separator: " ").map(String.init) }
+        (folder, words) = (remains.store, remains.words)
     }
 
     private func last(_ mark: String, _ name: String? = nil) -> Int? {

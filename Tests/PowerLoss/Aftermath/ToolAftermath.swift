@@ -1,5 +1,5 @@
-internal import Foundation
-internal import Larder
+import Foundation
+import Larder
 
 /// Looks whether what the tools have done is there after a power cut; see `ToolLoad`.
 package struct ToolAftermath: Sendable {

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import Larder
-internal import LarderOperations
+import Foundation
+import Larder
+import LarderOperations
 
 /// Opens a store that the power was taken from, and looks whether its transfers are as was promised, and end well.
 package struct TransferAftermath: Sendable {

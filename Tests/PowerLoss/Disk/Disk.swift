@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderTestSupport
+import Foundation
+import LarderTestSupport
 
 /// A disk to which a recording is played back, and from which the power can be cut at any time.
 struct Disk {

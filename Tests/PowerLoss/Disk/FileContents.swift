@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// The bytes of a file: what is surely on the disk, what was written since and may be, and what programs see.
 struct FileContents {

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 /// What a power cut has left, to be put where it can be opened.
 struct RemainingFiles: Sendable {

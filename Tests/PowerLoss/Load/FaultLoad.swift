@@ -1,6 +1,6 @@
 package import Foundation
-internal import Larder
-internal import LarderRecords
+import Larder
+import LarderRecords
 
 /// What a program does whose disk fails now and then: it queues mutations, stores answers, compacts, closes and opens
 /// again, and goes on after every failure. Nothing is sent.

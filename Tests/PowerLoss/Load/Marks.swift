@@ -1,5 +1,5 @@
 package import Foundation
-internal import Synchronization
+import Synchronization
 
 /// What a load says while it works: each word is one write to a file, which a recorder puts between the changes.
 package final class Marks: Sendable {

@@ -1,6 +1,6 @@
 package import Larder
-internal import LarderTestSupport
-internal import Synchronization
+import LarderTestSupport
+import Synchronization
 
 /// A storage that no power cut reaches: it says what it has done when it has done it, and can be made again from that.
 ///

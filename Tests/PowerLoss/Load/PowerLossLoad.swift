@@ -1,7 +1,7 @@
 package import Foundation
 package import Larder
-internal import LarderRecords
-internal import Synchronization
+import LarderRecords
+import Synchronization
 
 /// What a program does with a store, in several lives that each end with a clean close: mutations are queued, shown,
 /// sent, refused, replayed and discarded, answers are stored and watched, and the cache is compacted and cleared.

@@ -1,6 +1,6 @@
 package import Larder
-internal import LarderTestSupport
-internal import Synchronization
+import LarderTestSupport
+import Synchronization
 
 /// A server that no power cut reaches: it tells repeats by their key, and says what it has done when it has done it.
 ///

@@ -1,6 +1,6 @@
 package import Foundation
 package import Larder
-internal import LarderOperations
+import LarderOperations
 
 /// What a program and its tools do to a whole store: switch, sign in, change the program's key, queue side by side,
 /// store a record of many pages, forget an environment, bring a backup back, repair.

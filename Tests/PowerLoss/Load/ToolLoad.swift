@@ -1,6 +1,6 @@
 package import Foundation
-internal import Larder
-internal import LarderRecords
+import Larder
+import LarderRecords
 
 /// What the tools and key providers do beside a store: keys are made and changed, a cache is brought back, replaced
 /// when it is damaged, and backed up.

@@ -1,7 +1,7 @@
 package import Foundation
 package import Larder
-internal import LarderTestSupport
-internal import Synchronization
+import LarderTestSupport
+import Synchronization
 
 /// What a program does with its transfers, in several lives that each end with a clean close: uploads and downloads are
 /// queued, carried out, left half-done, and gone on with.

@@ -22,9 +22,9 @@ struct BenchInput {
         operation = try compiled.bound(values)
     }
 
-    /// The response that is kept beside the checkout; nil where it is not there.
+    /// The response among the test data; nil where it is not there.
     static func recorded() throws -> BenchInput? {
-        let folder = "../shared/data/github"
+        let folder = (ProcessInfo.processInfo.environment["LARDER_TEST_DATA"] ?? "../shared/data") + "/github"
         let name = "IssuesAndCommentsForRepository"
         guard FileManager.default.fileExists(atPath: "\(folder)/\(name).json") else { return nil }
         var input = try BenchInput(

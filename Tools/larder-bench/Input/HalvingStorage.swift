@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import Larder
+import LarderFiles
 import Synchronization
 
 /// A storage within this process that takes the parts of one upload, and stops in the middle until it is told to go on.
@@ -59,7 +60,7 @@ final class HalvingStorage: ObjectTransport {
             try bytes.withUnsafeMutableBytes { try body.read(0, $0) }
         } catch { throw ObjectError(.local, "the body cannot be read", cause: error) }
         md5.update(data: bytes)
-        let tag = "\"" + md5.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
+        let tag = "\"" + hexadecimal(md5.finalize()) + "\""
         let part = UploadedPart(number: number, size: body.size, etag: tag)
         state.withLock { state in
             state.sent.append(number)

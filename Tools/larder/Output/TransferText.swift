@@ -1,5 +1,6 @@
 import Foundation
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -80,7 +81,7 @@ extension UInt32 {
 
 extension [UInt8] {
     /// Two hexadecimal digits for each.
-    fileprivate var digits: String { String(decoding: hexadecimal(self), as: UTF8.self) }
+    fileprivate var digits: String { hexadecimal(self) }
 }
 
 extension TransferFailure {

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LarderFiles
+import LarderFiles
 
 /// Keys in a file that only its owner may read.
 ///

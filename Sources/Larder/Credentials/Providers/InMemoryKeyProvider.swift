@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Keys in memory, for the tests of programs: it can be locked, slow, or never answer.
 public final class InMemoryKeyProvider: KeyProvider {

@@ -1,5 +1,6 @@
-internal import Crypto
-internal import Foundation
+import Crypto
+import Foundation
+import LarderFiles
 
 /// The text in which keys are kept, in a file or in a key store: see the article on credentials.
 struct KeyText {
@@ -56,7 +57,7 @@ struct KeyText {
     }
 
     private static func checksum(_ text: String) -> String {
-        SHA256.hash(data: Data(text.utf8)).map { String(format: "%02x", $0) }.joined()
+        hexadecimal(SHA256.hash(data: Data(text.utf8)))
     }
 
     private static func damaged(_ place: String, _ what: String) -> KeyError {

@@ -1,6 +1,6 @@
 #if canImport(Security)
 public import Foundation
-internal import Security
+import Security
 
 /// Keys in the Keychain of Apple's systems, of this device alone. Not compiled where this is developed.
 public struct KeychainKeyProvider: KeyProvider {

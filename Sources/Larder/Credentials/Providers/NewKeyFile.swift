@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// A key file that is complete and on disk before it has its name, so that no reader ever sees a part of one.
 struct NewKeyFile {

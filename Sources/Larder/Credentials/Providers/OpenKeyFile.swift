@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// A key file that is open; closed with the last reference to it, and then unlocked as well.
 final class OpenKeyFile {

@@ -1,11 +1,11 @@
-internal import Foundation
+import Foundation
 
 #if canImport(Darwin)
-internal import Darwin
+import Darwin
 #elseif canImport(Glibc)
-internal import Glibc
+import Glibc
 #elseif canImport(Musl)
-internal import Musl
+import Musl
 #endif
 
 /// One run of a program that keeps keys: no shell, and no longer than its deadline.

@@ -1,7 +1,7 @@
-internal import Crypto
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Crypto
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// The key of one partition's credentials: gets it opened with the program's key once, and remembers it.
 ///

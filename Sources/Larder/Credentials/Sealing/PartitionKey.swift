@@ -1,5 +1,5 @@
-internal import Crypto
-internal import LarderOperations
+import Crypto
+import LarderOperations
 
 /// The key of a partition's credentials, while it is in memory. It never prints itself.
 struct PartitionKey: Sendable {

@@ -1,5 +1,5 @@
 package import Crypto
-internal import Foundation
+import Foundation
 
 /// The format of what is sealed: a header in clear, the random nonce, the text in cipher, the tag. AES-256-GCM.
 ///

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderGraphQL
-internal import LarderRecords
+import Foundation
+import LarderGraphQL
+import LarderRecords
 
 extension BackendEnvironment {
     /// What a store keeps of it beside its name: JSON, members in ascending order, without the API key. Equal

@@ -1,4 +1,4 @@
-internal import Foundation
+import Foundation
 
 extension BackendEnvironment {
     /// Whether it can be one: every part says something, and none contradicts another.

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 extension ConfigurationFile {
     /// The version of Larder's own files that this library reads.

@@ -1,6 +1,6 @@
 public import Foundation
-internal import LarderGraphQL
-internal import LarderRecords
+import LarderGraphQL
+import LarderRecords
 
 /// A file that says where backends are: Larder's own, or one that the tools of AWS write for programs.
 ///

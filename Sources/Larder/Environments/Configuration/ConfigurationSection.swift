@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderGraphQL
+import Foundation
+import LarderGraphQL
 
 /// An object in a configuration file, which knows where it stands. Members that the caller does not ask for do not
 /// matter.

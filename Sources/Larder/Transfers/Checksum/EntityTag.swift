@@ -1,4 +1,4 @@
-internal import Crypto
+import Crypto
 
 /// What an ETag tells of the bytes it names, where the storage makes it as S3 does: their MD5, or the MD5 of their
 /// parts' MD5s and the number of parts. ETags of encrypted objects look alike and tell nothing.

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderFiles
-internal import LarderOperations
+import Foundation
+import LarderFiles
+import LarderOperations
 
 /// Where a download is to go.
 struct DestinationFile {

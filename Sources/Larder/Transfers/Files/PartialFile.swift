@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderFiles
-internal import LarderOperations
+import Foundation
+import LarderFiles
+import LarderOperations
 
 /// The bytes of a download that have arrived: a file of the object's size in the store's folder, with holes.
 final class PartialFile: Sendable {

@@ -1,4 +1,4 @@
-internal import Crypto
+import Crypto
 
 /// A file whose bytes can be read anywhere.
 protocol RandomAccessFile {

@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 package import LarderOperations
 
 /// A file that is uploaded, open for reading, and known to be the one that was queued.

@@ -1,5 +1,5 @@
 package import Foundation
-internal import LarderFiles
+import LarderFiles
 package import LarderOperations
 
 extension TransferRemains {

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// How many exchanges there may be with each host at a time. Exchanges begin in the order in which they ask.
 ///

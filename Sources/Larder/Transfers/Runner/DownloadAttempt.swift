@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// One try to receive an object.
 struct DownloadAttempt: Sendable {

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Holds the bytes of all exchanges to so many in a second: each waits until those before it have had their time.
 final class Pacer: Sendable {

@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 extension PartPlan {
     /// The plan of an attempt.

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Logging
+import Foundation
+import LarderOperations
+import Logging
 
 /// Clears away what transfers have left behind, at the storage and in the store's folder.
 extension TransferExecutor {

@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 extension TransferExecutor {
     /// Moves parts of a transfer, so many side by side as there may be connections, and notes each that has arrived.

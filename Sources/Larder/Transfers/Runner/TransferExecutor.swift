@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Logging
+import Foundation
+import LarderOperations
+import Logging
 
 /// Takes single transfers through their steps. What is on disk after each, and what a crash there leads to:
 ///

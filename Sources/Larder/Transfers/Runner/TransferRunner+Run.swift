@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderOperations
+import Foundation
+import LarderOperations
 public import ServiceLifecycle
 
 extension TransferRunner: Service {

@@ -1,6 +1,6 @@
-internal import Foundation
-internal import LarderOperations
-internal import Synchronization
+import Foundation
+import LarderOperations
+import Synchronization
 
 /// Carries out a partition's transfers: several side by side, each in parts where it is large.
 ///

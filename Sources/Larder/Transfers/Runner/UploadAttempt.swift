@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderOperations
+import Foundation
+import LarderOperations
 
 /// One try to send a file.
 struct UploadAttempt: Sendable {

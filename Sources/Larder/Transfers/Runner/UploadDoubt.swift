@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// Whether an object may appear at the storage by what an attempt has sent there, although the attempt has ended: the
 /// storage had all that it takes, and its answer did not arrive. Uploads of the same key that were queued later wait

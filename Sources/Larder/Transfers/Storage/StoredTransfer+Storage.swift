@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderOperations
+import Foundation
+import LarderOperations
 
 // What is stored of a transfer, as the storage is told of it.
 

@@ -1,11 +1,7 @@
 import Crypto
-import Larder
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import Larder
+import LarderFiles
 
 /// What tells whether a storage has what it was sent.
 enum Checksums {

@@ -1,12 +1,8 @@
 import Crypto
-import Larder
-package import NIOCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+import Larder
+import LarderFiles
+package import NIOCore
 
 /// How the bytes of an object are laid out in the body of a request.
 ///

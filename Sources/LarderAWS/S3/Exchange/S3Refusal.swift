@@ -1,11 +1,6 @@
+import Foundation
 import Larder
 import LarderHTTP
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Why an attempt failed, with what the next one could do better.
 struct S3Refusal: Error {

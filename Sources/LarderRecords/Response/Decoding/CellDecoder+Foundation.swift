@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+import Foundation
 
 /// Types of Foundation that stand in JSON otherwise than their own `init(from:)` expects.
 extension CellDecoder {

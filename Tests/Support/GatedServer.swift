@@ -1,11 +1,11 @@
-import Larder
+package import Larder
 import Synchronization
 
 /// Holds every mutation until a test says what becomes of it; questions are answered at once.
-final class RequestGate: GraphQLTransport {
-    struct Held {
+package final class GatedServer: GraphQLTransport {
+    private struct Held {
         var request: GraphQLRequest
-        fileprivate var continuation: CheckedContinuation<Result<GraphQLAnswer, TransportError>, Never>
+        var continuation: CheckedContinuation<Result<GraphQLAnswer, TransportError>, Never>
     }
 
     private struct State {
@@ -16,24 +16,24 @@ final class RequestGate: GraphQLTransport {
         var listAnswer: [UInt8] = []
     }
 
-    let idempotency: Idempotency?
+    package let idempotency: Idempotency?
     private let state = Mutex(State())
 
-    init(tellsRepeats: Bool) { idempotency = tellsRepeats ? .header(name: "Idempotency-Key") : nil }
+    package init(tellsRepeats: Bool) { idempotency = tellsRepeats ? .header(name: "Idempotency-Key") : nil }
 
     /// What is held, the first that came first.
-    var held: [(number: Int, request: GraphQLRequest)] {
+    package var held: [(number: Int, request: GraphQLRequest)] {
         state.withLock { $0.held.sorted { $0.key < $1.key }.map { ($0.key, $0.value.request) } }
     }
 
-    func setListAnswer(_ body: [UInt8]) { state.withLock { $0.listAnswer = body } }
+    package func setListAnswer(_ body: [UInt8]) { state.withLock { $0.listAnswer = body } }
 
     /// Lets the request of this number end.
-    func end(_ number: Int, _ result: Result<GraphQLAnswer, TransportError>) {
+    package func end(_ number: Int, _ result: Result<GraphQLAnswer, TransportError>) {
         state.withLock { $0.held.removeValue(forKey: number) }?.continuation.resume(returning: result)
     }
 
-    func send(
+    package func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
         guard request.kind == .mutation else {
@@ -59,13 +59,13 @@ final class RequestGate: GraphQLTransport {
     }
 
     /// Loses the mutations that come from now on: a runner that was told to end may have one on its way here.
-    func cut() { state.withLock { $0.isCut = true } }
+    package func cut() { state.withLock { $0.isCut = true } }
 
     /// Holds mutations again.
-    func mend() { state.withLock { $0.isCut = false } }
+    package func mend() { state.withLock { $0.isCut = false } }
 
     /// Nothing is held any more, and nothing answered.
-    func close() {
+    package func close() {
         let held = state.withLock { state in
             state.isClosed = true
             defer { state.held = [:] }
@@ -75,34 +75,4 @@ final class RequestGate: GraphQLTransport {
     }
 
     private static let closed = TransportError(.interrupted, "the test is over")
-}
-
-/// A network that is there or not as a test says.
-final class SwitchedConnectivity: Connectivity {
-    private struct State {
-        var isConnected = true
-        var next = 0
-        var observers: [Int: @Sendable (Bool) -> Void] = [:]
-    }
-
-    private let state = Mutex(State())
-
-    var isConnected: Bool { state.withLock { $0.isConnected } }
-
-    func set(_ isConnected: Bool) {
-        let observers = state.withLock { state in
-            state.isConnected = isConnected
-            return Array(state.observers.values)
-        }
-        for observer in observers { observer(isConnected) }
-    }
-
-    func observe(_ change: @escaping @Sendable (Bool) -> Void) -> ConnectivityObservation {
-        let number = state.withLock { state in
-            state.next += 1
-            state.observers[state.next] = change
-            return state.next
-        }
-        return ConnectivityObservation { [self] in _ = state.withLock { $0.observers.removeValue(forKey: number) } }
-    }
 }

@@ -1,4 +1,0 @@
-/// Bytes in lower-case hexadecimal digits.
-package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-}
