@@ -1,6 +1,6 @@
+import LarderFiles
 import LarderGraphQL
 import LarderRecords
-import Synchronization
 
 /// The operations that a partition has compiled, and the operations with variables that it has used lately.
 final class OperationCache: Sendable {
@@ -58,8 +58,8 @@ final class OperationCache: Sendable {
     let schema: SchemaIndex
     /// By the names that mutations say.
     let updaters: [String: ListUpdater]
-    private let known = Mutex(Known())
-    private let schemaNumber = Mutex<UInt64?>(nil)
+    private let known = Locked(Known())
+    private let schemaNumber = Locked<UInt64?>(nil)
 
     init(_ schema: SchemaIndex, updaters: [String: ListUpdater] = [:]) {
         self.schema = schema

@@ -1,4 +1,5 @@
 import CLMDB
+import LarderFiles
 import Synchronization
 
 /// An LMDB environment: a folder with a data file and its locks, open once in this process.
@@ -14,7 +15,7 @@ package final class Environment: @unchecked Sendable {
     let files: EnvironmentFiles
     private let unregistered: UnregisteredReading?
     let tables: [String: Table]
-    private let pool: Mutex<ReaderPool>
+    private let pool: Locked<ReaderPool>
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
     /// another program changed it. The walk does not see flipped bits inside values; the caller must look for them.
     package let wasVerified: Bool
@@ -65,7 +66,7 @@ package final class Environment: @unchecked Sendable {
         mayHaveLostCommits = files.mayHaveLostCommits
         var limit: UInt32 = 0
         _ = mdb_env_get_maxreaders(handle, &limit)
-        pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
+        pool = Locked(ReaderPool(limit: min(Int(limit), options.maxReaders)))
         // Programs that open, write once and close never come to the count below.
         if !options.isReadOnly { _ = dropDeadReaders() }
     }

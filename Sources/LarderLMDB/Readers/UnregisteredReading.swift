@@ -1,5 +1,4 @@
 import LarderFiles
-import Synchronization
 
 /// Reading where LMDB's table of readers cannot be written: in another user's folder, on a full disk.
 ///
@@ -12,7 +11,7 @@ final class UnregisteredReading: Sendable {
         var lock: LockFile?
     }
 
-    private let readers = Mutex(Readers())
+    private let readers = Locked(Readers())
     private let path: String
     private let options: Environment.Options
 

@@ -1,3 +1,4 @@
+import LarderFiles
 import LarderGraphQL
 import LarderLMDB
 import Synchronization
@@ -9,7 +10,7 @@ import Synchronization
 package final class RecordCache: Sendable {
     package let options: Options
     let folder: GenerationFolder
-    private let current: Mutex<Generation>
+    private let current: Locked<Generation>
     let writer: RecordWriterQueue
     private let deadlines = TurnDeadlines()
     let layers: LayerStack
@@ -22,7 +23,7 @@ package final class RecordCache: Sendable {
         self.options = options
         folder = GenerationFolder(path: path, stamp: stamp, options: options)
         let first = try translated { [folder] in try folder.openCurrent() }
-        current = Mutex(first)
+        current = Locked(first)
         layers = LayerStack(failed: options.layerFailed)
         writer = RecordWriterQueue(label: options.label, numbering: first.identity)
     }
@@ -171,7 +172,7 @@ package final class RecordCache: Sendable {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await takingTurn(until: turnDeadline ?? deadline) { turn in
             // Each is told by the writer's thread, in order.
-            let outcomes = Mutex<[Result<Commit, RecordError>]>([])
+            let outcomes = Locked<[Result<Commit, RecordError>]>([])
             let (count, chain) = (works.count, WriteChain())
             let jobs = works.map { (work, steps) in
                 let begun: WriteWork = { (generation, transaction, changes) throws in
