@@ -102,6 +102,24 @@ struct WatchLoadTests {
         #expect(index.isEmpty)
     }
 
+    @Test("Marks that come while a reading rests begin no read, and one that is wanted at once does not wait")
+    func resting() {
+        let reading = MarkedReading()
+        let reads = Counter()
+        let read: @Sendable () -> Duration = {
+            reads.add(1)
+            return .seconds(3600)
+        }
+        reading.run(read)
+        for _ in 0..<100 { reading.mark(read) }
+        #expect(reads.taken == [1])
+        reading.readNow(read)
+        #expect(reads.taken == [1])
+        reading.end()
+        reading.readNow(read)
+        #expect(reads.taken == [])
+    }
+
     @Test("A watcher of an object whose reader takes nothing keeps one state, with all that changed")
     func slowObjectWatcher() async throws {
         try await withTemporaryFolder { folder in

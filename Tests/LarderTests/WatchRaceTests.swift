@@ -66,7 +66,7 @@ struct WatchRaceTests {
             let (stream, continuation) = AsyncStream.makeStream(
                 of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
             let (hasWritten, written) = (Flag(), DispatchSemaphore(value: 0))
-            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query, continuation) {
+            let watcher = Watcher(app.core, try app.core.operations.bound(recipeList), .query) {
                 guard !hasWritten.isSet else { return }
                 hasWritten.set()
                 Task {
@@ -75,6 +75,7 @@ struct WatchRaceTests {
                 }
                 _ = written.wait(timeout: .now() + 60)
             }
+            #expect(watcher.add(continuation))
             // Its hook waits, which no thread of tasks may.
             DispatchQueue.global().async { watcher.start(fetch: nil, unlessComplete: false) }
             var states = stream.makeAsyncIterator()

@@ -54,8 +54,8 @@ final class ObjectWatcher: Sendable {
         reading.mark(read)
     }
 
-    private func read() {
-        guard let id = progress.withLock({ $0.id }) else { return }
+    private func read() -> Duration {
+        guard let id = progress.withLock({ $0.id }) else { return .zero }
         let moment = core.watchers.published
         do throws(RecordError) {
             let (presence, dependencies) = try core.cache.presence(of: key)
@@ -73,6 +73,7 @@ final class ObjectWatcher: Sendable {
             if error.code != .closed, !core.watchers.setAnything(of: id, readAt: moment) { reading.mark(read) }
             core.logger.warning("a watched object could not be read", metadata: ["key": "\(key)", "error": "\(error)"])
         }
+        return .zero
     }
 
     private func deliver(_ state: ObjectState, isChange: Bool) {

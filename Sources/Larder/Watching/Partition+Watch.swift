@@ -49,8 +49,10 @@ extension Partition {
         fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool
     ) -> AsyncStream<WatchState> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let watcher = Watcher(core, operation, root, continuation)
-            continuation.onTermination = { _ in watcher.end() }
+            // A fetch is told of in the states of the stream that asked for it.
+            guard let fetch else { return core.watchers.shared.watch(operation, root, core, continuation) }
+            let watcher = Watcher(core, operation, root)
+            _ = watcher.add(continuation)
             watcher.start(fetch: fetch, unlessComplete: unlessComplete)
         }
     }

@@ -1,13 +1,17 @@
+import LarderFiles
 import LarderRecords
-import Synchronization
 
-/// Keeps one stream at the newest state of one answer.
+/// Keeps streams at the newest state of one answer.
 ///
 /// A commit that concerns the answer only marks the watcher; it reads again in a task of its own, once however often it
 /// was marked meanwhile, and hands over what is different. A slow reader gets the newest state.
 final class Watcher: Sendable {
     private struct Progress {
         var id: WatcherIndex.WatcherID?
+        var streams: [UInt64: AsyncStream<WatchState>.Continuation] = [:]
+        var lastStream: UInt64 = 0
+        /// Streams that were not given a state yet.
+        var newStreams: [UInt64] = []
         var state = WatchState()
         var hasDelivered = false
         var fetch: Task<Void, Never>?
@@ -21,22 +25,49 @@ final class Watcher: Sendable {
     private let core: PartitionCore
     private let operation: BoundOperation
     private let root: RecordCache.Root
-    private let continuation: AsyncStream<WatchState>.Continuation
     /// Called between a read and its noting, for tests.
     private let afterReading: @Sendable () -> Void
     private let reading = MarkedReading()
-    private let progress = Mutex(Progress())
+    private let progress = Locked(Progress())
 
     init(
         _ core: PartitionCore, _ operation: BoundOperation, _ root: RecordCache.Root,
-        _ continuation: AsyncStream<WatchState>.Continuation, afterReading: @escaping @Sendable () -> Void = {}
+        afterReading: @escaping @Sendable () -> Void = {}
     ) {
         self.afterReading = afterReading
         self.core = core
         self.operation = operation
         self.root = root
-        self.continuation = continuation
     }
+
+    /// Takes in a stream, which is given the state of the next read, and then whatever is different.
+    ///
+    /// - Returns: False if the watcher has ended.
+    func add(_ continuation: AsyncStream<WatchState>.Continuation) -> Bool {
+        let number = progress.withLock { progress -> UInt64? in
+            guard !progress.isEnded else { return nil }
+            progress.lastStream += 1
+            progress.streams[progress.lastStream] = continuation
+            progress.newStreams.append(progress.lastStream)
+            return progress.lastStream
+        }
+        guard let number else { return false }
+        continuation.onTermination = { _ in self.remove(number) }
+        return true
+    }
+
+    private func remove(_ number: UInt64) {
+        let isUsed = progress.withLock { progress in
+            progress.streams[number] = nil
+            // From here on none is taken in.
+            if progress.streams.isEmpty { progress.isEnded = true }
+            return !progress.isEnded
+        }
+        if !isUsed { end() }
+    }
+
+    /// Gives the newest state to streams that were added after the start.
+    func readNow() { reading.readNow(read) }
 
     /// Reads at once, on the caller's thread.
     ///
@@ -72,14 +103,15 @@ final class Watcher: Sendable {
 
     /// Ends the stream and whatever it still does.
     func end() {
-        let (id, fetch) = progress.withLock { progress in
-            defer { progress.isEnded = true }
-            return (progress.id, progress.fetch)
+        let (id, fetch, streams) = progress.withLock { progress in
+            defer { (progress.isEnded, progress.streams) = (true, [:]) }
+            return (progress.id, progress.fetch, Array(progress.streams.values))
         }
+        core.watchers.shared.remove(self, operation, root)
         if let id { core.watchers.remove(id) }
         reading.end()
         fetch?.cancel()
-        continuation.finish()
+        for stream in streams { stream.finish() }
     }
 
     /// The end of a fetch is told together with the fetched answer, which is read first.
@@ -89,8 +121,10 @@ final class Watcher: Sendable {
     }
 
     /// Reads once and delivers; something that was committed meanwhile asks for another read.
-    private func read() {
-        guard let id = progress.withLock({ $0.id }) else { return }
+    ///
+    /// - Returns: For how long to rest. Readers who take many streams wake together, and would keep writers waiting.
+    private func read() -> Duration {
+        guard let id = progress.withLock({ $0.id }) else { return .zero }
         let fetchEnd = progress.withLock { progress in
             defer { progress.fetchEnd = nil }
             return progress.fetchEnd
@@ -126,18 +160,66 @@ final class Watcher: Sendable {
                 state.setError(LarderError.parking(error), ofRead: true)
             }
         }
+        let count = progress.withLock { $0.streams.count }
+        return count > Self.fewStreams ? Self.rest * count : .zero
     }
+
+    private static let fewStreams = 16
+    /// For each stream: some ten times of what it takes to wake its reader.
+    private static let rest = Duration.microseconds(20)
 
     private func deliver(_ change: (inout WatchState) -> Void) {
         progress.withLock { progress in
             guard !progress.isEnded else { return }
             var state = progress.state
             change(&state)
-            guard !progress.hasDelivered || !state.isSame(as: progress.state) else { return }
+            defer { progress.newStreams = [] }
+            // Inside the lock, so that states come in their order.
+            guard !progress.hasDelivered || !state.isSame(as: progress.state) else {
+                for number in progress.newStreams { progress.streams[number]?.yield(progress.state) }
+                return
+            }
             progress.state = state
             progress.hasDelivered = true
-            // Inside the lock, so that states come in their order.
-            continuation.yield(state)
+            for stream in progress.streams.values { stream.yield(state) }
+        }
+    }
+}
+
+/// The watchers that several streams may have in common: one reading is enough for equal operations.
+final class SharedWatchers: Sendable {
+    private struct Key: Hashable {
+        let operation: ObjectIdentifier
+        let root: RecordCache.Root
+
+        init(_ operation: BoundOperation, _ root: RecordCache.Root) {
+            (self.operation, self.root) = (ObjectIdentifier(operation), root)
+        }
+    }
+
+    private let watchers = Locked<[Key: Watcher]>([:])
+
+    /// Keeps a stream at the newest state of an answer, and reads the first at once.
+    func watch(
+        _ operation: BoundOperation, _ root: RecordCache.Root, _ core: PartitionCore,
+        _ continuation: AsyncStream<WatchState>.Continuation
+    ) {
+        let key = Key(operation, root)
+        let (watcher, isNew) = watchers.withLock { watchers in
+            if let known = watchers[key], known.add(continuation) { return (known, false) }
+            let new = Watcher(core, operation, root)
+            _ = new.add(continuation)
+            watchers[key] = new
+            return (new, true)
+        }
+        if isNew { watcher.start(fetch: nil, unlessComplete: false) } else { watcher.readNow() }
+    }
+
+    /// Forgets a watcher that has ended.
+    func remove(_ watcher: Watcher, _ operation: BoundOperation, _ root: RecordCache.Root) {
+        let key = Key(operation, root)
+        watchers.withLock { watchers in
+            if watchers[key] === watcher { watchers[key] = nil }
         }
     }
 }

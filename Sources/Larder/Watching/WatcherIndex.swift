@@ -1,5 +1,5 @@
+import LarderFiles
 import LarderRecords
-import Synchronization
 
 /// Which watchers wait for which fields: the inverted index by which a commit finds the watchers that it concerns.
 ///
@@ -28,7 +28,8 @@ final class WatcherIndex: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
+    let shared = SharedWatchers()
 
     /// - Parameter wake: Called for each commit that concerns the watcher, on the writer's thread; it must not wait.
     ///   With nil, once, when there is nothing more to watch.
@@ -64,16 +65,11 @@ final class WatcherIndex: Sendable {
     ///
     /// - Parameter moment: `published` before the answer was read.
     /// - Returns: False if something was published since, so that the answer may be old already.
+    /// - Complexity: O(n) in what it depends on; what it depended on before is left as it is.
     func set(_ dependencies: Dependencies, of watcher: WatcherID, readAt moment: UInt64) -> Bool {
         state.withLock { state in
             guard state.wakes[watcher] != nil else { return true }
-            state.forget(watcher)
-            state.interests[watcher] = dependencies
-            for field in dependencies.fields {
-                state.add(watcher, to: field)
-                state.add(watcher, to: field.wholeRecord)
-            }
-            for key in dependencies.absentKeys { state.byAbsentKey[key, default: []].insert(watcher) }
+            state.set(dependencies, of: watcher)
             return state.published == moment
         }
     }
@@ -142,6 +138,33 @@ extension WatcherIndex.State {
         }
     }
 
+    fileprivate mutating func set(_ dependencies: Dependencies, of watcher: WatcherIndex.WatcherID) {
+        byAnything.remove(watcher)
+        let old = interests.updateValue(dependencies, forKey: watcher)
+        let gone = old.map { $0.fields.subtracting(dependencies.fields) } ?? []
+        if !gone.isEmpty {
+            let records = Set(dependencies.fields.map(\.record))
+            // The greatest field stands for the whole record, too.
+            for field in gone where field != field.wholeRecord || !records.contains(field.record) {
+                remove(watcher, from: field)
+                if !records.contains(field.record) { remove(watcher, from: field.wholeRecord) }
+            }
+        }
+        for field in dependencies.fields where old?.fields.contains(field) != true {
+            add(watcher, to: field)
+            add(watcher, to: field.wholeRecord)
+        }
+        for key in old?.absentKeys ?? [] where !dependencies.absentKeys.contains(key) { remove(watcher, from: key) }
+        for key in dependencies.absentKeys where old?.absentKeys.contains(key) != true {
+            byAbsentKey[key, default: []].insert(watcher)
+        }
+    }
+
+    private mutating func remove(_ watcher: WatcherIndex.WatcherID, from key: String) {
+        byAbsentKey[key]?.remove(watcher)
+        if byAbsentKey[key]?.isEmpty == true { byAbsentKey[key] = nil }
+    }
+
     /// - Complexity: O(n) in what the watcher depends on, however many others do.
     fileprivate mutating func forget(_ watcher: WatcherIndex.WatcherID) {
         byAnything.remove(watcher)
@@ -150,10 +173,7 @@ extension WatcherIndex.State {
             remove(watcher, from: field)
             remove(watcher, from: field.wholeRecord)
         }
-        for key in interests.absentKeys {
-            byAbsentKey[key]?.remove(watcher)
-            if byAbsentKey[key]?.isEmpty == true { byAbsentKey[key] = nil }
-        }
+        for key in interests.absentKeys { remove(watcher, from: key) }
     }
 
     /// - Complexity: O(c) in the changes, and in the watchers of the fields that changed.
