@@ -26,6 +26,26 @@ struct RestoredMutationTests {
         }
     }
 
+    @Test("A mutation that came back and may have been sent is no repeat once it is edited: its key is another")
+    func edited() async throws {
+        try await MigrationFixture.with { fixture in
+            let ids = try await fixture.queue(2)
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            let before = try await fixture.withDatabase { try $0.mutations.list().map(\.idempotencyKey) }
+            try fixture.loseDatabase()
+            #expect(try await fixture.restore(backup).status == 0)
+            try await fixture.withDatabase { database in
+                try await database.mutations.edit(ids[0], Revision(variables: Array("{}".utf8)))
+                try await database.mutations.replay(ids[1], now: Date())
+                let after = try database.mutations.list().map(\.idempotencyKey)
+                #expect(after[0] != before[0])
+                #expect(after[1] == before[1])
+            }
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("Where the caller says that nothing was sent since, what is unsent in the backup stays pending, and no more")
     func nothingSentSince() async throws {
         try await MigrationFixture.with { fixture in
@@ -201,6 +221,35 @@ struct RestoredMutationTests {
             #expect(restored.map(\.state) == [.pending, .pending, .deadLetter, .deadLetter, .deadLetter])
             #expect(restored.map(\.transfers) == [[uploads[0].id], [], [], [], [uploads[4].id]])
             #expect(restored[2...].allSatisfy { $0.failure?.class == .transferFailed })
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation that may have been sent since, and whose upload the store has lost, says both")
+    func doubtfulWithLostTransfer() async throws {
+        try await MigrationFixture.with { fixture in
+            let upload = TransferDraft(
+                partition: Store.unnamedPartition, kind: .upload, bucket: "media", key: "lost", path: "/file",
+                source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+            try await fixture.withDatabase { database in
+                try await database.transfers.enqueue([upload])
+                var draft = MutationDraft(
+                    partition: Store.unnamedPartition, lane: "main",
+                    content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
+                    created: Date())
+                draft.transfers = [upload.id]
+                _ = try await database.mutations.enqueue(draft)
+            }
+            #expect(try await fixture.migrate("backup").status == 0)
+            let backup = try fixture.backup()
+            try fixture.execute("DELETE FROM mutation")
+            try fixture.execute("DELETE FROM transfer")
+            try fixture.execute("INSERT INTO forgotten_outcome (partition, sequence) VALUES ('', 1000)")
+            #expect(try await fixture.restore(backup).status == 0)
+            let failure = try await fixture.withDatabase { try $0.mutations.list().first?.failure }
+            #expect(failure?.class == .restored)
+            #expect(failure?.message.contains("may have been sent since") == true)
+            #expect(failure?.message.contains("transfer that it waited for is not in the store") == true)
             try await fixture.expectSound()
         }
     }

@@ -241,13 +241,22 @@ struct Restoration {
         }
     }
 
-    /// Sets aside the mutations that are pending: what was set aside before keeps its reason.
+    /// Sets aside the mutations that are pending. What was set aside before keeps its reason, and tells of this as well:
+    /// who replays it must know.
     private mutating func setAside(_ sequences: [Int64], _ kind: MutationFailure.Class, _ message: String) throws {
         let queue = QueueTransaction(db: db)
         for sequence in sequences {
             let isPending = try db.exists(
                 "SELECT 1 FROM main.mutation WHERE sequence = ? AND state = \(mutation: .pending)", [sequence])
-            guard isPending else { continue }
+            guard isPending else {
+                try db.run(
+                    """
+                    UPDATE main.mutation_failure SET message = message || '; ' || ?1
+                    WHERE sequence = ?2
+                        AND sequence IN (SELECT sequence FROM main.mutation WHERE state = \(mutation: .deadLetter))
+                    """, [message, sequence])
+                continue
+            }
             try queue.setAside(sequence: sequence, MutationFailure(kind, message: message, time: now))
             report.setAside += 1
         }

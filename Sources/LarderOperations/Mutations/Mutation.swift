@@ -36,6 +36,9 @@ package struct Mutation: Sendable, Hashable {
     /// The last one: of an attempt, or why it was set aside.
     package var failure: MutationFailure?
 
+    /// Of a mutation that is not under way: whether it may have taken effect.
+    var isInDoubt: Bool { doubt != nil || failure?.class.leavesDoubt ?? false }
+
     /// The attempt that was begun last.
     package var attempt: Attempt { Attempt(mutation: id, number: attempts) }
 }

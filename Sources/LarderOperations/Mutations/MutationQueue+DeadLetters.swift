@@ -5,15 +5,17 @@ extension MutationQueue {
     /// Changes what a dead letter says, before it is replayed. It goes on waiting for what it waited for, also where
     /// its new variables hold no temporary id of that any more.
     ///
-    /// One that was begun gets a new idempotency key, unless it is given one: a server that knows the old one would
-    /// take what is new for a repeat, and answer what came of the old, or refuse it.
+    /// One that may have been sent, here or by the store that a backup was made of, gets a new idempotency key, unless
+    /// it is given one: a server that knows the old one would take what is new for a repeat, and answer what came of
+    /// the old, or refuse it.
     ///
     /// - Throws: `.notFound`, `.wrongState`, `.invalid`, `.unknownTemporaryID`, `.duplicate`.
     package func edit(_ id: UUID, _ revision: Revision) async throws(OperationsError) {
         try await write { transaction in
             let entry = try transaction.entry(id, in: .deadLetter)
+            guard let mutation = try transaction.mutation(id) else { return }
             var revision = revision
-            if entry.attempts > 0, revision.idempotencyKey == nil {
+            if entry.attempts > 0 || mutation.isInDoubt, revision.idempotencyKey == nil {
                 revision.idempotencyKey = UUID().uuidString.lowercased()
             }
             try transaction.revise(id, entry, revision)

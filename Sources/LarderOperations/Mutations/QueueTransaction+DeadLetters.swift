@@ -94,13 +94,13 @@ extension QueueTransaction {
         // What it holds may have been lost while it lay here.
         _ = try resolve(
             mutation.content, lane: entry.lane, partition: entry.partition, own: Set(mutation.temporaryIDs))
-        let isInDoubt = mutation.doubt != nil || mutation.failure?.class.leavesDoubt ?? false
         try db.run(
             """
             UPDATE mutation SET state = \(mutation: .pending), queued = NOT stalled, not_before = NULL,
                 not_before_set = NULL, expires = ?, telling = NULL, doubt = ?
             WHERE sequence = ?
-            """, [expires?.milliseconds, isInDoubt ? KeyTelling.answeredFor.rawValue : nil, entry.sequence])
+            """,
+            [expires?.milliseconds, mutation.isInDoubt ? KeyTelling.answeredFor.rawValue : nil, entry.sequence])
         try db.run("DELETE FROM mutation_answer WHERE sequence = ?", [entry.sequence])
         try stallDependents(of: entry.sequence)
     }
