@@ -74,10 +74,11 @@ extension Evidence.Answer {
 }
 
 extension GraphQLAnswer {
-    /// Whether the body is an object with data or errors.
+    /// Whether the body is an object with data, or with a list of errors.
     var isGraphQLResponse: Bool {
         guard case .object(let members)? = try? Value(json: body) else { return false }
-        return members["data"] ?? members["errors"] != nil
+        if case .list(let errors)? = members["errors"], !errors.isEmpty { return true }
+        return members["data"] != nil
     }
 }
 

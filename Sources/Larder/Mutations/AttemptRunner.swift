@@ -27,6 +27,7 @@ struct AttemptRunner: Sendable {
 
     private var core: PartitionCore { runner.core }
     private var options: MutationRunner.Options { runner.options }
+    private var questions: ProgramQuestions { ProgramQuestions(options) }
     /// How the server is told the key.
     private var telling: KeyTelling { KeyTelling(transport.idempotency) }
 
@@ -168,7 +169,7 @@ struct AttemptRunner: Sendable {
             try await queue.retryLater(mutation.attempt, at: nil, failure, leaving: .asBefore, now: now)
         case .none: try await queue.retryLater(mutation.attempt, at: again, failure, leaving: .asBefore, now: now)
         case .rejected: try await setAside(mutation, failure)
-        case .conflict: try await resolve(mutation, failure, again)
+        case .conflict: try await resolve(mutation, failure, again, orAsking: pauseEnd)
         case .unknown(let doubt):
             guard doubt != .final, (mutation.telling ?? mutation.doubt ?? .none).allowsRepeat(telling) else {
                 return try await ask(mutation, failure, doubt, again, orAsking: pauseEnd, requests)
@@ -191,7 +192,7 @@ struct AttemptRunner: Sendable {
         return nil
     }
 
-    private func setAside(_ mutation: Mutation, _ failure: MutationFailure) async throws {
+    private func setAside(_ mutation: Mutation, _ failure: MutationFailure) async throws(OperationsError) {
         try await queue.setAside(mutation.id, expecting: .inFlight, failure, now: core.now())
         core.layers.remove([mutation.id])
     }
@@ -310,57 +311,43 @@ struct AttemptRunner: Sendable {
 
     // MARK: Questions
 
-    private func question(_ mutation: Mutation, _ failure: MutationFailure) throws(LarderError) -> MutationInQuestion {
-        MutationInQuestion(
-            id: MutationID(mutation.id), operation: try PartitionCore.operation(of: mutation),
-            idempotencyKey: mutation.idempotencyKey, serverErrors: failure.details)
-    }
-
-    /// - Parameter again: When it may be sent again.
-    private func resolve(_ mutation: Mutation, _ failure: MutationFailure, _ again: Date?) async throws {
-        guard let name = mutation.content.resolver, let resolver = options.resolvers[name] else {
-            return try await setAside(mutation, failure)
-        }
+    /// What the program says to a conflict, done.
+    ///
+    /// - Parameters:
+    ///   - again: When it may be sent again with what the resolver says.
+    ///   - later: When it is sent again as it is where the resolver did not answer.
+    private func resolve(
+        _ mutation: Mutation, _ failure: MutationFailure, _ again: Date?, orAsking later: Date
+    ) async throws {
         var failure = failure
-        let resolution: ConflictResolution
-        var revision = Revision(idempotencyKey: UUID().uuidString.lowercased())
-        do {
-            let question = try question(mutation, failure)
-            resolution = try await answering(within: options.questionTimeout) { try await resolver(question) }
-            if case .retry(let variables) = resolution { revision.variables = try Value.object(variables).checkedJSON }
-        } catch {
-            failure.message += "; the resolver \(name) did not decide: \(error)"
-            return try await setAside(mutation, failure)
-        }
-        switch resolution {
-        case .setAside: try await setAside(mutation, failure)
-        case .keepServers:
+        switch await questions.resolution(of: mutation, failure) {
+        case .silence(let why):
+            failure.message += why
+            // It had no effect, and the server's next refusal asks the resolver again.
+            try await sendAgain(mutation, failure, at: later, leaving: .asBefore)
+        case .unusable(let why):
+            failure.message += why
+            try await setAside(mutation, failure)
+        case .answer(.setAside): try await setAside(mutation, failure)
+        case .answer(.keepServers):
             try await setAside(mutation, failure)
             _ = try await queue.discard(mutation.id, dependents: .release, now: core.now())
             try core.layers.reload(queue)
-        case .retry:
-            guard runner.countFault(of: mutation.id) < options.maximumFaults else {
-                runner.forgetFaults(of: mutation.id)
-                failure.message += "; the resolver \(name) had it sent again as often as may be"
-                return try await setAside(mutation, failure)
-            }
+        case .answer(.retry(let variables)):
+            let revision = Revision(variables: variables, idempotencyKey: UUID().uuidString.lowercased())
             do throws(OperationsError) {
                 // Refused under the old key, it had no effect under it.
-                try await queue.retryLater(
-                    mutation.attempt, at: again, failure, revision: revision, leaving: RemainingDoubt.none,
-                    now: core.now())
+                try await sendAgain(mutation, failure, at: again, revision, leaving: .none)
             } catch {
                 guard [.invalid, .unknownTemporaryID, .duplicate].contains(error.code) else { throw error }
-                failure.message += "; what the resolver \(name) says cannot be queued: \(error.message)"
+                failure.message += "; what its resolver says cannot be queued: \(error.message)"
                 try await setAside(mutation, failure)
             }
             try core.layers.reload(queue)
         }
     }
 
-    /// Asks whether a mutation took effect whose answer was lost.
-    ///
-    /// A check that throws, or does not answer in time, is asked again: it may need the network as well.
+    /// What the program's check says of a mutation whose answer was lost, done.
     ///
     /// - Parameters:
     ///   - again: When it may be sent again where it had no effect.
@@ -372,72 +359,35 @@ struct AttemptRunner: Sendable {
     ) async throws -> Mutation? {
         var failure = failure
         failure.class = .outcomeUnknown
-        guard let name = mutation.content.checkQuery, let check = options.checks[name] else {
+        switch await questions.outcome(of: mutation, failure) {
+        case .silence(let why):
+            failure.message += why
+            try await sendAgain(
+                mutation, failure, at: later, leaving: doubt == .final ? .unrepeatable : .attempt)
+        case .unusable(let why):
+            failure.message += why
             try await setAside(mutation, failure)
-            return nil
-        }
-        let question: MutationInQuestion
-        do { question = try self.question(mutation, failure) } catch {
-            failure.message += "; the check \(name) was not asked: \(error)"
-            try await setAside(mutation, failure)
-            return nil
-        }
-        let outcome: CheckedOutcome
-        do {
-            outcome = try await answering(within: options.questionTimeout) { try await check(question) }
-        } catch {
-            failure.message += "; the check \(name) did not answer: \(error)"
-            guard runner.countFault(of: mutation.id) < options.maximumFaults else {
-                runner.forgetFaults(of: mutation.id)
-                try await setAside(mutation, failure)
-                return nil
-            }
-            try await queue.retryLater(
-                mutation.attempt, at: later, failure, leaving: doubt == .final ? .unrepeatable : .attempt,
-                now: core.now())
-            return nil
-        }
-        var body: [UInt8] = []
-        do {
-            if case .tookEffect(let response?) = outcome { body = try Value.object(["data": response]).checkedJSON }
-        } catch {
-            failure.message += "; the check \(name) did not answer: \(error)"
-            try await setAside(mutation, failure)
-            return nil
-        }
-        switch outcome {
-        case .unknown: try await setAside(mutation, failure)
-        case .hadNoEffect:
+        case .answer(.unknown): try await setAside(mutation, failure)
+        case .answer(.hadNoEffect):
             try await queue.retryLater(
                 mutation.attempt, at: again, failure, leaving: RemainingDoubt.none, now: core.now())
-        case .tookEffect: return try await note(body, nil, of: mutation, requests)
+        case .answer(.tookEffect(let body)): return try await note(body, nil, of: mutation, requests)
         }
         return nil
     }
-}
 
-/// Waits for an answer for a time. A body that does not answer in time goes on unheard.
-private func answering<Answer: Sendable>(
-    within time: Duration, _ body: @escaping @Sendable () async throws -> Answer
-) async throws -> Answer {
-    let answers = AsyncThrowingStream<Answer, any Error> { continuation in
-        let asking = Task {
-            do {
-                continuation.yield(try await body())
-                continuation.finish()
-            } catch { continuation.finish(throwing: error) }
+    /// Makes the mutation pending again, so often in one run; then it is set aside.
+    private func sendAgain(
+        _ mutation: Mutation, _ failure: MutationFailure, at time: Date?, _ revision: Revision? = nil,
+        leaving doubt: RemainingDoubt
+    ) async throws(OperationsError) {
+        guard runner.countFault(of: mutation.id) < options.maximumFaults else {
+            runner.forgetFaults(of: mutation.id)
+            return try await setAside(mutation, failure)
         }
-        let waiting = Task {
-            try await Task.sleep(for: time)
-            continuation.finish(throwing: LarderError(.cancelled, "no answer came within \(time)"))
-        }
-        continuation.onTermination = { _ in
-            asking.cancel()
-            waiting.cancel()
-        }
+        try await queue.retryLater(
+            mutation.attempt, at: time, failure, revision: revision, leaving: doubt, now: core.now())
     }
-    for try await answer in answers { return answer }
-    throw LarderError(.cancelled, "the task was cancelled")
 }
 
 extension KeyTelling {

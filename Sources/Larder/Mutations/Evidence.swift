@@ -62,7 +62,7 @@ struct Evidence: Sendable, Hashable {
         }
         switch answer {
         case .lost: return refusalByStatus ?? Verdict(.unknown(.lost))
-        case .foreign: return refusalByStatus ?? Verdict(.unknown(.lost), isServerInDoubt: true)
+        case .foreign: return refusalByStatus ?? Verdict(.unknown(isBusy ? .busy : .fault), isServerInDoubt: true)
         case .status: return ofStatus
         case .unreadable:
             return refusalByStatus ?? Verdict(.unknown(isBusy ? .busy : .fault), isServerInDoubt: isForeign)
@@ -95,7 +95,7 @@ struct Evidence: Sendable, Hashable {
         case 408, 500...: Verdict(.unknown(.fault), isServerInDoubt: true)
         case _ where Self.notCarriedOut.contains(status): Verdict(.rejected, isServerInDoubt: true, mayWait: true)
         case 400..<500: Verdict(.rejected, isServerInDoubt: true)
-        default: Verdict(.unknown(.lost), isServerInDoubt: true)
+        default: Verdict(.unknown(.fault), isServerInDoubt: true)
         }
     }
 

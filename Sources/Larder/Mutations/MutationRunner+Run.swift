@@ -6,7 +6,8 @@ extension MutationRunner: Service {
     /// Sends until the task is cancelled or the service is to shut down. Mutations that are in flight then are waited
     /// for, each as long as its exchange, and a question about it, may take.
     ///
-    /// - Throws: `.noTransport`; `.parked` once another partition is the current one, or the store is closed;
+    /// - Throws: `.noTransport`; `.operation`, `.syntax`, `.variables` where the probe is no query of the schema;
+    ///   `.parked` once another partition is the current one, or the store is closed;
     ///   `.notRunnable` where the lock cannot be made; `operations.…` and `records.…` where the queue or the cache
     ///   cannot be read or written: the disk is full, or another program keeps the file locked past the deadline.
     ///   Nothing is lost; run again when that is over.
@@ -32,6 +33,7 @@ extension MutationRunner: Service {
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
         guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
+        _ = try core.operations.bound(query: options.probe)
         // The threads are the runner's own: they may wait for the disk, and need not change for each step.
         let queue = try core.operationsStore.database().mutations.blocking
         try await lifecycle.alone(options.connectivity) { owner in

@@ -9,7 +9,7 @@ extension MutationRunner {
     /// Whether the server is to be looked for, and no task does so.
     func mustSearch() -> Bool { progress.withLock { $0.isServerInDoubt && $0.searches == 0 } }
 
-    /// Asks for the name of the root type. Where no GraphQL server answers, nothing is sent there for a pause that
+    /// Sends the probe. Where no GraphQL server answers, nothing is sent there for a pause that
     /// grows.
     func findsServer(_ transport: any GraphQLTransport) async -> Bool {
         let turn = progress.withLock { progress in
@@ -32,7 +32,8 @@ extension MutationRunner {
         if let failure = search.failure {
             lifecycle.set(.unusableServer)
             if !wasMissing {
-                core.logger.warning("no GraphQL server answers; the queue waits", metadata: ["error": "\(failure)"])
+                core.logger.warning(
+                    "no GraphQL server answers the probe; the queue waits", metadata: ["error": "\(failure)"])
             }
         }
         core.operationsStore.changeSignal.notify()
@@ -53,9 +54,8 @@ extension MutationRunner {
 
     private func search(_ transport: any GraphQLTransport) async -> Search {
         do {
-            let operation = GraphQLOperation("{ __typename }")
             let request = try core.request(
-                operation, core.operations.bound(query: operation), headers: options.headers)
+                options.probe, core.operations.bound(query: options.probe), headers: options.headers)
             let answer = try await transport.send(request, deadline: .now + options.timeout)
             guard !answer.isGraphQLResponse else { return Search() }
             return Search(failure: "the answer is no GraphQL response", retryAfter: answer.retryAfter)

@@ -22,8 +22,12 @@ public final class MutationRunner: Sendable {
         /// How many lanes are sent side by side.
         public var maximumLanes = 8
         /// After so many attempts of one run that ended in a fault of the server, in a conflict after which its
-        /// resolver had it sent again, or in a question that its check did not answer, a mutation is set aside.
+        /// resolver had it sent again, or in a question that its check or resolver did not answer, a mutation is set
+        /// aside.
         public var maximumFaults = 20
+        /// The query by whose answer the runner finds the server again after an answer that is no GraphQL response. A
+        /// server that takes no query but its own, such as one of trusted documents, needs one of those here.
+        public var probe = GraphQLOperation("{ __typename }")
         /// Headers of each request.
         public var headers: [GraphQLRequest.Header] = []
         /// Whether the network is there: as the system says on Apple's systems, elsewhere assumed.

@@ -87,9 +87,19 @@ extension Partition {
     /// Changes the variables of a mutation that was set aside, before it is replayed. Where it was begun before, it
     /// gets a new idempotency key: an edited mutation is no repeat.
     ///
-    /// - Throws: `.variables` where they do not fit the operation; `operations.notFound`, `operations.wrongState`.
+    /// - Throws: `.variables` where they do not fit the operation; `.operation` where the operation does not fit the
+    ///   schema any more; `operations.notFound`, `operations.wrongState`, `operations.unknownTemporaryID`.
     public func editMutation(_ id: MutationID, variables: [String: Value]) async throws(LarderError) {
         let json = try Value.object(variables).checkedJSON
+        let standing: Standing
+        do { standing = try core.operationsStore.database().mutations.find(id.uuid) } catch {
+            throw LarderError(translating: error)
+        }
+        if case .present(let mutation) = standing {
+            // The document of a mutation never changes.
+            let operation = GraphQLOperation(mutation.content.document, name: mutation.content.operationName)
+            _ = try core.operations.boundOnce(core.operations.compiled(operation), variables)
+        }
         try await change { (queue) throws(OperationsError) in
             try await queue.edit(id.uuid, Revision(variables: json))
         }

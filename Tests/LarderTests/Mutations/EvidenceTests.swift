@@ -1,3 +1,4 @@
+import LarderTestSupport
 import Testing
 
 @testable import Larder
@@ -88,19 +89,82 @@ struct EvidenceTests {
     /// Every combination of phase, status, data, errors, paths and declared refusals.
     private func walk(_ body: (Evidence, Verdict) -> String?) {
         var wrong: [String] = []
-        for answer in [.lost, .status, .unreadable] + Self.responses {
+        for answer in [.lost, .foreign, .status, .unreadable] + Self.responses {
             for status in statuses {
                 for refusals in Self.refusals {
                     for phase in TransportError.Phase.allCases {
-                        let evidence = Evidence(phase: phase, status: status, answer: answer, refusals: refusals)
-                        if let what = body(evidence, evidence.verdict), wrong.count < 10 {
-                            wrong.append("\(what): \(evidence) gives \(evidence.verdict)")
+                        for isForeign in answer == .unreadable ? [false, true] : [false] {
+                            let evidence = Evidence(
+                                phase: phase, status: status, answer: answer, isForeign: isForeign, refusals: refusals)
+                            if let what = body(evidence, evidence.verdict), wrong.count < 10 {
+                                wrong.append("\(what): \(evidence) gives \(evidence.verdict)")
+                            }
                         }
                     }
                 }
             }
         }
         #expect(wrong == [])
+    }
+
+    /// What comes from elsewhere than a GraphQL server, or is not all of its answer.
+    private static let strangeBodies: [(body: String, isForeign: Bool)] = [
+        ("", true), (" ", true), ("<html><body>Sign in</body></html>", true), ("null", true), ("[]", true),
+        ("true", true), (#""ok""#, true), ("{}", true), (#"{"login":"please"}"#, true), (#"{"errors":[]}"#, true),
+        (#"{"errors":{"stars":["too many"]}}"#, true), (#"{"errors":"no"}"#, true), (#"{"data""#, true),
+        ("data: {}\n\n", true),
+        ("--graphql\r\nContent-Type: application/json\r\n\r\n{\"data\":{\"rate\":null}}\r\n--graphql--", true),
+        (#"{"hasNext":false}"#, true), (#"{"incremental":[{"data":{"title":"Soup"},"path":["rate"]}]}"#, true),
+        (#"{"data":[]}"#, false), (#"{"data":{}}"#, false), (#"{"data":{"rate":7}}"#, false),
+        (#"{"data":{"other":{"id":"1"}}}"#, false),
+        (#"{"data":{"rate":{"__typename":"Recipe","id":"1"}},"pending":[{"id":"0"}],"hasNext":true}"#, false),
+    ]
+
+    @Test("An answer that is none, or not all of one, is never taking effect, nor a refusal but by its status")
+    func strangeAnswers() async throws {
+        try await withStoreFixture(ScriptedServer { _, _ in ScriptedServer.body("") }) { (app) throws in
+            let operation = giveStars("1", 5)
+            let compiled = try app.core.operations.compiled(operation)
+            let bound = try app.core.operations.boundOnce(compiled, operation.variables)
+            let request = MutationRequest(
+                sent: app.core.request(compiled, bound, headers: []), operation: bound, isAsQueued: true)
+            var wrong: [String] = []
+            for (body, isForeign) in Self.strangeBodies {
+                for status in statuses {
+                    for refusals in Self.refusals {
+                        let answer = GraphQLAnswer(body: Array(body.utf8), status: status)
+                        let end = AttemptEnd(answer, to: request, refusals, at: .now)
+                        let proof = Proof(
+                            evidence: Evidence(status: status, answer: .unreadable, refusals: refusals))
+                        let isRight =
+                            switch end.verdict.effect {
+                            case .none: proof.isPlainRefusal
+                            case .unknown: end.verdict.isServerInDoubt == isForeign
+                            case .took, .conflict, .rejected: false
+                            }
+                        if !isRight || end.answer != nil { wrong.append("\(body), \(status ?? 0): \(end.verdict)") }
+                    }
+                }
+            }
+            #expect(wrong == [])
+        }
+    }
+
+    @Test("In every combination what is no GraphQL response puts the server in doubt, and no other answer does")
+    func doubtOfTheServer() {
+        walk { evidence, verdict in
+            let isElsewhere =
+                switch evidence.answer {
+                case .foreign, .status: true
+                case .unreadable: evidence.isForeign
+                case .lost: false
+                case .response: verdict.isServerInDoubt
+                }
+            guard evidence.phase == .sending, !Proof(evidence: evidence).isPlainRefusal else { return nil }
+            // A conflict that a status alone tells of is the server's.
+            if case .conflict = verdict.effect { return nil }
+            return verdict.isServerInDoubt == isElsewhere ? nil : "what answers is in doubt: \(isElsewhere)"
+        }
     }
 
     @Test("In every combination a mutation is sent again only where it is proven that it had no effect")
@@ -166,7 +230,10 @@ struct EvidenceTests {
             (Evidence(status: 500, answer: .status), .unknown(.fault)),
             (Evidence(status: 409, answer: .status), .conflict),
             (Evidence(status: 422, answer: .status), .rejected),
-            (Evidence(status: 302, answer: .status), .unknown(.lost)),
+            (Evidence(status: 302, answer: .status), .unknown(.fault)),
+            (Evidence(status: 200, answer: .foreign), .unknown(.fault)),
+            (Evidence(status: 503, answer: .foreign), .unknown(.busy)),
+            (Evidence(status: 511, answer: .foreign), .none(.offline)),
             (Evidence(status: 200, answer: .unreadable), .unknown(.fault)),
             (Evidence(status: 401, answer: .unreadable), .none(.notSignedIn)),
             // Request errors.

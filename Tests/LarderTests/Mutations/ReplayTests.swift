@@ -122,4 +122,27 @@ struct ReplayTests {
             #expect(server.effects == ["1 5", "1 4"])
         }
     }
+
+    @Test("Variables that do not fit the operation are refused when a mutation is edited, which stays as it is")
+    func editedToMisfit() async throws {
+        let server = ScriptedServer.rating(errors: {
+            $0 == 0 ? #"{"errors":[{"message":"no","extensions":{"code":"BAD"}}]}"# : nil
+        })
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            try await quickRunner(app).drain()
+            let misfits: [[String: Value]] = [
+                [:], ["recipe": "1"], ["recipe": "1", "stars": "many"], ["recipe": .null, "stars": 4],
+            ]
+            for variables in misfits {
+                await expectCode(.variables) { try await app.editMutation(receipt.id, variables: variables) }
+            }
+            await expectCode(.init(rawValue: "operations.notFound")) {
+                try await app.editMutation(MutationID(UUID()), variables: [:])
+            }
+            try await app.replayMutation(receipt.id)
+            try await quickRunner(app).drain()
+            #expect(server.effects == ["1 5"])
+        }
+    }
 }

@@ -179,7 +179,7 @@ struct RunnerTests {
     @Test("A conflict is resolved as its handler says, and one that ends without an answer does not stop the queue")
     func conflicts() async throws {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
-        let server = ScriptedServer.rating(errors: { [0, 1, 3].contains($0) ? conflict : nil })
+        let server = ScriptedServer.rating(errors: { [0, 1, 3, 4].contains($0) ? conflict : nil })
         try await withStoreFixture(server) { (app) throws in
             let kept = try await app.mutate(rate("1", 1), queued: .init(resolver: "keep"))
             let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
@@ -188,6 +188,7 @@ struct RunnerTests {
             let begun = ContinuousClock.now
             try await quickRunner(app) { options in
                 options.questionTimeout = .milliseconds(50)
+                options.maximumFaults = 2
                 options.resolvers = [
                     "keep": { _ in .keepServers },
                     "change": { _ in .retry(variables: ["recipe": "1", "stars": 9]) },

@@ -123,6 +123,59 @@ struct StrangeServerTests {
         }
     }
 
+    @Test(
+        "A mutation that the server itself answers with what cannot be used holds its lane up so often at most",
+        arguments: [
+            .failure(TransportError(.unusableAnswer, "multipart/mixed", status: 200)), ScriptedServer.status(302),
+            ScriptedServer.body(#"{"login":"please"}"#),
+        ] as [Result<GraphQLAnswer, TransportError>])
+    func unusableForEver(answer: Result<GraphQLAnswer, TransportError>) async throws {
+        let server = ScriptedServer(ScriptedServer.key) { _, request in
+            String(decoding: request.variables, as: UTF8.self).contains("5") ? answer : ScriptedServer.done(request)
+        }
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let next = try await app.mutate(giveStars("1", 4))
+            let running = Task { try await quickRunner(app) { $0.maximumFaults = 3 }.drain() }
+            #expect(try await next.ended(within: .seconds(60)).state == .applied)
+            running.cancel()
+            try await running.value
+            #expect(try receipt.status()?.failure?.kind == "serverFault")
+            #expect(server.requests.count == 4)
+        }
+    }
+
+    @Test("A server that takes no query but its own is found by the query that the program names")
+    func namedProbe() async throws {
+        let probe = GraphQLOperation(#"query Ready { recipe(id: "ready") { title } }"#)
+        let server = ScriptedServer(search: { _, request in
+            request.operationName == "Ready"
+                ? ScriptedServer.body(#"{"data":{"recipe":null}}"#) : ScriptedServer.status(403)
+        }) { number, request in number == 0 ? ScriptedServer.status(404) : ScriptedServer.done(request) }
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5))
+            let running = Task { try await quickRunner(app) { $0.probe = probe }.drain() }
+            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            running.cancel()
+            try await running.value
+            #expect(server.searches == 1)
+        }
+    }
+
+    @Test(
+        "A probe that is no query of the schema is refused before anything is sent",
+        arguments: ["mutation { rate(input: {recipe: 1, stars: 1}) { id } }", "{ nothing }", "{"])
+    func unusableProbe(text: String) async throws {
+        let server = ScriptedServer { _, request in ScriptedServer.done(request) }
+        try await withStoreFixture(server) { (app) throws in
+            try await app.mutate(giveStars("1", 5))
+            await #expect(throws: LarderError.self) {
+                try await quickRunner(app) { $0.probe = GraphQLOperation(text) }.drain()
+            }
+            #expect(server.requests.isEmpty && server.searches == 0)
+        }
+    }
+
     @Test("A server that refuses to say its root type's name is one", arguments: [401, 429])
     func refusedSearch(status: Int) async throws {
         let server = ScriptedServer(search: { _, _ in ScriptedServer.status(status) }) { number, request in
@@ -259,6 +312,62 @@ struct UnansweredCheckTests {
             }.drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.requests.count == 1)
+        }
+    }
+}
+
+@Suite("A resolver that does not answer is asked again")
+struct UnansweredResolverTests {
+    private struct Away: Error {}
+
+    private func refusing(_ count: Int) -> ScriptedServer {
+        ScriptedServer { number, request in number < count ? ScriptedServer.status(409) : ScriptedServer.done(request) }
+    }
+
+    @Test("A resolver that throws while the network is away is asked again, and nothing is set aside")
+    func throwing() async throws {
+        let server = refusing(6)
+        let asked = Mutex(0)
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "merge"))
+            let next = try await app.mutate(giveStars("1", 4))
+            try await quickRunner(app) { options in
+                options.resolvers["merge"] = { _ in
+                    let count = asked.withLock { asked in
+                        asked += 1
+                        return asked
+                    }
+                    guard count > 5 else { throw Away() }
+                    return .retry(variables: ["recipe": "1", "stars": 3])
+                }
+            }.drain()
+            #expect(try receipt.status()?.state == .applied)
+            #expect(try next.status()?.state == .applied)
+            #expect(asked.withLock { $0 } == 6)
+            let sent = server.requests.map { String(decoding: $0.variables, as: UTF8.self) }
+            #expect(sent.prefix(6).allSatisfy { $0.contains("5") } && sent[6].contains("3") && sent.count == 8)
+        }
+    }
+
+    @Test("A resolver that never answers is asked so often at most")
+    func never() async throws {
+        let server = refusing(4)
+        let asked = Mutex(0)
+        try await withStoreFixture(server) { (app) throws in
+            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "merge"))
+            let next = try await app.mutate(giveStars("1", 4))
+            try await quickRunner(app) { options in
+                options.maximumFaults = 4
+                options.resolvers["merge"] = { _ in
+                    asked.withLock { $0 += 1 }
+                    throw Away()
+                }
+            }.drain()
+            #expect(try receipt.status()?.failure?.kind == "conflict")
+            #expect(try receipt.status()?.failure?.message.contains("the resolver merge did not decide") == true)
+            #expect(asked.withLock { $0 } == 4)
+            #expect(try next.status()?.state == .applied)
+            #expect(server.requests.count == 5)
         }
     }
 }
