@@ -31,7 +31,7 @@ final class ChangeSignal: Sendable {
         guard time > .zero else { return }
         await withTaskGroup { group in
             group.addTask { await self.wait(past: count) }
-            group.addTask { try? await Task.sleep(for: time) }
+            group.addTask { await CancellableTimer.wait(until: .now + time) }
             await group.next()
             group.cancelAll()
         }

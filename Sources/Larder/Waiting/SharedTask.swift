@@ -42,7 +42,7 @@ func cancelled<Value: Sendable>(
     await withTaskGroup(of: Value?.self) { group in
         group.addTask { await work() }
         group.addTask {
-            try? await Task.sleep(until: deadline, clock: .continuous)
+            await CancellableTimer.wait(until: deadline)
             return nil
         }
         while let ended = await group.next() {

@@ -82,7 +82,7 @@ final class SharedTask<Value: Sendable>: Sendable {
 
     func value(for ticket: Ticket, deadline: ContinuousClock.Instant) async throws(TransportError) -> Value {
         let timer = Task {
-            guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+            guard await CancellableTimer.wait(until: deadline) else { return }
             leave(ticket, because: .deadlinePassed)
         }
         defer { timer.cancel() }

@@ -123,7 +123,7 @@ extension Bench {
                 }
                 return BenchRow(
                     name: small > 0 ? "small-uploads-memory" : "parts-memory",
-                    what: "growth of memory by \(small > 0 ? "20,000 small uploads" : "10,000 parts") after the first",
+                    what: "growth of memory by \(small > 0 ? "20,000 small uploads" : "10,000 parts") after a thousand",
                     unit: .bytes, value: Double(growth), reach: .most(Double(8 << 20)))
             }
         }

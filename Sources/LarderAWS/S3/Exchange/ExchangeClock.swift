@@ -75,7 +75,7 @@ final class ExchangeClock: Sendable {
         while true {
             let deadline = deadline
             guard deadline > .now else { return true }
-            guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return false }
+            guard await CancellableTimer.wait(until: deadline) else { return false }
         }
     }
 

@@ -1,0 +1,70 @@
+internal import Dispatch
+internal import Synchronization
+
+/// Waits that leave nothing behind when they are cancelled.
+///
+/// What the runtime has begun for `Task.sleep` stays in memory until its time has come, also where the task was cancelled
+/// long before. Most limits of time are never reached: each exchange would cost about 700 bytes for as long as it might
+/// have lasted.
+package final class CancellableTimer: Sendable {
+    private enum State {
+        case idle
+        case waiting(CheckedContinuation<Void, Never>, cancel: @Sendable () -> Void)
+        case ended
+    }
+
+    /// Timers stand still while a machine sleeps, and the deadlines do not: they are compared so often.
+    private static let longest = Duration.seconds(60)
+
+    private let state = Mutex(State.idle)
+
+    private init() {}
+
+    /// Waits until then.
+    ///
+    /// - Returns: False where the task was cancelled before.
+    @discardableResult
+    package static func wait(until deadline: ContinuousClock.Instant) async -> Bool {
+        while !Task.isCancelled {
+            let left = deadline - .now
+            guard left > .zero else { return true }
+            await CancellableTimer().wait(for: min(left, longest))
+        }
+        return false
+    }
+
+    private func wait(for time: Duration) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // Safe: a source is cancelled and activated on any thread.
+                nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: .global())
+                timer.setEventHandler { self.end() }
+                timer.schedule(deadline: .now() + time / .seconds(1))
+                let mustWait = state.withLock { state in
+                    guard case .idle = state else { return false }
+                    state = .waiting(continuation, cancel: { timer.cancel() })
+                    return true
+                }
+                // A timer that was never activated must not be released; one that is cancelled by now does nothing.
+                timer.activate()
+                if !mustWait {
+                    timer.cancel()
+                    continuation.resume()
+                }
+            }
+        } onCancel: {
+            end()
+        }
+    }
+
+    private func end() {
+        let state = state.withLock { state in
+            defer { state = .ended }
+            return state
+        }
+        guard case .waiting(let continuation, let cancel) = state else { return }
+        // The timer lets go of this object.
+        cancel()
+        continuation.resume()
+    }
+}
