@@ -42,4 +42,10 @@ struct BackoffTests {
         let pause = Backoff().pause(after: attempt, asked: asked.map { .seconds($0) }, fraction: 1)
         #expect(pause == .seconds(seconds))
     }
+
+    @Test("No pause is longer than a day, whatever the cap")
+    func longest() {
+        let pause = Backoff(first: .seconds(1_000_000), cap: .seconds(1_000_000)).pause(after: 9, fraction: 1)
+        #expect(pause == .seconds(86_400))
+    }
 }

@@ -1,10 +1,12 @@
+internal import LarderOperations
+
 /// How long to wait between attempts: a random time up to a bound that doubles, so that many clients do not come back
 /// at the same moment ("full jitter",
 /// https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/).
 public struct Backoff: Sendable, Hashable {
     /// The bound after the first failure.
     public var first: Duration
-    /// The greatest bound.
+    /// The greatest bound; a day at most counts.
     public var cap: Duration
 
     /// One second at first, five minutes at most.
@@ -13,9 +15,9 @@ public struct Backoff: Sendable, Hashable {
         self.cap = cap
     }
 
-    /// The longest that a server is left alone because it asked for it: a day. What it says beyond is a mistake
-    /// somewhere on the way, by which something queued would never be sent.
-    private static let longest = Duration.seconds(86_400)
+    /// The longest pause of all, also where a server asks for more: a day. What it says beyond is a mistake somewhere on
+    /// the way, by which something queued would never be sent.
+    private static let longest = Duration.milliseconds(StoredPause.longest)
 
     /// The greater of the pause that grows with failures and the one that the server asked for: a server that asks for
     /// none, or for one that is over, is not asked again at once for ever.
@@ -27,6 +29,6 @@ public struct Backoff: Sendable, Hashable {
     func pause(after attempt: Int, asked: Duration? = nil, fraction: Double) -> Duration {
         let doublings = min(max(attempt - 1, 0), 40)
         let bound = min(first * Double(1 << doublings), cap)
-        return max(bound * min(max(fraction, 0), 1), min(asked ?? .zero, Self.longest))
+        return min(max(bound * min(max(fraction, 0), 1), asked ?? .zero), Self.longest)
     }
 }

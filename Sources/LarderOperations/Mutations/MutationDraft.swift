@@ -22,15 +22,13 @@ package struct MutationDraft: Sendable {
     package var created: Date
     /// When it is of no use any more: it becomes a dead letter then, unless an attempt is under way.
     package var expires: Date?
-    /// Not to be sent before.
-    package var notBefore: Date?
 
     /// - Parameter id: Ids made by `UUID.ascending` are quick to store; any other will do.
     package init(
         id: UUID? = nil, partition: String, lane: String = "", idempotencyKey: String? = nil,
         content: MutationContent, touched: [UInt8]? = nil, dependencies: [UUID] = [], transfers: [UUID] = [],
         temporaryIDs: [TemporaryID] = [],
-        created: Date, expires: Date? = nil, notBefore: Date? = nil
+        created: Date, expires: Date? = nil
     ) {
         self.id = id ?? .ascending(at: created)
         self.partition = partition
@@ -43,6 +41,5 @@ package struct MutationDraft: Sendable {
         self.temporaryIDs = temporaryIDs
         self.created = created
         self.expires = expires
-        self.notBefore = notBefore
     }
 }

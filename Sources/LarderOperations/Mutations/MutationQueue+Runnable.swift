@@ -85,9 +85,7 @@ extension QueueTransaction {
         while runnable.heads.count < limit, let candidate = try head(of: partition, after: lane) {
             lane = candidate.head.lane
             guard candidate.isFree, candidate.expires.map({ time < $0 }) ?? true else { continue }
-            if let wait = candidate.notBefore,
-                Self.isWaiting(until: wait, set: candidate.notBeforeSet, now: time)
-            {
+            if let wait = StoredPause.end(candidate.notBefore, set: candidate.notBeforeSet, now: time) {
                 earliest = min(earliest ?? wait, wait)
             } else {
                 runnable.heads.append(candidate.head)

@@ -42,8 +42,8 @@ extension QueueTransaction {
             try db.run(
                 """
                 INSERT INTO mutation (id, partition, lane, state, stalled, queued, attempts, idempotency_key, created,
-                    expires, not_before, touched)
-                SELECT ?1, ?2, ?3, \(mutation: .pending), ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10
+                    expires, touched)
+                SELECT ?1, ?2, ?3, \(mutation: .pending), ?4, ?5, 0, ?6, ?7, ?8, ?9
                 WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = ?1)
                 """
             ) { row in
@@ -55,7 +55,6 @@ extension QueueTransaction {
                 row.bind(draft.idempotencyKey)
                 row.bind(draft.created.milliseconds)
                 row.bind(draft.expires?.milliseconds)
-                row.bind(draft.notBefore?.milliseconds)
                 row.bind(touched)
             }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
@@ -186,7 +185,7 @@ extension Mutation {
             sequence: sequence, id: draft.id, partition: draft.partition, lane: draft.lane, state: .pending,
             isStalled: false, idempotencyKey: draft.idempotencyKey ?? draft.id.canonicalText, content: draft.content,
             touched: touched, dependencies: [], temporaryIDs: [], created: draft.created.stored,
-            expires: draft.expires?.stored, notBefore: draft.notBefore?.stored, attempts: 0)
+            expires: draft.expires?.stored, attempts: 0)
     }
 }
 

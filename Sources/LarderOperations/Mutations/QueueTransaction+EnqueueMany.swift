@@ -53,7 +53,6 @@ extension QueueTransaction {
                     row.bind(entry.draft.lane)
                     row.bind(entry.draft.created.milliseconds)
                     row.bind(entry.draft.expires?.milliseconds)
-                    row.bind(entry.draft.notBefore?.milliseconds)
                     row.bind(touched)
                 }
             }
@@ -76,11 +75,10 @@ extension QueueTransaction {
     /// No sequence is used again, and no row has a greater one than was given last.
     private static let lastSequenceSQL = "SELECT seq FROM sqlite_sequence WHERE name = 'mutation'"
     private static let insertionSQL = """
-        INSERT INTO mutation (sequence, id, partition, lane, created, expires, not_before, touched, state, stalled,
-            queued, attempts)
-        SELECT column1, column2, column3, column4, column5, column6, column7, column8,
-            \(mutation: .pending), 0, 1, 0
-        FROM (VALUES \(rows("(?, ?, ?, ?, ?, ?, ?, ?)"))) AS given
+        INSERT INTO mutation (sequence, id, partition, lane, created, expires, touched, state, stalled, queued,
+            attempts)
+        SELECT column1, column2, column3, column4, column5, column6, column7, \(mutation: .pending), 0, 1, 0
+        FROM (VALUES \(rows("(?, ?, ?, ?, ?, ?, ?)"))) AS given
         WHERE NOT EXISTS (SELECT 1 FROM outcome WHERE id = column2)
         """
     private static let contentSQL = contentInsertionSQL + rows(contentRow)

@@ -39,7 +39,7 @@ extension QueueTransaction {
             throw OperationsError(.notItsTurn, "it waits for a transfer that is not done", mutation: id)
         }
         let notBefore = mutation.notBefore?.milliseconds
-        guard !Self.isWaiting(until: notBefore, set: turn.notBeforeSet, now: now.milliseconds) else {
+        guard StoredPause.end(notBefore, set: turn.notBeforeSet, now: now.milliseconds) == nil else {
             throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
         }
         guard !turn.isParked else { throw OperationsError.parked(mutation.partition) }
@@ -115,14 +115,6 @@ extension QueueTransaction {
              WHERE m.sequence = (SELECT sequence FROM mutation INDEXED BY mutation_lane
                 WHERE partition = ? AND lane = ? AND queued = 1 ORDER BY sequence LIMIT 1)
             """
-
-    /// Whether one is not to be sent yet, in milliseconds since 1970.
-    ///
-    /// - Parameter set: When the time was worked out; the clock has been set back since if that is yet to come.
-    static func isWaiting(until time: Int64?, set: Int64?, now: Int64) -> Bool {
-        guard let time, now < time else { return false }
-        return set.map { $0 <= now } ?? true
-    }
 
     private func retryLater(
         _ attempt: Attempt, at: Date?, _ failure: MutationFailure, _ revision: Revision?,

@@ -133,7 +133,7 @@ extension TransferTransaction {
         WHERE partition = ?1 AND state = \(transfer: .pending) ORDER BY priority DESC, sequence
         """
 
-    private static let doubtEnd = "min(e.doubt, e.doubt_set + \(TransferTable.longestDoubt))"
+    private static let doubtEnd = "min(e.doubt, e.doubt_set + \(StoredPause.longest))"
 
     private static func isPreceded(_ index: String, _ place: String) -> String {
         """
@@ -175,9 +175,9 @@ extension TransferTransaction {
         var earliest: Int64?
         try db.scan(Self.turnSQL, [partition, time]) { row in
             runnable.isEmpty = false
-            let wait = try row.optional(1, row.integer)
             if let end = try row.optional(3, row.integer), end <= time { return true }
-            if let wait, QueueTransaction.isWaiting(until: wait, set: try row.optional(2, row.integer), now: time) {
+            let (until, set) = (try row.optional(1, row.integer), try row.optional(2, row.integer))
+            if let wait = StoredPause.end(until, set: set, now: time) {
                 earliest = min(earliest ?? wait, wait)
                 return true
             }

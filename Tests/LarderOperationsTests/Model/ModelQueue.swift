@@ -42,8 +42,8 @@ struct ModelQueue {
     }
 
     func isWaiting(_ item: Item, _ now: Date) -> Bool {
-        guard let time = item.notBefore, now < time else { return false }
-        return item.notBeforeSet.map { $0 <= now } ?? true
+        guard let time = item.notBefore, let set = item.notBeforeSet else { return false }
+        return set <= now && now < time
     }
 
     /// The first of each lane that has a place there, unless it or another of the lane is in flight or it waits for

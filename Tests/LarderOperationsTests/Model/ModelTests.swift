@@ -144,8 +144,7 @@ private final class ModelPair {
         let dependencies = others.filter { id in !models.contains { $0.key != partition && $0.value.items[id] != nil } }
         let draft = draft(
             "\(Int.random(in: 0..<3, using: &random))", in: partition, variables: #"{"id":"\#(object)"}"#,
-            dependencies: dependencies, temporaryIDs: token.map { [$0] } ?? [], expires: chance(5) ? soon() : nil,
-            notBefore: chance(8) ? soon() : nil)
+            dependencies: dependencies, temporaryIDs: token.map { [$0] } ?? [], expires: chance(5) ? soon() : nil)
         model.ids.append(draft.id)
         if let token { tokens.append(token) }
         guard let (text, maker) = model.meaning(of: object, own: token) else {
@@ -157,7 +156,7 @@ private final class ModelPair {
         var item = ModelQueue.Item(
             id: draft.id, sequence: accepted.sequence, lane: draft.lane,
             dependencies: Set(dependencies.filter { model.items[$0] != nil }), reserved: token, object: text,
-            expires: draft.expires, notBefore: draft.notBefore)
+            expires: draft.expires)
         if let maker { item.dependencies.insert(maker) }
         model.items[item.id] = item
         if let token { model.reservers[token] = item.id }

@@ -45,7 +45,7 @@ struct BulkEnqueueTests {
                 switch number {
                 case 7: draft("7", key: "its own")
                 case 40: draft("\(number)", temporaryIDs: [TemporaryID()])
-                case 77: draft("\(number)", in: "another", expires: after(9), notBefore: after(1))
+                case 77: draft("\(number)", in: "another", expires: after(9))
                 default: draft("\(number)", variables: #"{"number":\#(number)}"#)
                 }
             }

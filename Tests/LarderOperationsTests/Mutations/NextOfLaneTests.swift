@@ -39,8 +39,13 @@ struct NextOfLaneTests {
     @Test("The next mutation is not begun when its time is over, or has not come")
     func time() async throws {
         #expect(try await next(draft(expires: after(5)), at: after(5)) == (.pending, false))
-        #expect(try await next(draft(notBefore: after(5)), at: after(4)) == (.pending, false))
-        #expect(try await next(draft(notBefore: after(5)), at: after(5)) == (.inFlight, true))
+        for (time, isBegun) in [(4.0, false), (5, true)] {
+            let result = try await next(at: after(time)) { database, _ in
+                let pause = "not_before = \(after(5).milliseconds), not_before_set = \(noon.milliseconds)"
+                try database.writeNow { try $0.execute(sql: "UPDATE mutation SET \(pause) WHERE state = 0") }
+            }
+            #expect(result == (isBegun ? .inFlight : .pending, isBegun))
+        }
     }
 
     @Test("The next mutation is not begun where another partition has become current; the answer is noted all the same")

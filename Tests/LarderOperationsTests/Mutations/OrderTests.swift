@@ -47,12 +47,18 @@ struct OrderTests {
         }
     }
 
-    @Test("What is not to be sent before a time waits for it, whatever the clock does")
-    func notBefore() async throws {
+    @Test(
+        "A stored pause is over after a day at most, and none where it is not said when it began",
+        arguments: hostilePauses)
+    func hostilePause(pause: HostilePause) async throws {
         try await withOperations { database in
-            let id = try await database.enqueue(draft(notBefore: after(10)))
-            #expect(try database.heads(now: after(-1_000_000)) == [])
-            #expect(try database.heads(now: after(10)) == [id])
+            let id = try await database.enqueue(draft())
+            try database.writeNow { try $0.execute(sql: "UPDATE mutation SET \(pause.columns)") }
+            let found = try database.mutations.runnable(in: app, now: noon)
+            #expect(found.heads.map(\.id) == (pause.end == nil ? [id] : []))
+            #expect(found.lookAgain == pause.end)
+            #expect(try database.heads(now: pause.end ?? noon) == [id])
+            _ = try await database.mutations.begin(id, owner: "me", now: pause.end ?? noon)
         }
     }
 

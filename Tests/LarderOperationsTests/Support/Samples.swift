@@ -18,7 +18,7 @@ let rename = MutationContent(
 func draft(
     _ lane: String = "", in partition: String = app, variables: String? = nil, optimistic: String? = nil,
     edits: String? = nil, key: String? = nil, dependencies: [UUID] = [], temporaryIDs: [TemporaryID] = [],
-    expires: Date? = nil, notBefore: Date? = nil
+    expires: Date? = nil
 ) -> MutationDraft {
     var content = rename
     if let variables { content.variables = json(variables) }
@@ -26,7 +26,7 @@ func draft(
     content.listEdits = edits.map(json)
     return MutationDraft(
         partition: partition, lane: lane, idempotencyKey: key, content: content, dependencies: dependencies,
-        temporaryIDs: temporaryIDs, created: noon, expires: expires, notBefore: notBefore)
+        temporaryIDs: temporaryIDs, created: noon, expires: expires)
 }
 
 let rejected = MutationFailure(.rejected, code: "BAD", message: "the server said no", details: json("[1]"), time: noon)
@@ -115,3 +115,26 @@ struct SeededGenerator: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 }
+
+/// What a damaged row may say of a pause, at noon, and until when it counts.
+struct HostilePause: Sendable, CustomStringConvertible {
+    let columns: String
+    let end: Date?
+
+    init(_ end: Int64, set: Int64?, counts: Date?) {
+        columns = "not_before = \(end), not_before_set = \(set.map(String.init) ?? "NULL")"
+        self.end = counts
+    }
+
+    var description: String { columns }
+}
+
+let hostilePauses = [
+    HostilePause(.max, set: noon.milliseconds, counts: after(86_400)),
+    HostilePause(.max, set: after(-86_000).milliseconds, counts: after(400)),
+    HostilePause(.max, set: after(-86_400).milliseconds, counts: nil),
+    HostilePause(.max, set: .min, counts: nil), HostilePause(.max, set: .max, counts: nil),
+    HostilePause(.max, set: nil, counts: nil), HostilePause(after(9).milliseconds, set: nil, counts: nil),
+    HostilePause(after(9).milliseconds, set: noon.milliseconds, counts: after(9)),
+    HostilePause(.min, set: noon.milliseconds, counts: nil),
+]

@@ -128,6 +128,21 @@ struct TransferPlaceTests {
         }
     }
 
+    @Test(
+        "A stored pause is over after a day at most, and none where it is not said when it began",
+        arguments: hostilePauses)
+    func hostilePause(pause: HostilePause) async throws {
+        try await withOperations { database in
+            let draft = upload("a")
+            try await database.transfers.enqueue([draft])
+            try database.writeNow { try $0.execute(sql: "UPDATE transfer SET \(pause.columns)") }
+            let found = try database.transfers.runnable(in: app, now: noon, limit: 9)
+            #expect(found.ids == (pause.end == nil ? [draft.id] : []))
+            #expect(found.lookAgain == pause.end)
+            #expect(try database.transfers.runnable(in: app, now: pause.end ?? noon, limit: 9).ids == [draft.id])
+        }
+    }
+
     @Test("What a dead runner may have sent as a whole is in doubt; what it had sent in part is not")
     func recovered() async throws {
         try await withOperations { database in
