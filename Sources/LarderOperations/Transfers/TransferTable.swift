@@ -5,10 +5,6 @@ package import Foundation
 ///
 /// Each write is one transaction, and on disk when its call returns.
 package struct TransferTable: Sendable {
-    /// For so many milliseconds at most the object of an upload whose exchange has ended is taken for one that may
-    /// still appear.
-    static let longestDoubt: Int64 = 86_400_000
-
     let database: OperationsDatabase
 
     /// Queues transfers, all of them or none, in one transaction.
@@ -229,6 +225,9 @@ package enum TransferNote: Sendable, Hashable {
     case parts([StoredPart])
     /// Parts that the storage, or the partial file, does not have after all.
     case lost([Int])
+    /// The storage neither knows the upload in parts nor lets it be aborted. It may know it again later, so the upload
+    /// becomes a transfer of its own that is being cancelled, and is forgotten when the storage lets go of it.
+    case uploadLeft
     /// All that was agreed with the storage, and all that arrived, is void: it begins anew.
     case restart
 }

@@ -62,8 +62,21 @@ extension TransferTransaction {
             for number in numbers {
                 try db.run("DELETE FROM transfer_part WHERE sequence = ? AND number = ?", [sequence, number])
             }
+        case .uploadLeft: try leaveUpload(of: sequence)
         case .restart: try restart(sequence)
         }
+    }
+
+    private func leaveUpload(of sequence: Int64) throws {
+        try db.run(
+            """
+            INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces, attempts,
+                created, upload, forgotten)
+            SELECT ?1, partition, kind, 4, priority, bucket, key, region, path, replaces, 0, created, upload, 1
+            FROM transfer t WHERE sequence = ?2 AND upload IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM transfer o WHERE o.partition = t.partition AND o.state IN (1, 4) AND o.state = 4
+                    AND o.upload = t.upload AND o.bucket = t.bucket AND o.key = t.key)
+            """, [UUID(), sequence])
     }
 
     private func restart(_ sequence: Int64) throws {

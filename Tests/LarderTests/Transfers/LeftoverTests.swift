@@ -127,6 +127,58 @@ struct LeftoverTests {
             try await upload.finished(within: .zero)
             #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
             #expect(fixture.storage.state.withLock { $0.uploads.count } == (mayAbort ? 0 : 1))
+            #expect(try fixture.app.transfers.all(in: [.cancelling]).count == (mayAbort ? 0 : 1))
+
+            // The right to abort is given later, to another process or after a restart.
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(try fixture.app.transfers.all().map(\.id) == [upload.id])
+        }
+    }
+
+    @Test("An upload whose abort is denied stays in cancelling, and is aborted once the user may")
+    func deniedAbort() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await upload.cancel()
+            try await fixture.drain()
+            #expect(try upload.status().state == .cancelling)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 1)
+
+            fixture.storage.onCall { _ in }
+            try await fixture.drain()
+            #expect(try upload.status().state == .cancelled)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+        }
+    }
+
+    @Test("An upload whose completion was answered by nobody, and that is then not known, is done by its object")
+    func lostCompletion() async throws {
+        try await withTransferFixture { fixture in
+            let (file, bytes) = try fixture.file(bytes: 10_000)
+            let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let (lost, denied) = (Countdown(1), Countdown(1))
+            fixture.storage.onAnswer { call throws(ObjectError) in
+                if call == .complete, lost.take() { throw ObjectError(.timedOut, "the answer is lost") }
+            }
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .abort = call, denied.take() { throw ObjectError(.accessDenied, "not you", status: 403) }
+            }
+            try await fixture.drain()
+            try await upload.finished(within: .zero)
+            #expect(fixture.storage.object(TransferFixture.location)?.bytes == bytes)
+            #expect(fixture.storage.calls.count { $0 == .complete } == 1)
+            #expect(fixture.storage.calls.count { if case .beginUpload = $0 { true } else { false } } == 1)
+            // The storage knows no such upload, and is asked to forget it all the same.
+            try await fixture.drain()
+            #expect(try fixture.app.transfers.all().map(\.id) == [upload.id])
         }
     }
 

@@ -111,8 +111,9 @@ extension TransferExecutor {
     }
 
     /// Has the storage abort an upload that it says it does not know, before its name is forgotten here: it may say so
-    /// for a moment only, and keep the parts. A user who may not abort could never begin anew otherwise.
-    func abortForgotten(_ upload: MultipartUpload?) async throws(ObjectError) {
+    /// for a moment only, and keep the parts. A user who may not abort could never begin anew otherwise: then the name
+    /// is noted apart from the transfer, and the abort tried again later.
+    func abortForgotten(_ upload: MultipartUpload?, of transfer: StoredTransfer) async throws {
         guard let upload else { return }
         do throws(ObjectError) { try await storage.abortUpload(upload, deadline: deadline) } catch {
             guard error.code == .accessDenied else { throw error }
@@ -121,6 +122,7 @@ extension TransferExecutor {
                 metadata: [
                     "location": "\(upload.location)", "upload": "\(upload.id)", "error": "\(error)",
                 ])
+            try await table.note(transfer.attempt, [.uploadLeft])
         }
     }
 

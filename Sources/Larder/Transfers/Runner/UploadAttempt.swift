@@ -21,7 +21,7 @@ struct UploadAttempt: Sendable {
         do throws(LarderError) { source = try SourceFile(path: transfer.path, identity: identity) } catch {
             // It may have arrived before it went.
             guard let object = try await objectOfParts() else { throw error }
-            try await executor.abortForgotten(transfer.multipartUpload)
+            try await executor.abortForgotten(transfer.multipartUpload, of: transfer)
             return object
         }
         if source.identity != identity { try await executor.table.note(transfer.attempt, [.file(source.identity)]) }
@@ -70,7 +70,7 @@ struct UploadAttempt: Sendable {
         let (upload, arrived) = try await begin(source, plan)
         guard let upload else {
             let object = try await objectOfParts()
-            try await executor.abortForgotten(transfer.multipartUpload)
+            try await executor.abortForgotten(transfer.multipartUpload, of: transfer)
             if let object { return object }
             // Another client has aborted it, or it was completed as another object.
             try await executor.table.note(transfer.attempt, [.restart])
@@ -90,7 +90,7 @@ struct UploadAttempt: Sendable {
         } catch {
             doubt.end(unless: error)
             guard error.code == .noSuchUpload, let object = try await objectOfParts() else { throw error }
-            try await executor.abortForgotten(upload)
+            try await executor.abortForgotten(upload, of: transfer)
             return object
         }
     }
