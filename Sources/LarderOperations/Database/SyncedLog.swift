@@ -18,7 +18,8 @@ import Synchronization
 /// The same holds of the database's own file. SQLite's automatic checkpoints say nothing when a sync fails, and what a
 /// checkpoint before had copied, which was not synced as a reader kept it from copying all, is never copied again. So
 /// checkpoints are made here, and after one that failed all pages of the file are written once more and synced before
-/// the next. Until then the log has everything: SQLite begins it anew only where all of it was copied and synced.
+/// the next. Until then the log has everything: SQLite begins it anew only where all of it was copied and synced. The
+/// process whose checkpoint has failed may be gone by then, so the others see it in the memory that all share.
 final class SyncedLog: Sendable {
     private enum State {
         /// It may hold what others wrote, or tried to.
@@ -128,7 +129,7 @@ final class SyncedLog: Sendable {
     /// Copies what the log holds to the file. Outside a transaction.
     func checkpoint(_ db: Database, _ mode: Database.CheckpointMode) throws {
         try require(db)
-        if isFileDoubtful.withLock({ $0 }) {
+        if try isFileDoubtful.withLock({ $0 }) || Self.hasBrokenCheckpoint(db) {
             try Self.rewriteFile(db)
             isFileDoubtful.withLock { $0 = false }
             larder_keep_log(db.sqliteConnection, 0)
@@ -144,6 +145,24 @@ final class SyncedLog: Sendable {
 
     /// Which of the locks in shared memory a checkpoint holds: https://www.sqlite.org/walformat.html
     private static let checkpointLock: Int32 = 1
+
+    /// Whether a checkpoint of some process has ended before its time, after an earlier one had copied frames: these
+    /// are not copied again. One that another process makes at this moment looks the same, and holds the lock.
+    private static func hasBrokenCheckpoint(_ db: Database) throws -> Bool {
+        let (file, calls) = try self.file(SQLITE_FCNTL_FILE_POINTER, of: db)
+        var found: UnsafeMutableRawPointer?
+        try withUnsafeMutablePointer(to: &found) { region in
+            try check(calls.xShmMap?(file, 0, sharedRegion, 0, region))
+        }
+        // Safe: the connection keeps the region mapped, and it has so many bytes.
+        guard let found else { return false }
+        let copied = found.load(fromByteOffset: 96, as: UInt32.self)
+        return copied > 0 && found.load(fromByteOffset: 128, as: UInt32.self) > copied
+    }
+
+    /// Bytes of a region of the shared memory; the first says at 96 and 128 how many frames checkpoints have copied,
+    /// and how many they were about to: https://www.sqlite.org/walformat.html
+    private static let sharedRegion: Int32 = 32_768
 
     /// Writes all pages of the database's own file once more, as they are, and syncs it.
     private static func rewriteFile(_ db: Database) throws {

@@ -1,0 +1,164 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("A disk that fails in SQLite's own calls", .timeLimit(.minutes(10)))
+struct FailingDiskTests {
+    private static let faults: [FailingDisk.Fault] = [false, true].flatMap { isLasting in
+        let calls: [(FailingDisk.Call, ResultCode)] = [
+            (.read, .SQLITE_IOERR_READ), (.write, .SQLITE_IOERR_WRITE), (.write, .SQLITE_FULL),
+            (.sync, .SQLITE_IOERR_FSYNC), (.truncate, .SQLITE_IOERR_TRUNCATE), (.size, .SQLITE_IOERR_FSTAT),
+        ]
+        return calls.map { FailingDisk.Fault(call: $0, code: $1.rawValue, isLasting: isLasting) }
+    }
+
+    @Test(
+        "What is acknowledged is kept, and what throws says whether it is there, wherever a call fails",
+        arguments: faults)
+    func everywhere(fault: FailingDisk.Fault) async throws {
+        try await withTemporaryFolder { folder in
+            let ready = try OperationsDatabase(folder: folder)
+            let first = draft("first")
+            _ = try await ready.mutations.enqueue([first] + (0..<30).map { draft("\($0)") })
+            try ready.close()
+            var count = 0
+            // Each place until the work ends before it; later ones are wider apart.
+            while try await work(fault, after: count, on: ready.file, first.id) { count += 1 + count / 4 }
+            #expect(count > 0 || fault.call == .truncate, "nothing has failed")
+        }
+    }
+
+    /// What a program was told.
+    private struct Told {
+        var accepted: [UUID] = []
+        var refused: [UUID] = []
+        var unknown: [UUID] = []
+        var settled: [UUID] = []
+
+        mutating func note(_ id: UUID, _ error: OperationsError?) {
+            switch error?.code {
+            case nil: accepted.append(id)
+            case .commitUnknown: unknown.append(id)
+            default: refused.append(id)
+            }
+        }
+    }
+
+    /// - Returns: Whether the fault has happened.
+    private func work(
+        _ fault: FailingDisk.Fault, after count: Int, on ready: URL, _ first: UUID
+    ) async throws -> Bool {
+        let disk = FailingDisk()
+        try await withTemporaryFolder { folder in
+            var told = Told()
+            try FileManager.default.copyItem(at: ready, to: folder.appending(path: OperationsDatabase.fileName))
+            let database = try OperationsDatabase(folder: folder)
+            try await database.pool.writeWithoutTransaction { disk.attach($0) }
+            try await database.pool.read { disk.attach($0) }
+            disk.arm(fault, after: count)
+            try await use(database, first, &told)
+            disk.heal()
+            try database.settleCommits()
+            try expect(told, in: database)
+            // The next ones are behind all that was lost or kept.
+            let last = draft("last")
+            _ = try await database.mutations.enqueue(last)
+            told.accepted.append(last.id)
+            try database.close()
+
+            let after = try OperationsDatabase(folder: folder)
+            try expect(told, in: after)
+            try expectSound(after, "\(fault) after \(count)")
+            try after.close()
+        }
+        return disk.hasFailed
+    }
+
+    /// What throws here is an `OperationsError`, as the compiler sees to.
+    private func use(_ database: OperationsDatabase, _ first: UUID, _ told: inout Told) async throws {
+        for number in 0..<3 {
+            let new = draft("new \(number)")
+            do throws(OperationsError) {
+                _ = try await database.mutations.enqueue(new)
+                told.note(new.id, nil)
+            } catch { told.note(new.id, error) }
+        }
+        let many = (0..<30).map { draft("many \($0)") }
+        do throws(OperationsError) {
+            _ = try await database.mutations.enqueue(many)
+            for one in many { told.note(one.id, nil) }
+        } catch { for one in many { told.note(one.id, error) } }
+        do throws(OperationsError) {
+            let attempt = try await database.mutations.begin(first, owner: "me", now: noon).attempt
+            try await database.mutations.retryLater(attempt, at: after(1), offline, now: noon)
+            let second = try await database.mutations.begin(first, owner: "me", now: after(2)).attempt
+            try await database.mutations.answer(second, json("{}"), now: after(2))
+            try await database.mutations.settle(first, now: after(2))
+            told.settled.append(first)
+        } catch {}
+        _ = try? database.mutations.list()
+        _ = try? database.check()
+        _ = try? await database.emptyLog(until: .now)
+        let late = draft("late")
+        do throws(OperationsError) {
+            _ = try await database.mutations.enqueue(late)
+            told.note(late.id, nil)
+        } catch { told.note(late.id, error) }
+    }
+
+    private func expect(_ told: Told, in database: OperationsDatabase) throws {
+        for id in told.accepted { #expect(try database.mutation(id) != nil, "what was accepted is lost") }
+        for id in told.refused { #expect(try database.mutation(id) == nil, "what was refused is there") }
+        for id in told.settled { #expect(try database.outcome(id) != nil, "what was settled is not") }
+    }
+
+    @Test("After another process's checkpoint whose sync failed all of the file is written again before the next")
+    func othersCheckpoint() async throws {
+        try await withTemporaryFolder { folder in
+            let stays = try OperationsDatabase(folder: folder)
+            _ = try await stays.mutations.enqueue((0..<200).map { draft("\($0)") })
+            let goes = try OperationsDatabase(folder: folder)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let reader = try DatabaseQueue(path: stays.file.path, configuration: configuration)
+            try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN")
+                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM mutation")
+            }
+            _ = try await goes.enqueue(draft("behind the reader"))
+            // As far as the reader lets it, and not synced for that.
+            try await goes.pool.writeWithoutTransaction { try goes.log.checkpoint($0, .passive) }
+            try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            let dying = FailingDisk()
+            try await goes.pool.writeWithoutTransaction { dying.attach($0) }
+            // The log's own sync goes well, and that of the file fails.
+            dying.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: true), after: 1)
+            await #expect(throws: (any Error).self) {
+                try await goes.pool.writeWithoutTransaction { try goes.log.checkpoint($0, .passive) }
+            }
+            // It dies here: nothing more of it gets to the disk.
+
+            let disk = FailingDisk()
+            try await stays.pool.writeWithoutTransaction { disk.attach($0) }
+            let id = try await stays.enqueue(draft("acknowledged"))
+            disk.heal()
+            try await stays.pool.writeWithoutTransaction { try stays.log.checkpoint($0, .passive) }
+            let size = try await stays.pool.read { db in
+                let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+                return try #require(try Int64.fetchOne(db, sql: sql))
+            }
+            var end: Int64 = 0
+            let written = disk.writtenToFile.sorted { $0.lowerBound < $1.lowerBound }
+            for range in written where range.lowerBound <= end { end = max(end, range.upperBound) }
+            #expect(end >= size, "\(end) bytes of \(size) were written again")
+            #expect(try stays.mutation(id) != nil)
+            try reader.close()
+            try? goes.close()
+            try stays.close()
+        }
+    }
+}
