@@ -66,19 +66,24 @@ package struct PowerLossProof: Sendable {
         var random = SeededNumbers(seed: seed)
         var disk = Disk(root: recording.root, isUnsynced: isUnsynced)
         var marks = earlierMarks
+        var promises = 0
         var hasFailed = false
         var seen: Set<[Int]> = []
         var result = Result(entries: recording.entries.count)
         try await withThrowingTaskGroup(of: [String].self) { group in
             for (place, entry) in recording.entries.enumerated() {
                 try disk.play(entry)
-                if case .mark(let mark) = entry { marks.append(mark) }
+                if case .mark(let mark) = entry {
+                    marks.append(mark)
+                    if !Marks.isAnnouncement(mark) { promises += 1 }
+                }
                 if case .failedSync = entry { hasFailed = true }
                 guard place >= beginning, hasFailed || !isOfFailedSyncs, isWorthACut(place, &random) else { continue }
                 result.places += 1
                 for cut in cuts ?? PowerCut.all(tornCuts, by: &random) {
                     let files = disk.left(by: cut)
-                    guard seen.insert([files.digest, marks.count]).inserted else { continue }
+                    // The same files before an announcement had to keep as much, and were allowed less.
+                    guard seen.insert([files.digest, promises]).inserted else { continue }
                     if result.variants >= width { result.problems += try await group.next() ?? [] }
                     let this = Case(place: place, cut: cut, files: files, marks: marks)
                     let folder = scratch.appending(path: "cut \(result.variants)")

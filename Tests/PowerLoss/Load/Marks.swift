@@ -18,6 +18,11 @@ package final class Marks: Sendable {
         String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
+    /// Whether a mark says what may be from here on, and promises nothing: `forgetting`, and not `forgot`.
+    package static func isAnnouncement(_ mark: String) -> Bool {
+        mark.split(separator: " ").first?.hasSuffix("ing") ?? false
+    }
+
     package func callAsFunction(_ words: String...) {
         let line = Data((words.joined(separator: " ") + "\n").utf8)
         file.withLock { try? $0.write(contentsOf: line) }
