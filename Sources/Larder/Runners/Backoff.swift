@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 /// How long to wait between attempts: a random time up to a bound that doubles, so that many clients do not come back
 /// at the same moment ("full jitter",

@@ -72,9 +72,10 @@ extension TransferTransaction {
             """
             INSERT INTO transfer (id, partition, kind, state, priority, bucket, key, region, path, replaces, attempts,
                 created, upload, forgotten)
-            SELECT ?1, partition, kind, 4, priority, bucket, key, region, path, replaces, 0, created, upload, 1
+            SELECT ?1, partition, kind, \(transfer: .cancelling), priority, bucket, key, region, path, replaces, 0,
+                created, upload, 1
             FROM transfer t WHERE sequence = ?2 AND upload IS NOT NULL AND NOT EXISTS (
-                SELECT 1 FROM transfer o WHERE o.partition = t.partition AND o.state IN (1, 4) AND o.state = 4
+                SELECT 1 FROM transfer o WHERE o.partition = t.partition AND o.state = \(transfer: .cancelling)
                     AND o.upload = t.upload AND o.bucket = t.bucket AND o.key = t.key)
             """, [UUID(), sequence])
     }
