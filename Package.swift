@@ -35,6 +35,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -131,6 +132,8 @@ let package = Package(
                 // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
                 "Larder", "LarderHTTP",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                // The proof of a password is made of numbers of 3,072 bits.
+                .product(name: "BigInt", package: "BigInt"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -313,6 +316,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderAWS", "LarderTestSupport", "larder-transfer-crash",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "BigInt", package: "BigInt"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
