@@ -215,7 +215,7 @@ struct AppSyncTransportTests {
             let error = try #require(
                 await #expect(throws: LarderError.self) {
                     _ = try await online.mutate(
-                        GraphQLOperation(#"mutation { rename(id: "1") }"#), delivery: .immediate(.seconds(60)))
+                        GraphQLOperation(#"mutation { rename(id: "1") }"#), delivery: .immediate(within: .seconds(60)))
                 })
             let first = try #require(error.errors.first)
             #expect(AppSyncErrorType.conflictUnhandled ~= first)
