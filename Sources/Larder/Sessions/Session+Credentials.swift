@@ -25,12 +25,18 @@ extension Session {
     public func credentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials {
         let releases = releases
         var refreshed: Set<Credentials.Part> = []
+        var first: Credentials?
         while true {
             let standing = try await waiting(until: deadline, since: releases) { $0.state.hasCredentials }
             let found = try await read(until: deadline)
             switch found.reading {
             case .present(let credentials):
                 let now = options.now()
+                // A part that is another by now was refreshed with the one that was asked for.
+                let start = first ?? credentials
+                first = start
+                if credentials.userPool != start.userPool { refreshed.insert(.userPool) }
+                if credentials.cloud != start.cloud { refreshed.insert(.cloud) }
                 let ended = credentials.present.first {
                     !refreshed.contains($0) && !credentials.has($0, freshAt: now, margin: options.margin)
                 }
