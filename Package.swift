@@ -21,6 +21,7 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let bigIntegers = Target.Dependency.product(name: "BigInt", package: "BigInt")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let compression = Target.Dependency.product(name: "NIOHTTPCompression", package: "swift-nio-extras")
@@ -54,6 +55,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -68,11 +70,13 @@ let package = Package(
         // Calls that Swift does not see.
         .target(name: "CFiles"),
         .target(name: "LarderFiles", dependencies: ["CFiles"], swiftSettings: strict),
-        .target(name: "LarderLMDB", dependencies: ["CLMDB", "LarderFiles"], swiftSettings: strict),
+        .target(
+            name: "LarderLMDB", dependencies: ["CFiles", "CLMDB", "LarderFiles"],
+            swiftSettings: strict + [.strictMemorySafety()]),
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",
-            dependencies: ["LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
+            dependencies: ["CFiles", "LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
             swiftSettings: strict
         ),
         .target(
@@ -116,7 +120,7 @@ let package = Package(
         .target(
             name: "LarderHTTP",
             dependencies: [
-                "Larder", httpClient,
+                "Larder", "LarderFiles", httpClient,
                 // What the client throws is told apart by these modules' error types.
                 compression, tls,
             ] + nio,
@@ -127,6 +131,8 @@ let package = Package(
             dependencies: [
                 // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, the client's errors.
                 "Larder", "LarderFiles", "LarderHTTP", httpClient, crypto,
+                // The proof of a password is made of numbers of 3,072 bits.
+                bigIntegers,
             ] + nio,
             swiftSettings: strict
         ),
@@ -266,7 +272,7 @@ let package = Package(
             name: "LarderAWSTests",
             dependencies: [
                 "Larder", "LarderAWS", "LarderFiles", "LarderTestSupport", "larder-crash", httpClient,
-                crypto, tls,
+                bigIntegers, crypto, tls,
             ] + nio,
             swiftSettings: strict
         ),

@@ -62,6 +62,13 @@ public final class HTTPTransport: GraphQLTransport {
     public func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
+        try await send(request, deadline: deadline, signer: nil)
+    }
+
+    /// Sends what `signer` signs, once it is whole.
+    package func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant, signer: RequestSigner?
+    ) async throws(TransportError) -> GraphQLAnswer {
         guard request.kind != .subscription else {
             throw TransportError(
                 .unusableRequest, "A subscription does not fit into one HTTP exchange; send a query or a mutation."
@@ -80,7 +87,7 @@ public final class HTTPTransport: GraphQLTransport {
         do { headers = try await self.headers(for: request, deadline: deadline) } catch { throw error.before }
         let departure = Departure()
         let exchange: SharedTask<GraphQLAnswer>.Work = { () async throws(TransportError) -> GraphQLAnswer in
-            try await self.exchange(request, headers: headers, departure)
+            try await self.exchange(request, headers: headers, signer, departure)
         }
         guard request.kind == .query else {
             defer { mutationCount.add(1, ordering: .sequentiallyConsistent) }
@@ -92,7 +99,8 @@ public final class HTTPTransport: GraphQLTransport {
             }
         }
         let identity = QueryIdentity(
-            request, headers: headers, mutationCount: mutationCount.load(ordering: .sequentiallyConsistent))
+            request, headers: headers, signer: signer,
+            mutationCount: mutationCount.load(ordering: .sequentiallyConsistent))
         return try await queriesInFlight.run(identity, deadline: deadline, exchange)
     }
 
@@ -103,14 +111,7 @@ public final class HTTPTransport: GraphQLTransport {
         var headers = RequestHeaders()
         try headers.replace(with: options.headers)
         if let supply = options.headersForRequest {
-            let supplied = try await SharedTask<[GraphQLRequest.Header]>.run(deadline: deadline) {
-                () async throws(TransportError) -> [GraphQLRequest.Header] in
-                do {
-                    return try await supply(request)
-                } catch {
-                    throw TransportError(ofHeaderSource: error)
-                }
-            }
+            let supplied = try await Self.prepared(by: deadline) { try await supply(request) }
             try headers.replace(with: supplied)
         }
         try headers.replace(with: request.headers)
@@ -119,10 +120,11 @@ public final class HTTPTransport: GraphQLTransport {
 
     /// One operation to its answer: one exchange, or two where a persisted query has to be introduced first.
     private func exchange(
-        _ request: GraphQLRequest, headers: RequestHeaders, _ departure: Departure
+        _ request: GraphQLRequest, headers: RequestHeaders, _ signer: RequestSigner?, _ departure: Departure
     ) async throws(TransportError) -> GraphQLAnswer {
         let form = RequestForm(
-            endpoint: endpoint, request: request, headers: headers, options: options, departure: departure)
+            endpoint: endpoint, request: request, headers: headers, options: options, departure: departure,
+            signer: signer)
         switch options.persistedQueries {
         case .off:
             return try await perform(form.httpRequest(.text), departure)

@@ -46,7 +46,7 @@ struct LedgerProvider: IdentityProvider {
     var lifetime: TimeInterval = 1800
 
     func refresh(
-        _ credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
     ) async throws(IdentityError) -> Credentials {
         if isHanging {
             say("asked")

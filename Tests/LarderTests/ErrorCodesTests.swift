@@ -24,7 +24,8 @@ struct ErrorCodesTests {
         text.components(separatedBy: start).dropFirst().compactMap { rest in
             let code = String(rest.prefix { $0.isASCII && $0.isLetter || $0 == "." })
             let layers = [
-                "larder.", "identity.", "keys.", "object.", "operations.", "records.", "transfer.", "transport.",
+                "larder.", "cognito.", "identity.", "keys.", "object.", "operations.", "records.", "transfer.",
+                "transport.",
             ]
             return layers.contains(where: code.hasPrefix) ? code : nil
         }

@@ -83,7 +83,7 @@ final class CredentialVault: Sendable {
     /// What is amiss with a row, as far as that can be told without a key.
     private func fault(of row: SealedCredential, in snapshot: CredentialSnapshot) -> QuarantineReason? {
         if row.identity != identity { return .otherEnvironment }
-        if CredentialKind(rawValue: row.kind) == nil { return .newerFormat }
+        if Credentials.Part(rawValue: row.kind) == nil { return .newerFormat }
         return SealedBytes.fault(of: row.sealed, owner: owner) ?? (snapshot.key == nil ? .keyDestroyed : nil)
     }
 
@@ -223,7 +223,7 @@ extension CredentialVault.Found {
     /// Without the user's tokens the other credentials belong to no user: they would be another's proof in a user's
     /// name.
     fileprivate mutating func requireUserPool() {
-        guard suspects.contains(where: { $0.credential.kind == CredentialKind.userPool.rawValue }) else { return }
+        guard suspects.contains(where: { $0.credential.kind == Credentials.Part.userPool.rawValue }) else { return }
         for row in rows { suspect(row, .incomplete) }
         rows = []
         reading = .absent
@@ -233,7 +233,7 @@ extension CredentialVault.Found {
     fileprivate mutating func open(of owner: SealedBytes.Owner, with key: PartitionKey) {
         var (credentials, good): (Credentials, [SealedCredential]) = (Credentials(), [])
         for row in rows {
-            guard let kind = CredentialKind(rawValue: row.kind) else { continue }
+            guard let kind = Credentials.Part(rawValue: row.kind) else { continue }
             do throws(SealError) {
                 let bytes = try SealedBytes.open(row.sealed, of: owner, name: row.kind, with: key.key)
                 guard credentials.take(kind, bytes) else { throw SealError(reason: .newerFormat) }

@@ -2,6 +2,14 @@ public import Foundation
 
 /// What proves that a user may use a backend. It never prints a secret.
 public struct Credentials: Sendable, Hashable, Codable {
+    /// A part of credentials. Each is given, ends and is refused by itself, and is stored and sealed by itself.
+    public enum Part: String, Sendable, Hashable, CaseIterable {
+        /// The tokens of a user pool.
+        case userPool
+        /// The keys of an identity pool.
+        case cloud
+    }
+
     /// What a user pool has given to a user who signed in.
     public struct UserPoolTokens: Sendable, Hashable, Codable {
         /// Says who the user is.
@@ -72,10 +80,22 @@ public struct Credentials: Sendable, Hashable, Codable {
     /// When the first of them ends; nil: never.
     public var expires: Date? { [userPool?.expires, cloud?.expires].compactMap(\.self).min() }
 
-    /// Whether all of them are good for some time still.
-    func isFresh(at now: Date, margin: TimeInterval) -> Bool {
-        expires.map { $0.timeIntervalSince(now) > margin } ?? true
+    /// Whether a part is good for some time still; false where it is absent.
+    func has(_ part: Part, freshAt now: Date, margin: TimeInterval) -> Bool {
+        let expires: Date?
+        switch part {
+        case .userPool:
+            guard let userPool else { return false }
+            expires = userPool.expires
+        case .cloud:
+            guard let cloud else { return false }
+            expires = cloud.expires
+        }
+        return expires.map { $0.timeIntervalSince(now) > margin } ?? true
     }
+
+    /// The parts that there are, in the order in which they are refreshed: cloud credentials are given for tokens.
+    var present: [Part] { (userPool == nil ? [] : [.userPool]) + (cloud == nil ? [] : [.cloud]) }
 
     /// These, and what they leave out as it was: a server that does not rotate the refresh token does not repeat it.
     func completed(by old: Credentials) -> Credentials {

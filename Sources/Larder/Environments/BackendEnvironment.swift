@@ -56,6 +56,20 @@ public struct BackendEnvironment: Sendable, Hashable {
         }
     }
 
+    /// What proves to AppSync who asks, by the names that its configuration files have for it.
+    public enum Authorization: String, Sendable, Hashable, CaseIterable {
+        /// A key of the program's.
+        case apiKey = "API_KEY"
+        /// Requests signed with the cloud's credentials.
+        case iam = "AWS_IAM"
+        /// A token of the user pool.
+        case userPool = "AMAZON_COGNITO_USER_POOLS"
+        /// A token of another identity provider, which speaks OpenID Connect.
+        case openIDConnect = "OPENID_CONNECT"
+        /// A token that a Lambda function judges.
+        case lambda = "AWS_LAMBDA"
+    }
+
     /// Where files are kept.
     public struct Bucket: Sendable, Hashable, Codable {
         /// The bucket's name.
@@ -91,6 +105,12 @@ public struct BackendEnvironment: Sendable, Hashable {
     /// What the API asks of users who are not signed in. The key rotates: it is no part of what the environment is, and
     /// is neither stored nor printed.
     public var apiKey: String?
+    /// What proves to the API who asks, unless a request says otherwise. It is no part of what the environment is, and
+    /// is not stored.
+    public var authorization: Authorization?
+    /// The secret of the program's registration in the user pool, where it has one: no part of what the environment is,
+    /// and neither stored nor printed.
+    public var clientSecret: String?
     /// What this environment takes the place of, where it has moved or was renamed.
     public var predecessor: Predecessor?
     /// Whether destructive commands are refused unless its name is repeated.
@@ -99,7 +119,8 @@ public struct BackendEnvironment: Sendable, Hashable {
     /// An environment of these parts; they are checked where it is used.
     public init(
         name: String, api: API, userPool: UserPool? = nil, identityPool: IdentityPool? = nil, bucket: Bucket? = nil,
-        apiKey: String? = nil, predecessor: Predecessor? = nil, isProtected: Bool = false
+        apiKey: String? = nil, authorization: Authorization? = nil, clientSecret: String? = nil,
+        predecessor: Predecessor? = nil, isProtected: Bool = false
     ) {
         self.name = name
         self.api = api
@@ -107,6 +128,8 @@ public struct BackendEnvironment: Sendable, Hashable {
         self.identityPool = identityPool
         self.bucket = bucket
         self.apiKey = apiKey
+        self.authorization = authorization
+        self.clientSecret = clientSecret
         self.predecessor = predecessor
         self.isProtected = isProtected
     }

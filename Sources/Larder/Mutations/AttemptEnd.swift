@@ -25,8 +25,9 @@ struct AttemptEnd {
     init(_ error: TransportError, _ refusals: ServerRefusals, at time: Date) {
         verdict =
             Evidence(
-                phase: error.phase, isUnusable: error.code == .unusableRequest, status: error.status,
-                answer: .init(error.code), refusals: refusals
+                phase: error.phase, isUnusable: error.code == .unusableRequest,
+                isWithoutUser: error.code == .notSignedIn, status: error.status, answer: .init(error.code),
+                refusals: refusals
             ).verdict
         failure = MutationFailure(
             verdict.failureClass, code: error.code.rawValue, message: error.description, time: time)

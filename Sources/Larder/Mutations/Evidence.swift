@@ -49,6 +49,8 @@ struct Evidence: Sendable, Hashable {
     var phase = TransportError.Phase.sending
     /// Whether the request can never be sent as it is.
     var isUnusable = false
+    /// Whether the request was not sent because no user is signed in.
+    var isWithoutUser = false
     var status: Int?
     var answer: Answer
     /// Whether what does not fit is no GraphQL response at all.
@@ -58,6 +60,7 @@ struct Evidence: Sendable, Hashable {
     /// What follows.
     var verdict: Verdict {
         if phase == .beforeSending {
+            if isWithoutUser { return Verdict(.none(.notSignedIn)) }
             return isUnusable ? Verdict(.rejected, isServerInDoubt: true, mayWait: true) : Verdict(.none(.offline))
         }
         switch answer {
@@ -215,7 +218,8 @@ enum ServerErrorKind: Sendable, Hashable, CaseIterable {
 
     init(_ name: String) {
         switch name.split(separator: ":").last.map(String.init) ?? name {
-        case "UNAUTHENTICATED", "Unauthenticated", "UnauthorizedException", "TokenExpiredException":
+        case "UNAUTHENTICATED", "Unauthenticated", "UnauthorizedException", "TokenExpiredException",
+            "ExpiredTokenException", "UnrecognizedClientException":
             self = .notSignedIn
         case "THROTTLED", "RATE_LIMITED", "TOO_MANY_REQUESTS", "ThrottlingException", "LimitExceededException":
             self = .throttled

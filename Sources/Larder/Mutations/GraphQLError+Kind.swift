@@ -21,6 +21,8 @@ extension GraphQLError {
     var value: Value {
         var members: [String: Value] = ["message": .string(message)]
         if let errorType { members["errorType"] = .string(errorType) }
+        members["errorInfo"] = errorInfo
+        members["data"] = data
         if let path {
             members["path"] = .list(
                 path.components.map { step in

@@ -1,15 +1,23 @@
 /// Signs users in, and gives new credentials for old ones.
 ///
 /// The provider's calls run on threads of their own. A deadline that passes cancels the call's task. Until the call has
-/// returned, no other task or process refreshes the same credentials, since a refresh token may work only once.
+/// returned, no other task or process refreshes the same part of the same credentials, since a refresh token may work
+/// only once.
 public protocol IdentityProvider: Sendable {
-    /// Gets new credentials. What the answer leaves out, such as a refresh token that is not rotated, stays as it was.
-    /// For a guest there are cloud credentials alone, with the identity id that is to be kept.
+    /// Which parts of credentials the provider can give; both, unless it says otherwise.
+    var parts: Set<Credentials.Part> { get }
+
+    /// Gets a part of the credentials anew, or for the first time. What the answer leaves out, such as the other part,
+    /// or a refresh token that is not rotated, stays as it was. For a guest there are cloud credentials alone, with the
+    /// identity id that is to be kept.
+    ///
+    /// The session stores the answer before it asks for the other part. It asks for cloud credentials only with tokens
+    /// that are good.
     ///
     /// - Throws: `.unreachable` and the like where the server has not decided; `.userPoolRefused` or
     ///   `.federatedRefused` only where it has.
     func refresh(
-        _ credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
     ) async throws(IdentityError) -> Credentials
 
     /// Tells the server that the credentials are not used any more.
@@ -20,6 +28,9 @@ public protocol IdentityProvider: Sendable {
 }
 
 extension IdentityProvider {
+    /// Both.
+    public var parts: Set<Credentials.Part> { Set(Credentials.Part.allCases) }
+
     /// None.
     public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? { nil }
 }

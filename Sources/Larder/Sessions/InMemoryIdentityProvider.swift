@@ -75,9 +75,11 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     /// What a user who signs in gets.
     public func signIn(_ user: String) -> Credentials { state.withLock { issue(to: user, &$0) } }
 
+    /// Gets all parts anew, whichever is asked for.
+    ///
     /// - Throws: As it behaves; `.userPoolRefused` for a refresh token that does not work.
     public func refresh(
-        _ credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
     ) async throws(IdentityError) -> Credentials {
         state.withLock { $0.attempts += 1 }
         try await behave()

@@ -7,10 +7,21 @@ extension LarderError.Code {
     public static let sessionState = LarderError.Code(rawValue: "larder.sessionState")
     /// There is no identity provider, and one was needed.
     public static let noIdentityProvider = LarderError.Code(rawValue: "larder.noIdentityProvider")
+    /// The environment has no user pool, and its tokens were asked for.
+    public static let noUserPool = LarderError.Code(rawValue: "larder.noUserPool")
+    /// The environment has no identity pool, and its credentials were asked for.
+    public static let noIdentityPool = LarderError.Code(rawValue: "larder.noIdentityPool")
+    /// A user is signed in, but not to the user pool: there are no tokens of it.
+    public static let notInUserPool = LarderError.Code(rawValue: "larder.notInUserPool")
 }
 
 extension LarderError {
     static func notSignedIn(_ standing: SessionStanding) -> LarderError {
         LarderError(.notSignedIn, "nobody has signed in by the deadline; the session is \(standing). Sign in")
+    }
+
+    /// The same, where nothing was waited for.
+    static func notSignedInNow(_ standing: SessionStanding) -> LarderError {
+        LarderError(.notSignedIn, "no user is signed in; the session is \(standing). Sign in")
     }
 }

@@ -24,18 +24,29 @@ extension Session {
     ///   `.cancelled`; `.parked`; `.noIdentityProvider`; `operations.…`.
     public func credentials(deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials {
         let releases = releases
+        var refreshed: Set<Credentials.Part> = []
+        var first: Credentials?
         while true {
             let standing = try await waiting(until: deadline, since: releases) { $0.state.hasCredentials }
             let found = try await read(until: deadline)
             switch found.reading {
             case .present(let credentials):
-                if credentials.isFresh(at: options.now(), margin: options.margin) { return credentials }
+                let now = options.now()
+                // A part that is another by now was refreshed with the one that was asked for.
+                let start = first ?? credentials
+                first = start
+                if credentials.userPool != start.userPool { refreshed.insert(.userPool) }
+                if credentials.cloud != start.cloud { refreshed.insert(.cloud) }
+                let ended = credentials.present.first {
+                    !refreshed.contains($0) && !credentials.has($0, freshAt: now, margin: options.margin)
+                }
+                guard let ended else { return credentials }
                 do throws(LarderError) {
-                    if let new = try await refreshed(until: deadline) { return new }
+                    if try await refresh(ended, until: deadline) { refreshed.insert(ended) }
                 } catch {
                     // Credentials that are still good are better than none, whatever keeps new ones away.
                     guard error.code != .cancelled, error.code != .parked,
-                        credentials.isFresh(at: options.now(), margin: 0),
+                        credentials.present.allSatisfy({ credentials.has($0, freshAt: options.now(), margin: 0) }),
                         (try? self.standing())?.state ?? standing.state == standing.state
                     else { throw error }
                     return credentials
@@ -94,7 +105,7 @@ extension Session {
         return found
     }
 
-    private func record(
+    func record(
         _ event: SessionEvent, reason: String, because found: CredentialVault.Found
     ) async throws(LarderError) {
         if database.options.isReadOnly {

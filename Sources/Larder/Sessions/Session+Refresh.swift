@@ -2,15 +2,21 @@ import LarderOperations
 import Synchronization
 
 extension Session {
-    /// The refresh that is under way, if there is one.
+    /// The refresh of a part that is under way, if there is one.
     struct Refreshing {
-        var task: SharedTask<Result<Credentials?, LarderError>>?
+        var task: SharedTask<Result<Bool, LarderError>>?
         /// What the refresh is doing, for the errors of callers that have waited too long.
         var stage = ""
     }
 
-    /// New credentials, by one refresh for all who ask; nil where there is something else to be read now.
-    func refreshed(until deadline: ContinuousClock.Instant) async throws(LarderError) -> Credentials? {
+    /// Gets a part anew, by one refresh for all who ask. What it got is stored when this returns.
+    ///
+    /// - Parameter isRefused: Whether credentials that are good by their time are of no use.
+    /// - Returns: False where something else is to be read now: no user is signed in any more, or another is.
+    func refresh(
+        _ part: Credentials.Part, until deadline: ContinuousClock.Instant,
+        unless isRefused: @escaping @Sendable (Credentials) -> Bool = { _ in false }
+    ) async throws(LarderError) -> Bool {
         guard let provider else {
             throw LarderError(
                 .noIdentityProvider,
@@ -22,33 +28,39 @@ extension Session {
                     .notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
         }
         let task = refreshing.withLock { refreshing in
-            if let task = refreshing.task, !task.isFinished { return task }
+            if let task = refreshing[part]?.task, !task.isFinished { return task }
             let end = ContinuousClock.now + options.refreshTimeout
-            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Credentials?, LarderError> in
-                do throws(LarderError) { return .success(try await refresh(by: provider, until: end)) } catch {
+            let task = SharedTask(on: executor, until: end) { [self] () -> Result<Bool, LarderError> in
+                do throws(LarderError) {
+                    return .success(try await refresh(part, by: provider, unless: isRefused, until: end))
+                } catch {
                     return .failure(error)
                 }
             }
-            refreshing.task = task
+            refreshing[part, default: Refreshing()].task = task
             return task
         }
         guard let result = await task.value(until: deadline) else {
             if Task.isCancelled { throw .cancelled }
-            throw LarderError(.timedOut, "waited for new credentials: \(refreshing.withLock { $0.stage }); it goes on")
+            let stage = refreshing.withLock { $0[part]?.stage ?? "" }
+            throw LarderError(.timedOut, "waited for new credentials: \(stage); it goes on")
         }
         return try result.get()
     }
 
     private func refresh(
-        by provider: any IdentityProvider, until end: ContinuousClock.Instant
-    ) async throws(LarderError) -> Credentials? {
-        if let unsaved = unsaved.now {
-            return try await save(unsaved.credentials, for: unsaved.rows, under: unsaved.lock, until: end)
+        _ part: Credentials.Part, by provider: any IdentityProvider, unless isRefused: (Credentials) -> Bool,
+        until end: ContinuousClock.Instant
+    ) async throws(LarderError) -> Bool {
+        @Sendable func stage(_ stage: String) { refreshing.withLock { $0[part]?.stage = stage } }
+        if let unsaved = unsaved[part] {
+            stage("the new credentials to be stored")
+            return try await save(unsaved, of: part, until: end)
         }
         stage("the lock of the refresh")
         let lock = try await HeldLock.acquire(
-            partition + Self.lockSuffix, in: locks, for: "refreshing credentials", label: options.label, until: end,
-            waiting: { self.stage("the lock of the refresh, which is held by \($0)") })
+            partition + Self.lockSuffix(of: part), in: locks, for: "refreshing credentials", label: options.label,
+            until: end, waiting: { stage("the lock of the refresh, which is held by \($0)") })
         var isKept = false
         defer { if !isKept { lock.release() } }
         stage("the key provider")
@@ -56,23 +68,26 @@ extension Session {
         guard case .present(let old) = found.reading else {
             // Whatever it is, the caller finds it as well.
             if case .unavailable(let error) = found.reading { throw LarderError(error) }
-            return nil
+            return false
         }
         // Another has refreshed them meanwhile.
-        if old.isFresh(at: options.now(), margin: options.margin) { return old }
-        guard try standing().state.hasCredentials else { return nil }
+        if old.has(part, freshAt: options.now(), margin: options.margin), !isRefused(old) { return true }
+        guard try standing().state.allows(part) else { return false }
         stage("the identity provider")
         let answer = await cancelled(at: end) { () -> Result<Credentials, IdentityError> in
-            do throws(IdentityError) { return .success(try await provider.refresh(old, deadline: end)) } catch {
+            do throws(IdentityError) { return .success(try await provider.refresh(part, of: old, deadline: end)) } catch
+            {
                 return .failure(error)
             }
         }
         switch answer ?? .failure(IdentityError(.unreachable, "the identity provider has given no answer")) {
         case .success(let new):
+            guard new.present.contains(part) else {
+                throw LarderError(IdentityError(.unusable, "the identity provider gave other credentials than asked"))
+            }
             isKept = true
-            return try await save(
-                new.completed(by: old), for: found.rows, under: lock,
-                until: .now + options.keyTimeout)
+            stage("the new credentials to be stored")
+            return try await save((new, old, found.rows, lock), of: part, until: .now + options.keyTimeout)
         case .failure(let error):
             guard error.event != .unreachable else { throw LarderError(error) }
             do throws(OperationsError) {
@@ -81,34 +96,44 @@ extension Session {
             } catch { throw LarderError(error) }
             noticeChanges()
             // From now on the callers wait for a sign-in.
-            return nil
+            return false
         }
     }
 
     /// Stores new credentials in the place of the ones that were refreshed, and frees the lock once that is done.
     private func save(
-        _ credentials: Credentials, for rows: [SealedCredential], under lock: HeldLock,
-        until end: ContinuousClock.Instant
-    ) async throws(LarderError) -> Credentials? {
-        stage("the new credentials to be stored")
-        unsaved.keep((credentials, rows, lock))
-        let isStored: Bool
+        _ new: UnsavedCredentials.Value, of part: Credentials.Part, until end: ContinuousClock.Instant
+    ) async throws(LarderError) -> Bool {
+        var unstored = new
+        unsaved[part] = unstored
         do throws(LarderError) {
-            isStored = try await vault.store(
-                credentials, expecting: rows, until: end, session: change(by: .refreshed))
+            while true {
+                let isStored = try await vault.store(
+                    unstored.new.completed(by: unstored.old), expecting: unstored.rows, until: end,
+                    session: change(by: .refreshed))
+                if isStored { break }
+                // The other part may be another by now: a token that was rotated must not be lost over that. Where the
+                // tokens themselves are others, a user has signed in or out, and the new ones belong to no session.
+                let found = try await read(until: end)
+                guard part == .userPool, case .present(let old) = found.reading, old.userPool == unstored.old.userPool
+                else {
+                    unsaved[part] = nil
+                    unstored.lock.release()
+                    return false
+                }
+                (unstored.old, unstored.rows) = (old, found.rows)
+                unsaved[part] = unstored
+            }
         } catch {
             // The partition was forgotten, or its environment's users are signed in by another pool: never again.
             if let cause = error.cause as? OperationsError, [.unknownPartition, .parked].contains(cause.code) {
-                unsaved.keep(nil)
-                lock.release()
+                unsaved[part] = nil
+                unstored.lock.release()
             }
             throw error
         }
-        unsaved.keep(nil)
-        lock.release()
-        // A user has signed in or out meanwhile: the new credentials belong to no session any more.
-        return isStored ? credentials : nil
+        unsaved[part] = nil
+        unstored.lock.release()
+        return true
     }
-
-    private func stage(_ stage: String) { refreshing.withLock { $0.stage = stage } }
 }

@@ -35,8 +35,13 @@ public final class Session: Sendable {
         public init() {}
     }
 
-    /// The suffix of the kernel's lock that a process holds while it refreshes a partition's credentials.
-    package static let lockSuffix = ".refresh"
+    /// The suffix of the kernel's lock that a process holds while it refreshes a part of a partition's credentials.
+    static func lockSuffix(of part: Credentials.Part) -> String {
+        switch part {
+        case .userPool: ".refresh"
+        case .cloud: ".refresh-cloud"
+        }
+    }
 
     let database: OperationsDatabase
     let partition: String
@@ -45,7 +50,7 @@ public final class Session: Sendable {
     let options: Options
     let vault: CredentialVault
     let executor: OutsideExecutor
-    let refreshing = Mutex(Refreshing())
+    let refreshing = Mutex<[Credentials.Part: Refreshing]>([:])
     let unsaved: UnsavedCredentials
     /// Rung when the state may be another one, and when waits are to end.
     let changeSignal = ChangeSignal()

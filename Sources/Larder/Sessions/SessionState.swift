@@ -59,4 +59,13 @@ extension SessionState {
 
     /// Whether there should be credentials that can be used.
     var hasCredentials: Bool { self == .signedIn || self == .guest }
+
+    /// Whether a part of the credentials may be used, if it is there. What the identity pool refuses says nothing of a
+    /// user's tokens.
+    func allows(_ part: Credentials.Part) -> Bool {
+        switch part {
+        case .userPool: self == .signedIn || self == .federatedTokensInvalid
+        case .cloud: hasCredentials
+        }
+    }
 }

@@ -5,11 +5,13 @@ import Synchronization
 ///
 /// They outlive the session that got them, which is over when its partition is parked, and wait for the next one.
 final class UnsavedCredentials: Sendable {
-    /// The rows that they are for, and the lock under which they were got.
-    typealias Value = (credentials: Credentials, rows: [SealedCredential], lock: HeldLock)
+    /// What the provider gave, what it was given for, with the rows of that, and the lock under which it was got.
+    typealias Value = (new: Credentials, old: Credentials, rows: [SealedCredential], lock: HeldLock)
 
-    private let value = Mutex<Value?>(nil)
+    private let values = Mutex<[Credentials.Part: Value]>([:])
 
-    var now: Value? { value.withLock { $0 } }
-    func keep(_ new: Value?) { value.withLock { $0 = new } }
+    subscript(part: Credentials.Part) -> Value? {
+        get { values.withLock { $0[part] } }
+        set { values.withLock { $0[part] = newValue } }
+    }
 }

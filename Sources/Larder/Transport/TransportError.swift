@@ -25,6 +25,8 @@ public struct TransportError: Error, Sendable {
         /// The request could not be made, for a reason that passes: its headers could not be had, the client is shut
         /// down.
         public static let notPrepared = Code(rawValue: "transport.notPrepared")
+        /// The request needs a user, and none is signed in. Nothing of it was sent.
+        public static let notSignedIn = Code(rawValue: "transport.notSignedIn")
         /// The request cannot be sent as it is: a bad URL, a header that HTTP does not allow, a subscription.
         public static let unusableRequest = Code(rawValue: "transport.unusableRequest")
     }
@@ -55,8 +57,8 @@ public struct TransportError: Error, Sendable {
 
     /// An error of this code, for transports to throw.
     ///
-    /// - Parameter phase: Unless given, `.beforeSending` for `.unreachable`, `.insecure`, `.notPrepared` and
-    ///   `.unusableRequest`, and `.sending` for every other code.
+    /// - Parameter phase: Unless given, `.beforeSending` for `.unreachable`, `.insecure`, `.notPrepared`,
+    ///   `.notSignedIn` and `.unusableRequest`, and `.sending` for every other code.
     public init(
         _ code: Code, _ message: String, phase: Phase? = nil, status: Int? = nil, retryAfter: Duration? = nil,
         body: [UInt8] = [], cause: (any Error)? = nil
@@ -74,7 +76,8 @@ public struct TransportError: Error, Sendable {
 extension TransportError.Code {
     /// Where an exchange that fails in this way ends, unless its transport says otherwise.
     package var phase: TransportError.Phase {
-        [.unreachable, .insecure, .notPrepared, .unusableRequest].contains(self) ? .beforeSending : .sending
+        [.unreachable, .insecure, .notPrepared, .notSignedIn, .unusableRequest].contains(self)
+            ? .beforeSending : .sending
     }
 }
 

@@ -28,7 +28,14 @@ public final class S3Transport: ObjectTransport {
     /// What the storage allows.
     public var limits: ObjectLimits { options.limits }
 
-    let credentialSource: CredentialSource
+    /// The keys that requests are signed with; others than the storage has refused, where it has.
+    typealias RenewingSource =
+        @Sendable (_ refused: Credentials.CloudCredentials?, _ deadline: ContinuousClock.Instant) async throws ->
+        Credentials.CloudCredentials
+
+    let credentialSource: RenewingSource
+    /// Whether other keys can be had where the storage refuses some.
+    let renewsCredentials: Bool
     let client: HTTPClient
     /// What bodies are sent from.
     let buffers = BufferPool()
@@ -53,11 +60,21 @@ public final class S3Transport: ObjectTransport {
     ///   - client: Carries the exchanges. The caller owns it, and shuts it down after the last use of this
     ///     transport. Make it with `clientConfiguration`: of another one, note that by default redirects are followed
     ///     and a storage that refuses connections is tried until the connect timeout.
-    public init(
+    public convenience init(
         region: String, credentials: @escaping CredentialSource, options: Options = Options(), client: HTTPClient
+    ) {
+        self.init(region: region, options: options, client: client, renews: false) { _, deadline in
+            try await credentials(deadline)
+        }
+    }
+
+    init(
+        region: String, options: Options, client: HTTPClient, renews: Bool = true,
+        credentials: @escaping RenewingSource
     ) {
         self.region = region
         credentialSource = credentials
+        renewsCredentials = renews
         self.options = options
         self.client = client
         do throws(ObjectError) {

@@ -8,16 +8,18 @@ struct QueryIdentity: Hashable, Sendable {
     private let operationName: String?
     private let variables: [UInt8]
     private let headers: [GraphQLRequest.Header]
+    private let signer: String?
     /// How many mutations had ended when the query began: an answer that is older than a mutation is not given to a
     /// caller that asks after it.
     private let mutationCount: Int
 
-    init(_ request: GraphQLRequest, headers: RequestHeaders, mutationCount: Int) {
+    init(_ request: GraphQLRequest, headers: RequestHeaders, signer: RequestSigner?, mutationCount: Int) {
         documentHash = request.documentHash
         document = request.document
         operationName = request.operationName
         variables = request.variables
         self.headers = headers.fields
+        self.signer = signer?.identity
         self.mutationCount = mutationCount
     }
 }

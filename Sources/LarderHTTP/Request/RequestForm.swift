@@ -17,6 +17,8 @@ struct RequestForm {
     let headers: RequestHeaders
     let options: HTTPTransport.Options
     let departure: Departure
+    /// Signs what goes by POST; a GET has no body that could be signed.
+    var signer: RequestSigner?
 
     func httpRequest(_ document: Document) throws(TransportError) -> HTTPClientRequest {
         guard document == .text || Self.isHash(request.documentHash) else {
@@ -26,7 +28,7 @@ struct RequestForm {
         }
         var url = endpoint.absoluteString
         if let fragment = url.firstIndex(of: "#") { url.removeSubrange(fragment...) }
-        if request.kind == .query, options.method == .getForQueries {
+        if request.kind == .query, options.method == .getForQueries, signer == nil {
             let withQuery = url + (url.contains("?") ? "&" : "?") + queryString(document)
             if withQuery.utf8.count <= options.maximumURLLength { return get(withQuery) }
         }
@@ -44,7 +46,14 @@ struct RequestForm {
         var http = HTTPClientRequest(url: url)
         http.method = .POST
         http.headers = fields([("Accept", Self.accept), ("Content-Type", "application/json")])
-        http.body = departure.body(ByteBuffer(bytes: body(document)))
+        let body = body(document)
+        if let signer {
+            let signed = [GraphQLRequest.Header(name: "content-type", value: http.headers["content-type"].first ?? "")]
+            for header in signer.headers(endpoint, signed, body) {
+                http.headers.replaceOrAdd(name: header.name, value: header.value)
+            }
+        }
+        http.body = departure.body(ByteBuffer(bytes: body))
         return http
     }
 

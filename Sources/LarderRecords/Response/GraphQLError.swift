@@ -26,17 +26,24 @@ public struct GraphQLError: Error, Sendable, Hashable {
     public var extensions: [String: Value]
     /// The kind of error: AppSync's `errorType`, at the root or in `extensions`, or `extensions.code`.
     public var errorType: String?
+    /// What AppSync's resolver says of the error, at its root; nil where it says nothing.
+    public var errorInfo: Value?
+    /// What AppSync's resolver gives with the error, at its root: the server's item after a conflict. Nil where it gives
+    /// nothing.
+    public var data: Value?
 
     /// An error as a server would report it, for tests and transports.
     public init(
         message: String, path: ResponsePath? = nil, locations: [Location] = [], extensions: [String: Value] = [:],
-        errorType: String? = nil
+        errorType: String? = nil, errorInfo: Value? = nil, data: Value? = nil
     ) {
         self.message = message
         self.path = path
         self.locations = locations
         self.extensions = extensions
         self.errorType = errorType
+        self.errorInfo = errorInfo
+        self.data = data
     }
 }
 
@@ -69,6 +76,8 @@ extension GraphQLError {
         }
         if case .object(let members)? = members["extensions"] { extensions = members }
         errorType = members["errorType"]?.text ?? extensions["errorType"]?.text ?? extensions["code"]?.text
+        errorInfo = members["errorInfo"].flatMap { $0 == .null ? nil : $0 }
+        data = members["data"].flatMap { $0 == .null ? nil : $0 }
     }
 }
 

@@ -73,7 +73,7 @@ extension Response: Codable {
 }
 
 extension GraphQLError {
-    /// The error as GraphQL writes it, `errorType` at its root.
+    /// The error as GraphQL writes it, AppSync's members at its root.
     fileprivate var value: Value {
         var members: [String: Value] = ["message": .string(message)]
         if let path {
@@ -93,6 +93,8 @@ extension GraphQLError {
         }
         if !extensions.isEmpty { members["extensions"] = .object(extensions) }
         if let errorType { members["errorType"] = .string(errorType) }
+        members["errorInfo"] = errorInfo
+        members["data"] = data
         return .object(members)
     }
 

@@ -108,8 +108,25 @@ struct ConfigurationFileTests {
             let file = try configuration(text)
             #expect(file.kind == kind)
             #expect(file.environmentNames.isEmpty)
-            #expect(try file.environment(named: "staging") == WrittenConfiguration.environment("staging"))
+            var expected = try WrittenConfiguration.environment("staging")
+            expected.authorization = .apiKey
+            if kind == .awsConfiguration { expected.clientSecret = "very-secret" }
+            #expect(try file.environment(named: "staging") == expected)
         }
+    }
+
+    @Test("How an API is authorized is one of AppSync's names for it")
+    func authorization() throws {
+        let aws = try configuration(WrittenConfiguration.aws)
+        #expect(try aws.environment(named: "a", api: "Other").authorization == .userPool)
+        for mode in BackendEnvironment.Authorization.allCases {
+            let text = WrittenConfiguration.outputs.replacing("API_KEY", with: mode.rawValue)
+            #expect(try configuration(text).environment(named: "a").authorization == mode)
+        }
+        let error = #expect(throws: LarderError.self) {
+            try configuration(WrittenConfiguration.outputs.replacing("API_KEY", with: "MAGIC")).environment(named: "a")
+        }
+        #expect(error?.message.contains("data.default_authorization_type") == true)
     }
 
     @Test("An API is chosen by name; awsconfiguration.json's own choice is Default")
@@ -150,7 +167,9 @@ struct ConfigurationFileTests {
         try await withTemporaryFolder { folder in
             let file = folder.appending(path: "amplify_outputs.json")
             try Data([0xEF, 0xBB, 0xBF] + Array(WrittenConfiguration.outputs.utf8)).write(to: file)
-            #expect(try BackendEnvironment.read(contentsOf: file, name: "x") == WrittenConfiguration.environment("x"))
+            var expected = try WrittenConfiguration.environment("x")
+            expected.authorization = .apiKey
+            #expect(try BackendEnvironment.read(contentsOf: file, name: "x") == expected)
         }
     }
 
@@ -327,7 +346,7 @@ struct ConfigurationFileTests {
         }
     }
 
-    @Test("A client's secret is never kept, and neither it nor an API key is printed")
+    @Test("Neither a client's secret nor an API key is printed, or part of what a store keeps")
     func secrets() throws {
         let file = try configuration(WrittenConfiguration.aws)
         var dumped = ""
@@ -339,5 +358,6 @@ struct ConfigurationFileTests {
         var kept = ""
         dump(file.root, to: &kept)
         #expect(!kept.contains("very-secret"))
+        #expect(environment.clientSecret == "very-secret")
     }
 }

@@ -141,9 +141,9 @@ private struct ProviderWithHook: IdentityProvider {
     let refreshed: @Sendable () -> Void
 
     func refresh(
-        _ credentials: Credentials, deadline: ContinuousClock.Instant
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
     ) async throws(IdentityError) -> Credentials {
-        let new = try await base.refresh(credentials, deadline: deadline)
+        let new = try await base.refresh(part, of: credentials, deadline: deadline)
         refreshed()
         return new
     }

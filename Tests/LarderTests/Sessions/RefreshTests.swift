@@ -43,7 +43,7 @@ struct RefreshTests {
     func completed() async throws {
         struct Sparse: IdentityProvider {
             func refresh(
-                _ credentials: Credentials, deadline: ContinuousClock.Instant
+                _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
             ) async throws(IdentityError) -> Credentials {
                 Credentials(userPool: .init(idToken: "i2", accessToken: "a2", expires: .distantFuture))
             }

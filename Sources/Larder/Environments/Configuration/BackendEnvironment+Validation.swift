@@ -15,6 +15,7 @@ extension BackendEnvironment {
             try identityPool?.validate()
             try bucket?.validate()
             if let apiKey { try EnvironmentFault.check(apiKey, "the API key") }
+            if let clientSecret { try EnvironmentFault.check(clientSecret, "the client's secret") }
         } catch { throw fault(error.text) }
         if case .environment(let old) = predecessor {
             do throws(EnvironmentFault) { try EnvironmentFault.check(name: old) } catch {

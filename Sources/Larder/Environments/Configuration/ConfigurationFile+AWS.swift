@@ -16,7 +16,8 @@ extension ConfigurationFile {
         return BackendEnvironment(
             name: name, api: .init(url: try section.url("ApiUrl"), region: try section.required("Region")),
             userPool: try Self.userPool(root), identityPool: try Self.identityPool(root), bucket: bucket,
-            apiKey: try section.string("ApiKey"))
+            apiKey: try section.string("ApiKey"), authorization: try section.authorization("AuthMode"),
+            clientSecret: clientSecret)
     }
 
     func amplifyConfiguration(_ name: String, _ choice: String?) throws(LarderError) -> BackendEnvironment {
@@ -39,7 +40,9 @@ extension ConfigurationFile {
         return BackendEnvironment(
             name: name, api: .init(url: try section.url("endpoint"), region: try section.string("region")),
             userPool: try cognito.map(Self.userPool) ?? nil, identityPool: try cognito.map(Self.identityPool) ?? nil,
-            bucket: s3, apiKey: try section.string("apiKey"))
+            bucket: s3, apiKey: try section.string("apiKey"),
+            authorization: try section.authorization("authorizationType"),
+            clientSecret: clientSecret)
     }
 
     /// The GraphQL APIs of an `amplifyconfiguration.json`.
@@ -86,7 +89,8 @@ extension ConfigurationFile {
                     BackendEnvironment.IdentityPool(id: id, region: try auth.required("aws_region"))
                 }
             } ?? nil,
-            bucket: bucket, apiKey: try data.string("api_key"))
+            bucket: bucket, apiKey: try data.string("api_key"),
+            authorization: try data.authorization("default_authorization_type"))
     }
 
     private static func userPool(_ cognito: ConfigurationSection) throws(LarderError) -> BackendEnvironment.UserPool? {

@@ -24,13 +24,16 @@ extension ConfigurationFile {
         }
         try BackendEnvironment.validate(name: name)
         try section.refuseOthers(
-            "api", "apiKey", "userPool", "identityPool", "bucket", "succeeds", "succeedsUnnamed", "protected")
+            "api", "apiKey", "authorization", "clientSecret", "userPool", "identityPool", "bucket", "succeeds",
+            "succeedsUnnamed", "protected")
         try section.section("api")?.refuseOthers("url", "region")
         try section.section("userPool")?.refuseOthers("id", "clientID", "region")
         try section.section("identityPool")?.refuseOthers("id", "region")
         try section.section("bucket")?.refuseOthers("name", "region")
         var environment = try BackendEnvironment(section, name: name)
         environment.apiKey = try section.string("apiKey")
+        environment.authorization = try section.authorization("authorization")
+        environment.clientSecret = try section.string("clientSecret")
         return environment
     }
 }

@@ -30,6 +30,8 @@ public struct ConfigurationFile: Sendable {
     /// The file's name, as messages have it.
     public let origin: String
     let root: ConfigurationSection
+    /// The secret of the program's registration in the user pool, which `root` does not have.
+    let clientSecret: String?
 
     /// No configuration file is larger.
     static let maximumSize = 16 << 20
@@ -72,6 +74,11 @@ public struct ConfigurationFile: Sendable {
             throw fault("this has the content of \(names); leave one of them")
         }
         self.kind = kind
+        var cognito: ConfigurationSection? = try ConfigurationSection(value, origin: origin)
+        if kind == .amplifyConfiguration { cognito = try cognito?.section("auth", "plugins", "awsCognitoAuthPlugin") }
+        clientSecret =
+            kind == .larder
+            ? nil : try cognito?.section("CognitoUserPool")?.defaultSection()?.string("AppClientSecret")
     }
 
     /// The environments that the file names; none where it describes one that has no name.
@@ -177,7 +184,7 @@ extension ConfigurationFile.Kind {
 }
 
 extension Value {
-    /// Without the secrets of clients, which nothing here needs.
+    /// Without the secrets of clients, so that no message about a section has one.
     fileprivate var withoutClientSecrets: Value {
         switch self {
         case .object(let members):

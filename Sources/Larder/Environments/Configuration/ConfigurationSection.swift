@@ -81,6 +81,16 @@ struct ConfigurationSection {
         return text
     }
 
+    /// A member that names how an API is authorized; nil where there is none.
+    func authorization(_ name: String) throws(LarderError) -> BackendEnvironment.Authorization? {
+        guard let text = try string(name) else { return nil }
+        guard let authorization = BackendEnvironment.Authorization(rawValue: text) else {
+            let known = BackendEnvironment.Authorization.allCases.map(\.rawValue).joined(separator: ", ")
+            throw fault("this is \(EnvironmentFault.shown(text)), and is one of \(known)", at: name)
+        }
+        return authorization
+    }
+
     func boolean(_ name: String) throws(LarderError) -> Bool? {
         guard let value = value(name) else { return nil }
         guard case .boolean(let flag) = value else {

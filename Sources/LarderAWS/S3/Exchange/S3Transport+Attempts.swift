@@ -21,8 +21,10 @@ extension S3Transport {
     ) async throws(ObjectError) -> Answer {
         var region = region(of: request.bucket, said: request.region)
         var (hasMoved, hasCorrectedTime) = (false, false)
+        var refused: Credentials.CloudCredentials?
         while true {
-            let signed = try await sign(request, region: region, payload: payload, deadline: clock.deadline)
+            let signed = try await sign(
+                request, region: region, payload: payload, refused: refused, deadline: clock.deadline)
             clock.moved()
             do throws(S3Refusal) {
                 let answer = try await send(signed)
@@ -35,6 +37,8 @@ extension S3Transport {
                 } else if refusal.error.code == .clockSkew, let time = refusal.serverTime, !hasCorrectedTime {
                     learn(serverTime: time)
                     hasCorrectedTime = true
+                } else if refusal.isOfCredentials, renewsCredentials, refused == nil {
+                    refused = signed.signature.credentials
                 } else {
                     if refusal.disprovesRegion {
                         forget(region: region, of: request.bucket)
@@ -49,19 +53,22 @@ extension S3Transport {
     }
 
     /// The credentials of this moment.
-    func credentials(by deadline: ContinuousClock.Instant) async throws(ObjectError) -> Credentials.CloudCredentials {
+    func credentials(
+        by deadline: ContinuousClock.Instant, otherThan refused: Credentials.CloudCredentials? = nil
+    ) async throws(ObjectError) -> Credentials.CloudCredentials {
         do {
-            return try await credentialSource(deadline)
+            return try await credentialSource(refused, deadline)
         } catch {
             throw ObjectError(ofCaller: error, .notPrepared, "The credentials could not be had.")
         }
     }
 
     private func sign(
-        _ request: S3Request, region: String, payload: PayloadHash?, deadline: ContinuousClock.Instant
+        _ request: S3Request, region: String, payload: PayloadHash?, refused: Credentials.CloudCredentials?,
+        deadline: ContinuousClock.Instant
     ) async throws(ObjectError) -> Signed {
         let address = try endpoint.address(bucket: request.bucket, key: request.key, region: region)
-        let credentials = try await credentials(by: deadline)
+        let credentials = try await credentials(by: deadline, otherThan: refused)
         let signature = SignatureV4(credentials: credentials, time: signingTime, region: region)
         let payload = payload ?? .of(request.content)
         var headers =
@@ -141,6 +148,11 @@ extension S3Transport {
 }
 
 extension S3Refusal {
+    /// Whether the credentials have ended or are not known, so that others may do.
+    fileprivate var isOfCredentials: Bool {
+        error.code == .expiredCredentials || ["InvalidAccessKeyId", "InvalidToken"].contains(error.serverCode)
+    }
+
     /// Whether it was refused because of where it was sent.
     fileprivate var isElsewhere: Bool {
         error.code == .wrongRegion || error.status == 307

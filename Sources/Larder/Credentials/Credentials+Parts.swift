@@ -1,15 +1,9 @@
 import Foundation
 
-/// The parts of credentials that are stored, each sealed for itself.
-enum CredentialKind: String, Sendable, CaseIterable {
-    case userPool
-    case cloud
-}
-
 extension Credentials {
     /// The parts that are sealed, by kind; see the article on credentials for the bytes.
-    var parts: [(kind: CredentialKind, bytes: [UInt8])] {
-        var parts: [(CredentialKind, [UInt8])] = []
+    var parts: [(kind: Part, bytes: [UInt8])] {
+        var parts: [(Part, [UInt8])] = []
         if let userPool {
             var fields = FieldBytes()
             fields.add(1, userPool.idToken)
@@ -32,7 +26,7 @@ extension Credentials {
     }
 
     /// Takes a part over as it was sealed; false where it is none.
-    mutating func take(_ kind: CredentialKind, _ bytes: [UInt8]) -> Bool {
+    mutating func take(_ kind: Part, _ bytes: [UInt8]) -> Bool {
         guard let fields = FieldBytes.fields(of: bytes), fields.keys.allSatisfy({ 1...5 ~= $0 }) else { return false }
         func text(_ field: UInt8) -> String? { fields[field].map { String(decoding: $0, as: UTF8.self) } }
         var expires: Date?

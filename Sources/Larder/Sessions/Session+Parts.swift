@@ -1,0 +1,135 @@
+internal import LarderOperations
+
+// Tokens, cloud credentials and the identity id are three questions. Each has an age and errors of its own: an identity
+// pool that is away keeps no token from a caller. None of them waits for a sign-in.
+
+extension Session {
+    /// The user pool's tokens, good now: the stored ones, or new ones for them. Where there are no new ones, for
+    /// whatever reason, the call returns stored ones that end within the margin. It asks no identity pool.
+    ///
+    /// - Parameter refused: What a server has refused although it is good by its time: other tokens are wanted. They are
+    ///   refreshed once for all callers, and not at all where they have been since.
+    /// - Throws: `.notSignedIn` at once, where no user is signed in; `.notInUserPool`; `.noUserPool`; otherwise as
+    ///   `credentials(deadline:)`.
+    public func userPoolTokens(
+        deadline: ContinuousClock.Instant, refused: Credentials.UserPoolTokens? = nil
+    ) async throws(LarderError) -> Credentials.UserPoolTokens {
+        let credentials = try await credentials(with: .userPool, until: deadline) { credentials in
+            guard let refused, let tokens = credentials.userPool else { return false }
+            return tokens.accessToken == refused.accessToken || tokens.idToken == refused.idToken
+        }
+        guard let tokens = credentials.userPool else { throw .notInUserPool }
+        return tokens
+    }
+
+    /// The cloud's credentials, good now, of a user or a guest: the stored ones, or new ones. For new ones a user's
+    /// tokens are refreshed first, where they have ended.
+    ///
+    /// - Parameter refused: As with `userPoolTokens`.
+    /// - Throws: `.notSignedIn` at once, where there is neither a user nor a guest; `identity.federatedRefused` where the
+    ///   identity pool has refused them; `.noIdentityPool`; otherwise as `credentials(deadline:)`.
+    public func cloudCredentials(
+        deadline: ContinuousClock.Instant, refused: Credentials.CloudCredentials? = nil
+    ) async throws(LarderError) -> Credentials.CloudCredentials {
+        let credentials = try await credentials(with: .cloud, until: deadline) { credentials in
+            guard let refused, let cloud = credentials.cloud else { return false }
+            return (cloud.accessKeyID, cloud.sessionToken) == (refused.accessKeyID, refused.sessionToken)
+        }
+        guard let cloud = credentials.cloud else { throw .noIdentityPool }
+        return cloud
+    }
+
+    /// Who the user or guest is to the identity pool. It stays the same for as long as the session does: it is stored,
+    /// and asked for only where there is none yet.
+    ///
+    /// - Throws: As `cloudCredentials`; `identity.unusable` where the identity provider gives none.
+    public func identityID(deadline: ContinuousClock.Instant) async throws(LarderError) -> String {
+        let standing = try standing()
+        if standing.state.hasCredentials || standing.state == .federatedTokensInvalid,
+            case .present(let credentials) = try await read(until: deadline).reading,
+            let id = credentials.cloud?.identityID
+        {
+            return id
+        }
+        guard let id = try await cloudCredentials(deadline: deadline).identityID else {
+            throw LarderError(IdentityError(.unusable, "the identity provider gave credentials without an identity id"))
+        }
+        return id
+    }
+
+    /// Credentials of which one part is good.
+    private func credentials(
+        with part: Credentials.Part, until deadline: ContinuousClock.Instant,
+        unless isRefused: @escaping @Sendable (Credentials) -> Bool
+    ) async throws(LarderError) -> Credentials {
+        // A refresh that was under way may have been another's, who had not heard of the refusal.
+        var refreshesLeft = 2
+        while true {
+            let standing = try standing()
+            guard standing.state.allows(part) else { throw unavailable(part, standing) }
+            let found = try await read(until: deadline)
+            switch found.reading {
+            case .present(let credentials):
+                if credentials.has(part, freshAt: options.now(), margin: options.margin), !isRefused(credentials) {
+                    return credentials
+                }
+                try requireSource(of: part, for: credentials)
+                if part == .cloud, credentials.userPool != nil, refreshesLeft == 2 {
+                    _ = try await userPoolTokens(deadline: deadline)
+                }
+                do throws(LarderError) {
+                    guard refreshesLeft > 0 else {
+                        throw LarderError(
+                            IdentityError(.unusable, "the identity provider gave credentials that are of no use"))
+                    }
+                    refreshesLeft -= 1
+                    _ = try await refresh(part, until: deadline, unless: isRefused)
+                } catch {
+                    // What is still good is better than nothing, whatever keeps new ones away.
+                    guard error.code != .cancelled, error.code != .parked, !isRefused(credentials),
+                        credentials.has(part, freshAt: options.now(), margin: 0),
+                        (try? self.standing())?.state ?? standing.state == standing.state
+                    else { throw error }
+                    return credentials
+                }
+            case .absent:
+                try await record(.credentialsLost, reason: "there are no credentials any more", because: found)
+            case .unavailable(let error): throw LarderError(error)
+            }
+            guard !Task.isCancelled else { throw .cancelled }
+            guard .now < deadline else { throw LarderError(.timedOut, "waited for new credentials") }
+        }
+    }
+
+    /// Why a part cannot be had in a state.
+    private func unavailable(_ part: Credentials.Part, _ standing: SessionStanding) -> LarderError {
+        guard part == .cloud, standing.state == .federatedTokensInvalid else { return .notSignedInNow(standing) }
+        return LarderError(
+            IdentityError(.federatedRefused, "the identity pool has refused: the session is \(standing); sign in again")
+        )
+    }
+
+    private func requireSource(of part: Credentials.Part, for credentials: Credentials) throws(LarderError) {
+        guard !credentials.present.contains(part) else { return }
+        let hasSource = provider?.parts.contains(part) ?? false
+        switch part {
+        case .userPool: throw provider != nil && !hasSource ? .noUserPool : .notInUserPool
+        case .cloud: if !hasSource { throw .noIdentityPool }
+        }
+    }
+}
+
+extension LarderError {
+    fileprivate static var noUserPool: LarderError {
+        LarderError(.noUserPool, "the environment has no user pool, whose tokens were asked for; configure one")
+    }
+
+    fileprivate static var noIdentityPool: LarderError {
+        LarderError(
+            .noIdentityPool, "the environment has no identity pool, whose credentials were asked for; configure one")
+    }
+
+    fileprivate static var notInUserPool: LarderError {
+        LarderError(.notInUserPool, "a user is signed in, but not to the user pool; sign in there for its tokens")
+    }
+}

@@ -1,0 +1,169 @@
+public import AsyncHTTPClient
+public import Larder
+public import LarderHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Queries and mutations to an AppSync API.
+///
+/// - **The proof is got for each request**, by its deadline, and never waits for a sign-in: where no user is signed in,
+///   the request ends at once with `.notSignedIn`, and nothing was sent.
+/// - **A refused proof is refreshed once**: where the API answers that it does not take the proof (401, or 403 for a
+///   signature's credentials), another is asked for, and the request sent once more. Such a refusal comes before
+///   anything is carried out, so that a mutation is not repeated. A rule that forbids something (`Unauthorized`, with
+///   the status 200) leads to no refresh.
+/// - **Errors keep what AppSync says**: `errorType`, `errorInfo` and `data` of each error; see ``AppSyncErrorType``.
+/// - Everything else is as with ``HTTPTransport``, which carries the requests.
+public final class AppSyncTransport: GraphQLTransport {
+    /// What proves who asks.
+    public let authorization: AppSyncAuthorization
+
+    private let http: HTTPTransport
+    private let wallClock: @Sendable () -> Date
+
+    /// Where requests are sent.
+    public var endpoint: URL { http.endpoint }
+    /// As the options say.
+    public var idempotency: Idempotency? { http.idempotency }
+    /// As the options say.
+    public var refusals: ServerRefusals { http.refusals }
+
+    /// A transport to an API.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The API's URL, with `/graphql`; also a custom domain's.
+    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - options: As of ``HTTPTransport``. AppSync knows neither persisted queries nor GET.
+    public init(
+        endpoint: URL, authorization: AppSyncAuthorization, client: HTTPClient,
+        options: HTTPTransport.Options = .init()
+    ) {
+        self.authorization = authorization
+        wallClock = options.wallClock
+        http = HTTPTransport(endpoint: endpoint, client: client, options: options)
+    }
+
+    /// A transport to an environment's API.
+    ///
+    /// - Parameters:
+    ///   - session: Gives the user pool's tokens or the cloud's credentials. It is asked for with each request, since a
+    ///     session is over when its partition is parked: `session: try app.session`.
+    ///   - authorization: What proves who asks; nil for what the environment says. Where it says nothing: its API key,
+    ///     otherwise a token of its user pool, otherwise its identity pool's credentials.
+    ///   - tokens: Gives the tokens of another identity provider or for a Lambda function.
+    ///   - client: As above.
+    /// - Throws: `.environment` where something is missing, with what.
+    public convenience init(
+        environment: BackendEnvironment,
+        session: @autoclosure @escaping @Sendable () throws -> Session,
+        authorization: BackendEnvironment.Authorization? = nil, tokens: AppSyncAuthorization.Source<String>? = nil,
+        client: HTTPClient, options: HTTPTransport.Options = .init()
+    ) throws(LarderError) {
+        try environment.validate()
+        let authorization = try AppSyncAuthorization(
+            authorization, of: environment, session: session, tokens: tokens)
+        self.init(endpoint: environment.api.url, authorization: authorization, client: client, options: options)
+    }
+
+    /// Sends a query or a mutation.
+    ///
+    /// - Throws: `.notSignedIn` where a user is needed and none is signed in; `.notPrepared` where the proof cannot be
+    ///   had for another reason, which is the `cause`; otherwise as ``HTTPTransport/send(_:deadline:)``.
+    public func send(
+        _ request: GraphQLRequest, deadline: ContinuousClock.Instant
+    ) async throws(TransportError) -> GraphQLAnswer {
+        switch authorization {
+        case .apiKey(let key):
+            return try await http.send(request.adding("x-api-key", key), deadline: deadline)
+        case .iam(let region, let source):
+            return try await send(request, by: source, deadline) { [wallClock] credentials in
+                let signer = RequestSigner(identity: "\(region) \(credentials.accessKeyID)") { url, headers, body in
+                    RequestSignature.headers(
+                        to: url, headers, body: body, credentials, service: "appsync", region: region, at: wallClock())
+                }
+                return (request, signer)
+            }
+        case .userPool(let source), .openIDConnect(let source):
+            return try await send(request, by: source, deadline) { (request.adding("authorization", $0), nil) }
+        case .lambda(let source):
+            return try await send(request, by: source, deadline) { token throws(TransportError) in
+                guard token.count <= 2_048 else {
+                    throw TransportError(
+                        .notPrepared, "The token has \(token.count) characters, and AppSync takes 2,048 for a Lambda.")
+                }
+                return (request.adding("authorization", token), nil)
+            }
+        }
+    }
+
+    /// Sends a request with a proof, and once more with another where the API does not take it.
+    private func send<Proof: Sendable>(
+        _ request: GraphQLRequest, by source: @escaping AppSyncAuthorization.Source<Proof>,
+        _ deadline: ContinuousClock.Instant,
+        proven: (Proof) throws(TransportError) -> (GraphQLRequest, RequestSigner?)
+    ) async throws(TransportError) -> GraphQLAnswer {
+        let proof = try await HTTPTransport.prepared(by: deadline) { try await source(nil, deadline) }
+        let (first, signer) = try proven(proof)
+        let outcome = await outcome(of: first, signer, deadline)
+        guard outcome.isRefusalOfProof else { return try outcome.get() }
+        let other: Proof
+        do throws(TransportError) {
+            other = try await HTTPTransport.prepared(by: deadline) { try await source(proof, deadline) }
+        } catch {
+            // The API's refusal says more than that there is no other proof.
+            if error.code == .notSignedIn { return try outcome.get() }
+            throw error
+        }
+        let (second, otherSigner) = try proven(other)
+        return try await http.send(second, deadline: deadline, signer: otherSigner)
+    }
+
+    private func outcome(
+        of request: GraphQLRequest, _ signer: RequestSigner?, _ deadline: ContinuousClock.Instant
+    ) async -> Result<GraphQLAnswer, TransportError> {
+        do throws(TransportError) {
+            return .success(try await http.send(request, deadline: deadline, signer: signer))
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension GraphQLRequest {
+    /// The request with a header of the transport's. The program's own of that name counts for more.
+    fileprivate func adding(_ name: String, _ value: String) -> GraphQLRequest {
+        guard !headers.contains(where: { $0.name.lowercased() == name }) else { return self }
+        var request = self
+        request.headers.append(Header(name: name, value: value))
+        return request
+    }
+}
+
+extension Result<GraphQLAnswer, TransportError> {
+    /// Whether the API has refused the proof of who asks, before it did anything.
+    fileprivate var isRefusalOfProof: Bool {
+        let (status, body): (Int?, [UInt8]) =
+            switch self {
+            case .success(let answer): (answer.status, answer.body)
+            case .failure(let error): (error.status, error.body)
+            }
+        guard status != 401 else { return true }
+        guard status == 403, let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(body)) else {
+            return false
+        }
+        let kinds = ["UnauthorizedException", "ExpiredTokenException", "UnrecognizedClientException"]
+        return refusal.errors.contains { error in
+            kinds.contains { AppSyncErrorType(rawValue: $0).matches(error.errorType) }
+        }
+    }
+}
+
+/// As much of an answer as says whether credentials were refused.
+private struct Refusal: Decodable {
+    struct Entry: Decodable { var errorType: String? }
+    var errors: [Entry]
+}

@@ -1,0 +1,111 @@
+public import AsyncHTTPClient
+public import Larder
+
+/// An environment's user pool and identity pool, as a session wants them.
+///
+/// ```swift
+/// let cognito = CognitoIdentityProvider(environment: environment, client: client)
+/// options.identityProvider = { _ in cognito }
+/// …
+/// switch try await cognito.userPool?.signIn("ann", password: password, deadline: deadline) {
+/// case .signedIn(let tokens): try await app.session.signIn(Credentials(userPool: tokens), deadline: deadline)
+/// case .challenge(let challenge): ask(challenge)
+/// case nil: break
+/// }
+/// ```
+public struct CognitoIdentityProvider: IdentityProvider {
+    /// Gives other providers' tokens for the identity pool, by the names of who gave them.
+    public typealias LoginSource = @Sendable (_ deadline: ContinuousClock.Instant) async throws -> [String: String]
+
+    /// Nil where the environment has none.
+    public let userPool: CognitoUserPool?
+    /// Nil where the environment has none.
+    public let identityPool: CognitoIdentityPool?
+    private let otherLogins: LoginSource?
+
+    /// The pools of an environment.
+    ///
+    /// - Parameters:
+    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    ///   - otherLogins: Where users sign in by other providers than the user pool.
+    public init(
+        environment: BackendEnvironment, client: HTTPClient, userPool: CognitoUserPool.Options = .init(),
+        identityPool: CognitoIdentityPool.Options = .init(), otherLogins: LoginSource? = nil
+    ) {
+        self.userPool = environment.userPool.map {
+            CognitoUserPool($0, clientSecret: environment.clientSecret, client: client, options: userPool)
+        }
+        self.identityPool = environment.identityPool.map {
+            CognitoIdentityPool($0, client: client, options: identityPool)
+        }
+        self.otherLogins = otherLogins
+    }
+
+    /// Which pools there are.
+    public var parts: Set<Credentials.Part> {
+        var parts: Set<Credentials.Part> = []
+        if userPool != nil { parts.insert(.userPool) }
+        if identityPool != nil { parts.insert(.cloud) }
+        return parts
+    }
+
+    /// Asks the pool of the part.
+    public func refresh(
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+    ) async throws(IdentityError) -> Credentials {
+        switch part {
+        case .userPool:
+            guard let userPool, let tokens = credentials.userPool else {
+                throw IdentityError(.unusable, "There is no user pool, or no tokens of it.")
+            }
+            do throws(CognitoError) {
+                return Credentials(userPool: try await userPool.refresh(tokens, deadline: deadline))
+            } catch {
+                throw error.identityError(refusal: .userPoolRefused)
+            }
+        case .cloud:
+            return Credentials(cloud: try await cloud(for: credentials, deadline))
+        }
+    }
+
+    /// Revokes the refresh token.
+    public func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {
+        guard let userPool, let tokens = credentials.userPool else { return }
+        do throws(CognitoError) { try await userPool.revoke(tokens, deadline: deadline) } catch {
+            throw error.identityError(refusal: .userPoolRefused)
+        }
+    }
+
+    /// The identity pool's for guests; nil where there is no identity pool.
+    public func guestCredentials(deadline: ContinuousClock.Instant) async throws(IdentityError) -> Credentials? {
+        guard let identityPool else { return nil }
+        do throws(CognitoError) {
+            return Credentials(
+                cloud: try await identityPool.credentials(identityID: nil, logins: [:], deadline: deadline))
+        } catch {
+            throw error.identityError(refusal: .federatedRefused)
+        }
+    }
+
+    private func cloud(
+        for credentials: Credentials, _ deadline: ContinuousClock.Instant
+    ) async throws(IdentityError) -> Credentials.CloudCredentials {
+        guard let identityPool else { throw IdentityError(.unusable, "There is no identity pool.") }
+        var logins: [String: String] = [:]
+        if let otherLogins {
+            do { logins = try await otherLogins(deadline) } catch {
+                throw IdentityError(.unreachable, "The tokens of other providers could not be had.", cause: error)
+            }
+        }
+        if let tokens = credentials.userPool, let pool = userPool?.pool {
+            let domain = pool.region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+            logins["cognito-idp.\(pool.region).\(domain)/\(pool.id)"] = tokens.idToken
+        }
+        do throws(CognitoError) {
+            return try await identityPool.credentials(
+                identityID: credentials.cloud?.identityID, logins: logins, deadline: deadline)
+        } catch {
+            throw error.identityError(refusal: .federatedRefused)
+        }
+    }
+}

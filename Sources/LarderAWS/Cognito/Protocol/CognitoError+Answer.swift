@@ -1,0 +1,80 @@
+import Larder
+import LarderHTTP
+
+extension CognitoError {
+    /// What Cognito's name for an error means.
+    init(serverCode: String, message said: String?, status: Int, retryAfter: Duration?) {
+        let said = String((said ?? "").prefix(500))
+        let known = Self.codes[serverCode]
+        var code = known ?? (status >= 500 ? .unreachable : status == 429 ? .throttled : .rejected)
+        // Some names stand for several things, which the message alone tells apart.
+        let text = said.lowercased()
+        switch serverCode {
+        case "NotAuthorizedException":
+            if text.contains("disabled") {
+                code = .userDisabled
+            } else if text.contains("secret") {
+                code = .clientSecret
+            } else if text.contains("session") || text.contains("token") {
+                code = .signInAgain
+            } else if text.contains("attempts exceeded") {
+                code = .tooManyAttempts
+            }
+        case "InvalidParameterException" where text.contains("flow not enabled"):
+            code = .flowNotEnabled
+        default: break
+        }
+        self.init(
+            code, said.isEmpty ? "Cognito answered \(serverCode.prefix(100))." : said, serverCode: serverCode,
+            retryAfter: retryAfter)
+    }
+
+    private static let codes: [String: Code] = [
+        "NotAuthorizedException": .wrongCredentials, "UserNotFoundException": .userNotFound,
+        "UserNotConfirmedException": .userNotConfirmed, "PasswordResetRequiredException": .passwordResetRequired,
+        "RefreshTokenReuseException": .signInAgain,
+        "CodeMismatchException": .codeMismatch, "EnableSoftwareTokenMFAException": .codeMismatch,
+        "ExpiredCodeException": .codeExpired, "InvalidPasswordException": .weakPassword,
+        "PasswordHistoryPolicyViolationException": .passwordUsedBefore, "UsernameExistsException": .userExists,
+        "AliasExistsException": .aliasExists, "TooManyFailedAttemptsException": .tooManyAttempts,
+        "UserLambdaValidationException": .refusedByFunction, "UnexpectedLambdaException": .refusedByFunction,
+        "InvalidLambdaResponseException": .refusedByFunction,
+        "TooManyRequestsException": .throttled, "LimitExceededException": .throttled, "ThrottlingException": .throttled,
+        "InternalErrorException": .unreachable, "ExternalServiceException": .unreachable,
+        "ConcurrentModificationException": .unreachable, "ServiceUnavailableException": .unreachable,
+        "CodeDeliveryFailureException": .unreachable,
+        "InvalidParameterException": .invalidInput, "ResourceNotFoundException": .configuration,
+        "ResourceConflictException": .configuration, "UnsupportedOperationException": .configuration,
+        "InvalidUserPoolConfigurationException": .configuration,
+        "InvalidSmsRoleAccessPolicyException": .configuration,
+        "InvalidSmsRoleTrustRelationshipException": .configuration, "MFAMethodNotFoundException": .configuration,
+        "SoftwareTokenMFANotFoundException": .configuration, "FeatureUnavailableInTierException": .configuration,
+        "UnauthorizedException": .configuration, "UnsupportedTokenTypeException": .configuration,
+        "InvalidIdentityPoolConfigurationException": .configuration,
+    ]
+
+    /// An exchange that came to no answer.
+    init(_ error: TransportError) {
+        switch error.code {
+        case .cancelled: self.init(.cancelled, "The task was cancelled.", cause: error)
+        case .unusableAnswer, .unusableRequest: self.init(.unusableAnswer, error.message, cause: error)
+        default:
+            self.init(.unreachable, "Cognito could not be reached.", retryAfter: error.retryAfter, cause: error)
+        }
+    }
+
+    /// What it means for a session that wanted new credentials. Only what says so ends one.
+    func identityError(refusal: IdentityError.Code) -> IdentityError {
+        let code: IdentityError.Code =
+            switch self.code {
+            case .wrongCredentials, .signInAgain, .userNotFound, .userNotConfirmed, .passwordResetRequired,
+                .userDisabled, .federatedRefused:
+                refusal
+            case .unreachable: .unreachable
+            case .throttled, .tooManyAttempts: .throttled
+            case .cancelled: .cancelled
+            default: .unusable
+            }
+        return IdentityError(code, message, retryAfter: retryAfter, cause: self)
+    }
+}

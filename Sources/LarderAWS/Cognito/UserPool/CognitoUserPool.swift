@@ -1,0 +1,102 @@
+public import AsyncHTTPClient
+public import Larder
+import LarderHTTP
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A user pool of Cognito: signs users in, refreshes and revokes their tokens, and keeps their accounts.
+///
+/// - **The password does not leave this machine**, unless the flow is `.password`: the Secure Remote Password protocol
+///   proves that the user knows it.
+/// - **A sign-in is a chain of steps**: each answer is tokens, or a ``SignInChallenge`` that the user has to answer.
+/// - **Tokens are looked at before they are given**: those of another pool or client, and what is no token, are refused.
+/// - **Every call has a deadline**, and ends by a ``CognitoError``. No message has a secret.
+public final class CognitoUserPool: Sendable {
+    /// How a pool is reached.
+    public struct Options: Sendable {
+        /// Another place that speaks as Cognito does, such as a local stack. Nil: Amazon's in the pool's region.
+        public var endpoint: URL?
+        /// Whether tokens are refreshed by `REFRESH_TOKEN_AUTH`, which pools that rotate refresh tokens refuse, instead
+        /// of `GetTokensFromRefreshToken`, which some local stacks do not have.
+        public var refreshesByFlow = false
+
+        /// Reads the time of day, which proofs of a password hold.
+        package var wallClock: @Sendable () -> Date = { Date() }
+        /// Gives random bytes.
+        package var random: @Sendable (Int) -> [UInt8] = { count in
+            var generator = SystemRandomNumberGenerator()
+            return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        }
+
+        /// Amazon's Cognito.
+        public init() {}
+    }
+
+    /// The pool and the program's registration in it.
+    public let pool: BackendEnvironment.UserPool
+    /// How it is reached.
+    public let options: Options
+
+    let clientSecret: String?
+    let service: CognitoService
+
+    /// A pool, over a client of the caller's.
+    ///
+    /// - Parameters:
+    ///   - clientSecret: Where the program's registration has one.
+    ///   - client: Made with `HTTPTransport.clientConfiguration(for:)`, and shut down by the caller after the last use.
+    public init(
+        _ pool: BackendEnvironment.UserPool, clientSecret: String? = nil, client: HTTPClient,
+        options: Options = Options()
+    ) {
+        self.pool = pool
+        self.options = options
+        self.clientSecret = clientSecret
+        service = CognitoService(
+            .userPools, region: pool.region, endpoint: options.endpoint, client: client, wallClock: options.wallClock)
+    }
+
+    /// The pool's name: its id without the region.
+    var poolName: String { pool.id.split(separator: "_", maxSplits: 1).last.map(String.init) ?? pool.id }
+
+    /// What an operation takes of the client: its id and, where there is a secret, a proof of it for a user.
+    func clientMembers(for user: String? = nil) -> [String: CognitoValue] {
+        var members: [String: CognitoValue] = ["ClientId": .text(pool.clientID)]
+        if let user, let hash = secretHash(of: user) { members["SecretHash"] = .text(hash) }
+        return members
+    }
+
+    /// Checks tokens, and gives them with their end by this machine's clock.
+    func tokens(
+        _ answer: CognitoAnswer.Tokens?, after old: Credentials.UserPoolTokens? = nil
+    ) throws(CognitoError) -> Credentials.UserPoolTokens {
+        guard let answer, let idText = answer.IdToken, let accessText = answer.AccessToken else {
+            throw CognitoError(.unusableAnswer, "Cognito has signed the user in and given no tokens.")
+        }
+        guard let id = JSONWebToken(idText), let access = JSONWebToken(accessText) else {
+            throw CognitoError(.foreignToken, "Cognito gave tokens that are no JSON Web Tokens; they were not kept.")
+        }
+        func belongs(_ token: JSONWebToken, _ use: String, _ client: String?) -> Bool {
+            token.claims.iss?.hasSuffix("/\(pool.id)") == true && token.claims.token_use == use
+                && client == pool.clientID
+        }
+        guard belongs(id, "id", id.claims.aud), belongs(access, "access", access.claims.client_id),
+            id.claims.sub == access.claims.sub
+        else {
+            throw CognitoError(
+                .foreignToken, "Cognito gave tokens of another pool, client or user; they were not kept.")
+        }
+        let lifetime = [answer.ExpiresIn, id.lifetime, access.lifetime].compactMap(\.self).filter { $0 > 0 }.min()
+        guard let lifetime, lifetime < 1e9 else {
+            throw CognitoError(.unusableAnswer, "Cognito does not say how long its tokens are good.")
+        }
+        return Credentials.UserPoolTokens(
+            idToken: idText, accessToken: accessText, refreshToken: answer.RefreshToken ?? old?.refreshToken,
+            deviceKey: answer.NewDeviceMetadata?.DeviceKey ?? old?.deviceKey,
+            expires: options.wallClock().addingTimeInterval(lifetime))
+    }
+}

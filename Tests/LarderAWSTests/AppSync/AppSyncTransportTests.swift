@@ -1,0 +1,274 @@
+import AsyncHTTPClient
+import Foundation
+import Larder
+import LarderAWS
+import LarderHTTP
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite(
+    "AppSync over HTTP", .timeLimit(.minutes(10)),
+    .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"))
+struct AppSyncTransportTests {
+    private func name(_ transport: AppSyncTransport) async throws -> String {
+        let answer = try await transport.send(.appSync("{ name }"), deadline: ample)
+        return String(decoding: answer.body, as: UTF8.self)
+    }
+
+    private func transportCode(_ body: () async throws -> some Sendable) async throws -> TransportError {
+        try #require(await #expect(throws: TransportError.self) { _ = try await body() })
+    }
+
+    @Test("All five proofs are taken, signatures by botocore's computation")
+    func fiveModes() async throws {
+        try await AppSyncFixture.run { (fixture) async throws in
+            let token: AppSyncAuthorization.Source<String> = { _, _ in "opaque" }
+            for authorization in [
+                AppSyncAuthorization.apiKey("da2-key"), .userPool(token), .openIDConnect(token), .lambda(token),
+                .iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials },
+            ] {
+                #expect(try await name(fixture.transport(authorization)) == #"{"data": {"name": "Vega"}}"#)
+            }
+            #expect(try await fixture.control().map(\.status) == [200, 200, 200, 200, 200])
+        }
+    }
+
+    @Test("A wrong key, a wrong secret and another region's signature are refused")
+    func refused() async throws {
+        try await AppSyncFixture.run { fixture in
+            let wrong = Credentials.CloudCredentials(
+                accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wrong", sessionToken: "SESSION", expires: nil)
+            for (authorization, status) in [
+                (AppSyncAuthorization.apiKey("wrong"), 401), (.iam(region: "eu-west-1") { _, _ in wrong }, 403),
+                (.iam(region: "eu-west-2") { _, _ in AppSyncFixture.credentials }, 403),
+            ] {
+                let answer = try await fixture.transport(authorization).send(.appSync("{ name }"), deadline: ample)
+                #expect(answer.status == status)
+            }
+        }
+    }
+
+    @Test("Signatures hold for bodies with every kind of character")
+    func signedBodies() async throws {
+        try await AppSyncFixture.run { fixture in
+            let transport = fixture.transport(.iam(region: "eu-west-1") { _, _ in AppSyncFixture.credentials })
+            for text in ["é", "日本語", "🍣", #"\"\\"#, String(repeating: "x", count: 100_000)] {
+                let answer = try await transport.send(.appSync("{ name(text: \"\(text)\") }"), deadline: ample)
+                #expect(answer.status == 200)
+            }
+        }
+    }
+
+    @Test("The environment of a configuration file and a session are enough")
+    func fromConfiguration() async throws {
+        try await AppSyncFixture.run { fixture in
+            let json = """
+                {"AppSync": {"Default": {"ApiUrl": "\(fixture.endpoint.absoluteString)", "Region": "eu-west-1",
+                 "AuthMode": "AMAZON_COGNITO_USER_POOLS"}},
+                 "CognitoUserPool": {"Default": {"PoolId": "eu-west-1_a", "AppClientId": "c", "Region": "eu-west-1"}}}
+                """
+            let environment = try ConfigurationFile(json: Array(json.utf8), origin: "awsconfiguration.json")
+                .environment(named: "movies")
+            let app = fixture.app
+            let transport = try AppSyncTransport(
+                environment: environment, session: try app.session, client: fixture.client)
+            let user = fixture.provider.signIn("ada")
+            try await app.session.signIn(user, deadline: ample)
+            try await fixture.accept(user.userPool?.accessToken)
+            let answer = try await app.with(transport: transport).fetch(
+                GraphQLOperation("{ name }"), policy: .networkOnly)
+            #expect(answer.data?["name"]?.string == "Vega")
+        }
+    }
+
+    @Test("What is missing for a way to authorize is said when the transport is made")
+    func missing() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            var environment = fixture.environment()
+            environment.apiKey = nil
+            environment.api = .init(url: fixture.endpoint)
+            for mode in [BackendEnvironment.Authorization.apiKey, .iam, .openIDConnect, .lambda, nil] {
+                let error = #expect(throws: LarderError.self) {
+                    try AppSyncTransport(
+                        environment: environment, session: try app.session, authorization: mode, client: fixture.client)
+                }
+                #expect(error?.code == .environment)
+            }
+        }
+    }
+
+    @Test("A request never waits for a sign-in: it ends at once, and nothing is sent")
+    func notSignedIn() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            for authorization in [
+                AppSyncAuthorization.userPool(try app.session), .iam(region: "eu-west-1", try app.session),
+            ] {
+                // The deadline is far away; the test's own time limit is not.
+                let error = try await transportCode {
+                    try await fixture.transport(authorization).send(
+                        .appSync("mutation { rename }", kind: .mutation), deadline: .now + .seconds(3600))
+                }
+                #expect(error.code == .notSignedIn)
+                #expect(error.phase == .beforeSending)
+                #expect((error.cause as? LarderError)?.code == .notSignedIn)
+            }
+            #expect(try await fixture.control().isEmpty)
+        }
+    }
+
+    @Test("A token that the API refuses is refreshed once for all who ask, and each request is sent once more")
+    func refreshedOnce() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            let old = fixture.provider.signIn("ada")
+            try await app.session.signIn(old, deadline: ample)
+            // What the provider will give next.
+            try await fixture.accept("access-ada-2")
+            let transport = fixture.transport(.userPool(try app.session))
+            try await withThrowingTaskGroup(of: Int?.self) { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        try await transport.send(
+                            .appSync("mutation M\(number) { set }", kind: .mutation), deadline: ample
+                        ).status
+                    }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+            #expect(fixture.provider.refreshes == 1)
+            let seen = try await fixture.control()
+            #expect(seen.count { $0.status == 200 } == 20)
+            #expect(seen.count { $0.status == 401 } <= 20)
+        }
+    }
+
+    @Test("A token that is refused again is the API's answer, and not a loop")
+    func refusedAgain() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await fixture.accept()
+            let transport = fixture.transport(.userPool(try app.session))
+            let answer = try await transport.send(.appSync("{ name }"), deadline: ample)
+            #expect(answer.status == 401)
+            #expect(fixture.provider.refreshes == 1)
+            #expect(try await fixture.control().count == 2)
+        }
+    }
+
+    @Test("Where the pool refuses the refresh as well, the session says so and later requests are not sent")
+    func poolRefuses() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await fixture.accept()
+            fixture.provider.behaviour = .refusingUserPool
+            let transport = fixture.transport(.userPool(try app.session))
+            #expect(try await transport.send(.appSync("{ name }"), deadline: ample).status == 401)
+            #expect(try app.session.state == .userPoolTokensInvalid)
+            let error = try await transportCode { try await transport.send(.appSync("{ name }"), deadline: ample) }
+            #expect(error.code == .notSignedIn)
+            #expect(try await fixture.control().count == 1)
+        }
+    }
+
+    @Test("A pool that is away keeps a refused token's user signed in, and the request can be tried again")
+    func poolAway() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            try await app.session.signIn(fixture.provider.signIn("ada"), deadline: ample)
+            try await fixture.accept()
+            fixture.provider.behaviour = .unreachable
+            let transport = fixture.transport(.userPool(try app.session))
+            let error = try await transportCode { try await transport.send(.appSync("{ name }"), deadline: ample) }
+            #expect(error.code == .notPrepared)
+            #expect(error.phase == .beforeSending)
+            #expect(try app.session.state == .signedIn)
+        }
+    }
+
+    @Test("A rule that forbids something leads to no refresh")
+    func forbidden() async throws {
+        try await AppSyncFixture.run { fixture in
+            let app = fixture.app
+            let user = fixture.provider.signIn("ada")
+            try await app.session.signIn(user, deadline: ample)
+            try await fixture.accept(user.userPool?.accessToken)
+            let transport = fixture.transport(.userPool(try app.session))
+            let error = try #require(
+                await #expect(throws: LarderError.self) {
+                    _ = try await app.with(transport: transport).fetch(
+                        GraphQLOperation("{ forbidden }"), policy: .networkOnly)
+                })
+            #expect(error.errors.first.map { AppSyncErrorType.unauthorized ~= $0 } == true)
+            #expect(fixture.provider.refreshes == 0)
+        }
+    }
+
+    @Test("An error keeps its kind, what the resolver says and the server's item")
+    func conflict() async throws {
+        try await AppSyncFixture.run { fixture in
+            let online = fixture.app.with(transport: fixture.transport(.apiKey("da2-key")))
+            let error = try #require(
+                await #expect(throws: LarderError.self) {
+                    _ = try await online.mutate(
+                        GraphQLOperation(#"mutation { rename(id: "1") }"#), delivery: .immediate(within: .seconds(60)))
+                })
+            let first = try #require(error.errors.first)
+            #expect(AppSyncErrorType.conflictUnhandled ~= first)
+            #expect(first.errorInfo == ["hint": "fetch"])
+            #expect(first.data == ["id": "1", "name": "theirs", "_version": 7])
+        }
+    }
+
+    @Test("Signed requests of expired credentials are sent once more with new ones")
+    func expiredCredentials() async throws {
+        try await AppSyncFixture.run { (fixture) async throws in
+            let asked = Mutex<[String?]>([])
+            let transport = fixture.transport(
+                .iam(region: "eu-west-1") { refused, _ in
+                    asked.withLock { $0.append(refused?.accessKeyID) }
+                    var keys = AppSyncFixture.credentials
+                    if refused == nil { (keys.accessKeyID, keys.sessionToken) = ("OLD", "ENDED") }
+                    return keys
+                })
+            #expect(try await transport.send(.appSync("{ name }"), deadline: ample).status == 200)
+            #expect(asked.withLock { $0 } == [nil, "OLD"])
+        }
+    }
+
+    @Test("A source that never answers ends at the deadline, of which nothing was sent")
+    func slowSource() async throws {
+        try await AppSyncFixture.run { fixture in
+            let transport = fixture.transport(
+                .openIDConnect { _, _ in
+                    try? await Task.sleep(for: .seconds(3600))
+                    return ""
+                })
+            let error = try await transportCode {
+                try await transport.send(.appSync("{ name }"), deadline: .now + .milliseconds(50))
+            }
+            #expect(error.code == .timedOut)
+            #expect(error.phase == .beforeSending)
+        }
+    }
+
+    @Test("Secrets are in no error: a token with a line break, a token that is too long")
+    func secrets() async throws {
+        try await AppSyncFixture.run { fixture in
+            let long = String(repeating: "s3cret", count: 400)
+            for authorization in [
+                AppSyncAuthorization.openIDConnect { _, _ in "s3cret\r\nx: y" }, .lambda { _, _ in long },
+            ] {
+                let error = try await transportCode {
+                    try await fixture.transport(authorization).send(.appSync("{ name }"), deadline: ample)
+                }
+                #expect(!"\(error)".contains("s3cret"))
+                #expect(error.phase == .beforeSending)
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Synchronization
+import Testing
+
+/// Gives each part by itself, and says of each what it was told to say.
+private final class PartedProvider: IdentityProvider {
+    struct State {
+        var failures: [Credentials.Part: IdentityError.Code] = [:]
+        var given: [Credentials.Part] = []
+        /// Called before a part is given.
+        var before: [Credentials.Part: @Sendable () async -> Void] = [:]
+        /// The id token that cloud credentials were asked for with.
+        var idToken: String?
+    }
+
+    let state = Mutex(State())
+    let now: @Sendable () -> Date
+    let parts: Set<Credentials.Part>
+
+    init(parts: Set<Credentials.Part> = [.userPool, .cloud], now: @escaping @Sendable () -> Date) {
+        self.parts = parts
+        self.now = now
+    }
+
+    func refresh(
+        _ part: Credentials.Part, of credentials: Credentials, deadline: ContinuousClock.Instant
+    ) async throws(IdentityError) -> Credentials {
+        await state.withLock { $0.before[part] }?()
+        if let code = state.withLock({ $0.failures[part] }) { throw IdentityError(code, "as told") }
+        let number = state.withLock { state in
+            state.given.append(part)
+            if part == .cloud { state.idToken = credentials.userPool?.idToken }
+            return state.given.count
+        }
+        let expires = now().addingTimeInterval(3600)
+        switch part {
+        case .userPool:
+            return Credentials(
+                userPool: .init(
+                    idToken: "id\(number)", accessToken: "access\(number)", refreshToken: "r\(number)", expires: expires
+                ))
+        case .cloud:
+            return Credentials(
+                cloud: .init(
+                    identityID: credentials.cloud?.identityID ?? "region:\(number)", accessKeyID: "AK\(number)",
+                    secretAccessKey: "s", sessionToken: "t\(number)", expires: expires))
+        }
+    }
+
+    func signOut(_ credentials: Credentials, deadline: ContinuousClock.Instant) async throws(IdentityError) {}
+
+    var given: [Credentials.Part] { state.withLock { $0.given } }
+    func fail(_ part: Credentials.Part, _ code: IdentityError.Code?) { state.withLock { $0.failures[part] = code } }
+}
+
+extension SessionBench {
+    fileprivate func session(by provider: PartedProvider) -> Session {
+        var options = Session.Options()
+        options.now = { [clock] in clock.now }
+        options.logger.logLevel = .critical
+        return Session(
+            database: database, partition: "main", identity: Self.identity, keys: keys, provider: provider,
+            locksFolder: locks, options: options)
+    }
+
+    fileprivate func tokens(_ refreshToken: String? = "r") -> Credentials.UserPoolTokens {
+        .init(
+            idToken: "id", accessToken: "access", refreshToken: refreshToken,
+            expires: clock.now.addingTimeInterval(3600)
+        )
+    }
+}
+
+@Suite("Tokens, cloud credentials and the identity id are three questions", .timeLimit(.minutes(10)))
+struct PartTests {
+    private func withParts(
+        of parts: Set<Credentials.Part> = [.userPool, .cloud],
+        _ body: (SessionBench, PartedProvider, Session) async throws -> Void
+    ) async throws {
+        try await withSessions { bench in
+            let provider = PartedProvider(parts: parts) { [clock = bench.clock] in clock.now }
+            try await body(bench, provider, bench.session(by: provider))
+        }
+    }
+
+    @Test("An identity pool that is away, or refuses, keeps no good token from a caller")
+    func poolAway() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            provider.fail(.cloud, .unreachable)
+            await expectCode(.init(rawValue: "identity.unreachable")) {
+                _ = try await session.cloudCredentials(deadline: soon)
+            }
+            #expect(try await session.userPoolTokens(deadline: soon) == bench.tokens())
+            provider.fail(.cloud, .federatedRefused)
+            await expectCode(.init(rawValue: "identity.federatedRefused")) {
+                _ = try await session.cloudCredentials(deadline: soon)
+            }
+            #expect(session.state == .federatedTokensInvalid)
+            bench.clock.advance(by: 3600)
+            #expect(try await session.userPoolTokens(deadline: soon).accessToken == "access1")
+            #expect(provider.given == [.userPool])
+        }
+    }
+
+    @Test("Cloud credentials are got when they are asked for first, and kept with their identity id")
+    func firstCloud() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            #expect(try await session.cloudCredentials(deadline: soon).accessKeyID == "AK1")
+            #expect(try await session.identityID(deadline: soon) == "region:1")
+            bench.clock.advance(by: 3600)
+            // Another process, or after a restart.
+            let other = bench.session(by: provider)
+            #expect(try await other.cloudCredentials(deadline: soon).accessKeyID == "AK3")
+            #expect(try await other.identityID(deadline: soon) == "region:1")
+            #expect(provider.given == [.cloud, .userPool, .cloud])
+            #expect(provider.state.withLock { $0.idToken } == "id2")
+        }
+    }
+
+    @Test("The identity id needs no server once it is known")
+    func identityOffline() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            _ = try await session.identityID(deadline: soon)
+            bench.clock.advance(by: 1_000_000)
+            provider.fail(.cloud, .unreachable)
+            provider.fail(.userPool, .unreachable)
+            #expect(try await session.identityID(deadline: soon) == "region:1")
+        }
+    }
+
+    @Test("Each question has codes of its own where there is nothing to answer it with")
+    func codes() async throws {
+        try await withParts(of: [.userPool]) { bench, _, session in
+            await expectCode(.notSignedIn) { _ = try await session.userPoolTokens(deadline: soon) }
+            await expectCode(.notSignedIn) { _ = try await session.cloudCredentials(deadline: soon) }
+            await expectCode(.notSignedIn) { _ = try await session.identityID(deadline: soon) }
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            await expectCode(.noIdentityPool) { _ = try await session.cloudCredentials(deadline: soon) }
+            await expectCode(.noIdentityPool) { _ = try await session.identityID(deadline: soon) }
+        }
+        try await withParts { _, _, session in
+            let cloud = Credentials(
+                cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            try await session.signIn(cloud, deadline: soon)
+            await expectCode(.notInUserPool) { _ = try await session.userPoolTokens(deadline: soon) }
+        }
+        try await withParts(of: [.cloud]) { _, _, session in
+            let cloud = Credentials(
+                cloud: .init(accessKeyID: "AK", secretAccessKey: "s", expires: .distantFuture))
+            try await session.signIn(cloud, deadline: soon)
+            await expectCode(.noUserPool) { _ = try await session.userPoolTokens(deadline: soon) }
+        }
+    }
+
+    @Test("Tokens that a server refused are refreshed once, whoever says so, and not where they are others by now")
+    func refused() async throws {
+        try await withParts { bench, provider, session in
+            let old = bench.tokens()
+            try await session.signIn(Credentials(userPool: old), deadline: soon)
+            let others = [session, bench.session(by: provider)]
+            let given = try await withThrowingTaskGroup(of: String.self) { group in
+                for number in 0..<20 {
+                    group.addTask {
+                        try await others[number % 2].userPoolTokens(deadline: soon, refused: old).accessToken
+                    }
+                }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(given == ["access1"])
+            #expect(provider.given == [.userPool])
+        }
+    }
+
+    @Test("A rotated token is not lost when cloud credentials are stored while it is on its way")
+    func storedBeside() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            let other = bench.session(by: provider)
+            provider.state.withLock { state in
+                state.before[.userPool] = {
+                    _ = try? await other.cloudCredentials(deadline: soon)
+                }
+            }
+            let tokens = try await session.userPoolTokens(deadline: soon, refused: bench.tokens())
+            #expect(tokens.refreshToken == "r2")
+            let expected = try await session.storedCredentials(deadline: soon)
+            guard case .present(let stored) = expected else {
+                Issue.record("nothing is stored")
+                return
+            }
+            #expect(stored.userPool == tokens)
+            #expect(stored.cloud?.accessKeyID == "AK1")
+        }
+    }
+
+    @Test("Cloud credentials that come after another user has signed in are thrown away")
+    func lateCloud() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            let next = Credentials(
+                userPool: .init(idToken: "bob", accessToken: "bob", refreshToken: "b", expires: .distantFuture))
+            provider.state.withLock { state in
+                state.before[.cloud] = {
+                    provider.state.withLock { $0.before = [:] }
+                    try? await session.signIn(next, deadline: soon)
+                }
+            }
+            #expect(try await session.cloudCredentials(deadline: soon).accessKeyID == "AK2")
+            #expect(provider.state.withLock { $0.idToken } == "bob")
+            #expect(provider.given == [.cloud, .cloud])
+        }
+    }
+
+    @Test("What is good by its time is given although no new can be had")
+    func goodEnough() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            provider.fail(.userPool, .throttled)
+            bench.clock.advance(by: 3600 - 30)
+            #expect(try await session.userPoolTokens(deadline: soon).accessToken == "access")
+            bench.clock.advance(by: 30)
+            await expectCode(.init(rawValue: "identity.throttled")) {
+                _ = try await session.userPoolTokens(deadline: soon)
+            }
+            #expect(session.state == .signedIn)
+        }
+    }
+}
