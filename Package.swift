@@ -68,11 +68,14 @@ let package = Package(
         // Calls that Swift does not see.
         .target(name: "CFiles"),
         .target(name: "LarderFiles", dependencies: ["CFiles"], swiftSettings: strict),
-        .target(name: "LarderLMDB", dependencies: ["CLMDB", "LarderFiles"], swiftSettings: strict),
+        .target(name: "LarderLMDB", dependencies: ["CFiles", "CLMDB", "LarderFiles"], swiftSettings: strict),
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",
-            dependencies: ["LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
+            dependencies: [
+                "CFiles", "LarderFiles", "LarderLMDB", "LarderGraphQL",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -116,7 +119,8 @@ let package = Package(
         .target(
             name: "LarderHTTP",
             dependencies: [
-                "Larder", httpClient,
+                "Larder", "LarderFiles",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 // What the client throws is told apart by these modules' error types.
                 compression, tls,
             ] + nio,
@@ -125,9 +129,14 @@ let package = Package(
         .target(
             name: "LarderAWS",
             dependencies: [
-                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, the client's errors.
-                "Larder", "LarderFiles", "LarderHTTP", httpClient, crypto,
-            ] + nio,
+                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
+                "Larder", "LarderFiles", "LarderHTTP",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: strict
         ),
 

@@ -1,6 +1,6 @@
-import CLMDB
-import LarderFiles
-import Synchronization
+internal import CLMDB
+internal import LarderFiles
+internal import Synchronization
 
 /// An LMDB environment: a folder with a data file and its locks, open once in this process.
 ///
@@ -208,6 +208,23 @@ package final class Environment: @unchecked Sendable {
             throw .make(status, doing: "beginning to write", path: folder)
         }
         return WriteTransaction(environment: self, pointer: pointer, isNested: false)
+    }
+
+    func checkSize(of byteCount: Int) throws(LMDBError) {
+        guard byteCount <= Int(UInt32.max) - 16 else {
+            throw LMDBError(.valueTooLong, "A value holds less than 4 GiB; split it.")
+        }
+    }
+
+    /// What a failed write means. A full map clears the dead readers, whose pages may make room.
+    func writeFailure(_ status: Int32, doing: String) -> LMDBError {
+        if status == MDB_MAP_FULL, dropDeadReaders() > 0 {
+            let text = "\(doing): the map is full. Dead readers held pages and were cleared; try again."
+            return LMDBError(.mapFull, text, path: folder, status: status, isWorthRepeating: true)
+        }
+        // LMDB says EIO where the system wrote less than it was asked to.
+        let isShort = status > 0 && FileError.Code(status) == .io && files.data.hasNoRoom
+        return .make(isShort ? FileError.noSpace : status, doing: doing, path: folder)
     }
 
     /// Runs `body` in a write transaction and commits it, or rolls back if it throws.

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+internal import CFiles
 
 /// The key that the next one in a tree must exceed, or, after a branch's separator, must not be below.
 struct KeyOrder {
@@ -62,7 +56,7 @@ struct KeyOrder {
     private static func compare(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let shared = min(one.count, other.count)
         if shared > 0, let a = one.baseAddress, let b = other.baseAddress {
-            let difference = memcmp(a, b, shared)
+            let difference = larder_compare(a, b, shared)
             if difference != 0 { return Int(difference) }
         }
         return one.count - other.count
