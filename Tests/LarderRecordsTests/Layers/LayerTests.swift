@@ -351,7 +351,7 @@ extension SampleCache {
     func title(_ id: String) throws -> String { try json(movieFragment(), from: .object(key: "Movie:\(id)")) }
 
     func fileBytes() throws -> Data {
-        try Data(contentsOf: URL(filePath: "\(path)/\(cache.generation.number)/data.mdb"))
+        try Data(contentsOf: URL(filePath: "\(path)/\(cache.generations.current.number)/data.mdb"))
     }
 }
 

@@ -60,8 +60,8 @@ struct FullMapTests {
             let answer = try sample.json("{ boxes { id text } }")
             let dump = try CacheDump(sample.cache)
 
-            let reading = try sample.cache.generation.environment.beginRead()
-            try exhaust(sample.cache.generation)
+            let reading = try sample.cache.generations.current.environment.beginRead()
+            try exhaust(sample.cache.generations.current)
             for _ in 0..<3 {
                 let error = await #expect(throws: RecordError.self) { try await change.make(sample) }
                 #expect(error?.code == .full)
