@@ -47,6 +47,8 @@ package struct FileError: Error, Sendable, Hashable {
 
     /// The `errno` of a volume without room.
     package static let noSpace = ENOSPC
+    /// The `errno` of a system without memory or address space.
+    package static let noMemory = ENOMEM
     /// The `errno` of a file that something else uses.
     package static let busy = EBUSY
 

@@ -133,7 +133,7 @@ struct PageWalkTests {
             let file = folder.appending(path: "data.mdb")
             var numbers = SeededNumbers(seed: 99)
             let cuts =
-                Array(stride(from: 4_096, to: sound.count, by: 4_096))
+                Array(stride(from: pageSize, to: sound.count, by: pageSize))
                 + (0..<100).map { _ in 1 + Int(numbers.next() % UInt64(sound.count - 1)) }
             var refused = 0
             for cut in cuts {
@@ -154,7 +154,7 @@ struct PageWalkTests {
     func truncatedPage() async throws {
         try await withTemporaryFolder { folder in
             let sound = try sampleFile(seed: 6, in: folder)
-            try Data(sound[..<(3 * 4_096)]).write(to: folder.appending(path: "data.mdb"))
+            try Data(sound[..<(3 * pageSize)]).write(to: folder.appending(path: "data.mdb"))
             let error = try failure { try requireSound(folder) }
             #expect(error?.code == .truncated)
             #expect((error?.page ?? 0) >= 3)
@@ -225,7 +225,7 @@ struct PageWalkTests {
     func futureVersion() async throws {
         try await withTemporaryFolder { folder in
             var file = try sampleFile(seed: 2, in: folder)
-            for page in 0...1 { file[page * 4_096 + 20] = 2 }
+            for page in 0...1 { file[page * pageSize + 20] = 2 }
             try Data(file).write(to: folder.appending(path: "data.mdb"))
             expectFailure(.futureVersion) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
@@ -238,7 +238,7 @@ struct PageWalkTests {
         try await withTemporaryFolder { folder in
             var content = try sampleFile(seed: 1, in: folder)
             let newest = try requireSound(folder).transaction
-            let (place, page) = (144, Int(newest & 1) * 4096)
+            let (place, page) = (144, Int(newest & 1) * pageSize)
             try #require(content[page + place] == UInt8(truncatingIfNeeded: newest))
             content[page + place] += 1
             try Data(content).write(to: folder.appending(path: "data.mdb"))

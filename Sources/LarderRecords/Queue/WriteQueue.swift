@@ -90,7 +90,7 @@ final class WriteQueue: Sendable {
             defer { waiting = [] }
             return waiting
         }
-        let parts = writes.flatMap { write in write.parts.map { ($0, write) } }
+        let parts: [Part] = writes.flatMap { write in write.parts.map { (steps: $0, write: write) } }
         // An earlier block may have taken all. Why a shared commit failed, each part then finds out for itself.
         if parts.count > 1, var outcomes = (try? commit(parts))?[...] {
             for write in writes {
@@ -119,10 +119,8 @@ final class WriteQueue: Sendable {
     private func commit(_ parts: [Part]) throws -> [Result<Commit, RecordError>] {
         let deadline = parts.map(\.write.deadline).min() ?? .now
         let (generation, outcomes) = try generations.retrying(to: "write to it", until: deadline) { generation in
-            do {
-                return try write(parts, generation, deadline).map { (generation, $0) }
-            } catch let error as LMDBError where error.isWorthRepeating {
-                return try write(parts, generation, deadline).map { (generation, $0) }
+            try generation.environment.repeating {
+                try write(parts, generation, deadline).map { (generation, $0) }
             }
         }
         // What changed nothing asks for it as well: it relies on a commit that came before.
@@ -132,7 +130,7 @@ final class WriteQueue: Sendable {
         layers.tell()
         guard let failure else { return commits }
         // Everything is committed, and must not be written again.
-        return zip(parts, commits).map { part, commit in
+        return zip(parts, commits).map { part, commit -> Result<Commit, RecordError> in
             part.write.synchronizes ? commit.flatMap { _ in .failure(failure) } : commit
         }
     }
