@@ -203,7 +203,10 @@ extension RecordCache {
         let generation = generation
         try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
             var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
-            if let key, try !changes.note(key, .applied, 0, generation, transaction) { return }
+            if let key {
+                try changes.note(key, .applied, 0, generation, transaction)
+                guard changes.earlier == nil else { return }
+            }
             if let answer {
                 let writer = ResponseWriter(answer.parsed, of: answer.operation, in: generation, changes)
                 changes = try writer.run(.init(answer.root, answer.operation), transaction)
