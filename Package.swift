@@ -68,7 +68,9 @@ let package = Package(
         // Calls that Swift does not see.
         .target(name: "CFiles"),
         .target(name: "LarderFiles", dependencies: ["CFiles"], swiftSettings: strict),
-        .target(name: "LarderLMDB", dependencies: ["CFiles", "CLMDB", "LarderFiles"], swiftSettings: strict),
+        .target(
+            name: "LarderLMDB", dependencies: ["CFiles", "CLMDB", "LarderFiles"],
+            swiftSettings: strict + [.strictMemorySafety()]),
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",

@@ -256,22 +256,22 @@ struct PageWalkTests {
             try environment.close()
             let file = folder.appending(path: "data.mdb")
             let sound = try Data(contentsOf: file)
-            let leaf = UInt64(sound.count / 4_096)
+            let leaf = UInt64(sound.count / pageSize)
             func write(freeing pages: [UInt64]) throws {
-                var content = sound + Data(count: 4_096)
+                var content = sound + Data(count: pageSize)
                 func put<Number: FixedWidthInteger>(_ number: Number, _ place: Int) {
                     withUnsafeBytes(of: number.littleEndian) {
                         content.replaceSubrange(place..<place + $0.count, with: $0)
                     }
                 }
                 // A leaf with a node for each page: the transaction that freed it, and a list of that page alone.
-                let start = Int(leaf) * 4_096
+                let start = Int(leaf) * pageSize
                 put(leaf, start)
                 put(UInt16(2), start + 10)
                 put(UInt16(16 + 2 * pages.count), start + 12)
-                put(UInt16(4_096 - 32 * pages.count), start + 14)
+                put(UInt16(pageSize - 32 * pages.count), start + 14)
                 for (index, page) in pages.enumerated() {
-                    let node = 4_096 - 32 * (index + 1)
+                    let node = pageSize - 32 * (index + 1)
                     put(UInt16(node), start + 16 + 2 * index)
                     put(UInt16(16), start + node)
                     put(UInt16(8), start + node + 6)
@@ -279,7 +279,7 @@ struct PageWalkTests {
                     put(UInt64(1), start + node + 16)
                     put(page, start + node + 24)
                 }
-                for meta in [0, 4_096] {
+                for meta in [0, pageSize] {
                     // The free tree's depth, its leaves, its entries and its root; and the last page of the file.
                     put(UInt16(1), meta + 46)
                     for (index, number) in [0, 1, 0, UInt64(pages.count), leaf].enumerated() {
@@ -288,7 +288,7 @@ struct PageWalkTests {
                     put(leaf + 2, meta + 136)
                     // Lists of pages that were freed by earlier transactions than the newest.
                     put(UInt64(meta == 0 ? 10 : 11), meta + 144)
-                    content.replaceSubrange(meta + 88..<meta + 136, with: sound[4_096 + 88..<4_096 + 136])
+                    content.replaceSubrange(meta + 88..<meta + 136, with: sound[pageSize + 88..<pageSize + 136])
                 }
                 try content.write(to: file)
             }

@@ -17,7 +17,7 @@ extension Environment {
         let least = max(Int(clamping: fileSize), 1 << 20)
         while true {
             do throws(LMDBError) {
-                return try map(
+                return try unsafe map(
                     folder: folder, options: options, size: size, tableCount: tableCount,
                     registersReaders: registersReaders)
             } catch {
@@ -31,21 +31,25 @@ extension Environment {
         folder: String, options: Options, size: Int, tableCount: Int, registersReaders: Bool
     ) throws(LMDBError) -> (handle: OpaquePointer, size: Int) {
         var created: OpaquePointer?
-        var status = mdb_env_create(&created)
-        guard status == MDB_SUCCESS, let created else { throw .make(status, doing: "making an environment") }
-        status = mdb_env_set_mapsize(created, size)
-        if status == MDB_SUCCESS { status = mdb_env_set_maxreaders(created, UInt32(clamping: options.maxReaders)) }
-        if status == MDB_SUCCESS { status = mdb_env_set_maxdbs(created, UInt32(clamping: tableCount)) }
+        var status = unsafe mdb_env_create(&created)
+        guard status == MDB_SUCCESS, let created = unsafe created else {
+            throw .make(status, doing: "making an environment")
+        }
+        status = unsafe mdb_env_set_mapsize(created, size)
+        if status == MDB_SUCCESS {
+            status = unsafe mdb_env_set_maxreaders(created, UInt32(clamping: options.maxReaders))
+        }
+        if status == MDB_SUCCESS { status = unsafe mdb_env_set_maxdbs(created, UInt32(clamping: tableCount)) }
         let flags = options.flags | (registersReaders ? 0 : UInt32(MDB_NOLOCK))
-        if status == MDB_SUCCESS { status = mdb_env_open(created, folder, flags, 0o600) }
-        var information = MDB_envinfo()
-        if status == MDB_SUCCESS { status = mdb_env_info(created, &information) }
+        if status == MDB_SUCCESS { status = unsafe mdb_env_open(created, folder, flags, 0o600) }
+        var information = unsafe MDB_envinfo()
+        if status == MDB_SUCCESS { status = unsafe mdb_env_info(created, &information) }
         guard status == MDB_SUCCESS else {
             // A handle that could not be opened can only be closed.
-            mdb_env_close(created)
+            unsafe mdb_env_close(created)
             throw .make(status, doing: "opening the environment", path: folder)
         }
-        return (created, information.me_mapsize)
+        return unsafe (created, information.me_mapsize)
     }
 
     // MARK: Growing
@@ -78,7 +82,7 @@ extension Environment {
                 guard let size = sizes.first(where: { $0 > current && hasAddressSpace(for: $0) }) else {
                     return FileError.noMemory
                 }
-                let status = mdb_env_set_mapsize(handle, size)
+                let status = unsafe mdb_env_set_mapsize(handle, size)
                 if status == MDB_SUCCESS {
                     mapSize.store(size, ordering: .relaxed)
                 } else {

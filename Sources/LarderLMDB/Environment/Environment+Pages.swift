@@ -18,7 +18,7 @@ extension Environment {
             // LMDB would make the file readable for all users, as far as the process's mask lets it.
             let file = try translated { () throws(FileError) in try options.files.open(path, [.writing, .new]) }
             let status = withExtendedLifetime(file) {
-                mdb_env_copyfd2(handle, file.descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
+                unsafe mdb_env_copyfd2(handle, file.descriptor, compacting ? UInt32(MDB_CP_COMPACT) : 0)
             }
             guard status == MDB_SUCCESS else {
                 _ = try? options.files.remove(path)
@@ -52,11 +52,11 @@ extension Environment {
     /// The same outside a transaction.
     func rewriteMetaPagesInTransaction() throws(LMDBError) {
         var pointer: OpaquePointer?
-        let status = mdb_txn_begin(handle, nil, 0, &pointer)
-        guard status == MDB_SUCCESS, let pointer else {
+        let status = unsafe mdb_txn_begin(handle, nil, 0, &pointer)
+        guard status == MDB_SUCCESS, let pointer = unsafe pointer else {
             throw .make(status, doing: "beginning to synchronize", path: folder)
         }
-        defer { mdb_txn_abort(pointer) }
+        defer { unsafe mdb_txn_abort(pointer) }
         try rewriteMetaPages()
     }
 }

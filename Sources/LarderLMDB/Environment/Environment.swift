@@ -7,8 +7,8 @@ internal import Synchronization
 /// Reads and writes may be made from any thread. One write transaction exists at a time, in all processes together.
 ///
 /// `@unchecked Sendable`: LMDB's handle may be used from any thread with `MDB_NOTLS`, and is freed only when the pool
-/// says that nothing uses it; everything else is constant or behind a lock.
-package final class Environment: @unchecked Sendable {
+/// says that nothing uses it; everything else is constant or behind a lock. Safe for the same reason.
+@safe package final class Environment: @unchecked Sendable {
     package let folder: String
     package let options: Options
     let handle: OpaquePointer
@@ -56,23 +56,23 @@ package final class Environment: @unchecked Sendable {
         self.unregistered = unregistered
         try unregistered?.enter()
         defer { unregistered?.leave() }
-        let (handle, size) = try Self.map(
+        let (handle, size) = unsafe try Self.map(
             folder: folder, options: options, tableCount: tables.count, registersReaders: unregistered == nil,
             fileSize: try files.data.status().size)
         mapSize = Atomic(size)
         do throws(LMDBError) {
-            self.tables = try Self.open(tables, in: handle, options: options, folder: folder, files: files)
+            self.tables = try unsafe Self.open(tables, in: handle, options: options, folder: folder, files: files)
             try files.settle()
         } catch {
-            mdb_env_close(handle)
+            unsafe mdb_env_close(handle)
             throw error
         }
-        self.handle = handle
+        unsafe self.handle = unsafe handle
         wasVerified = files.wasVerified
         mayHaveLostCommits = files.mayHaveLostCommits
         var limit: UInt32 = 0
-        _ = mdb_env_get_maxreaders(handle, &limit)
-        pool = Locked(ReaderPool(limit: min(Int(limit), options.maxReaders)))
+        _ = unsafe mdb_env_get_maxreaders(handle, &limit)
+        pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
         // Programs that open, write once and close never come to the count below.
         if !options.isReadOnly { _ = dropDeadReaders() }
     }
@@ -96,7 +96,7 @@ package final class Environment: @unchecked Sendable {
     private func finishClosing() throws(LMDBError) {
         pool.withLock { $0.drain() }
         defer {
-            mdb_env_close(handle)
+            unsafe mdb_env_close(handle)
             files.release()
         }
         guard !isDistrusted.load(ordering: .relaxed), !withholdsStamp.load(ordering: .relaxed) else { return }
@@ -123,7 +123,7 @@ package final class Environment: @unchecked Sendable {
     /// Only for the holder of the writer's lock, and outside a transaction.
     private func flush(doing action: String) throws(LMDBError) {
         try rewriteMetaPagesInTransaction()
-        let status = mdb_env_sync(handle, 1)
+        let status = unsafe mdb_env_sync(handle, 1)
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: action) }
     }
 
@@ -164,7 +164,7 @@ package final class Environment: @unchecked Sendable {
     private func tryTakingSnapshot() throws(LMDBError) -> ReadTransaction {
         switch pool.withLock({ $0.take() }) {
         case .kept(let slot):
-            let status = mdb_txn_renew(slot.transaction)
+            let status = unsafe mdb_txn_renew(slot.transaction)
             if status == MDB_SUCCESS { return ReadTransaction(environment: self, slot: slot) }
             endRead(status == MDB_MAP_RESIZED ? slot : nil)
             throw .make(status, doing: "beginning to read", path: folder)
@@ -178,16 +178,16 @@ package final class Environment: @unchecked Sendable {
 
     private func makeSlot() throws(LMDBError) -> ReaderSlot {
         var pointer: OpaquePointer?
-        var status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+        var status = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         // Other processes hold the rest. Slots of dead processes can be freed.
         if status == MDB_READERS_FULL, dropDeadReaders() > 0 {
-            status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+            status = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         }
-        guard status == MDB_SUCCESS, let pointer else {
+        guard status == MDB_SUCCESS, let pointer = unsafe pointer else {
             endRead(nil)
             throw .make(status, doing: "beginning to read", path: folder)
         }
-        return ReaderSlot(transaction: pointer, tableLimit: tables.count + 2)
+        return unsafe ReaderSlot(transaction: pointer, tableLimit: tables.count + 2)
     }
 
     @inline(__always)
@@ -199,7 +199,7 @@ package final class Environment: @unchecked Sendable {
     /// Clears dead readers; zero also where that failed, which only delays it.
     func dropDeadReaders() -> Int {
         var count: Int32 = 0
-        return mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
+        return unsafe mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
     }
 
     // MARK: Writing
@@ -223,24 +223,24 @@ package final class Environment: @unchecked Sendable {
             if wantsRoom.exchange(false, ordering: .relaxed), try !grow(to: 0, until: deadline) {
                 throw cannotGrowError
             }
-            do throws(LMDBError) { pointer = try beginLMDBsWrite() } catch {
+            do throws(LMDBError) { unsafe pointer = try unsafe beginLMDBsWrite() } catch {
                 guard error.code == .mapResized else { throw error }
                 try growToFile(until: deadline)
-                pointer = try beginLMDBsWrite()
+                unsafe pointer = try unsafe beginLMDBsWrite()
             }
         } catch {
             writer.release()
             unpin()
             throw error
         }
-        return WriteTransaction(environment: self, pointer: pointer, isNested: false)
+        return unsafe WriteTransaction(environment: self, pointer: pointer, isNested: false)
     }
 
     private func beginLMDBsWrite() throws(LMDBError) -> OpaquePointer {
         pool.withLock { $0.beginUsingMap() }
         var pointer: OpaquePointer?
-        let status = mdb_txn_begin(handle, nil, 0, &pointer)
-        if status == MDB_SUCCESS, let pointer { return pointer }
+        let status = unsafe mdb_txn_begin(handle, nil, 0, &pointer)
+        if status == MDB_SUCCESS, let pointer = unsafe pointer { return unsafe pointer }
         pool.withLock { $0.endUsingMap() }
         throw .make(status, doing: "beginning to write", path: folder)
     }
@@ -317,11 +317,12 @@ package final class Environment: @unchecked Sendable {
         defer { endWrite() }
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "committing") }
         if synchronizing { try flush(doing: "synchronizing") }
-        var information = MDB_envinfo()
+        var information = unsafe MDB_envinfo()
         var statistics = MDB_stat()
-        guard mdb_env_info(handle, &information) == MDB_SUCCESS, mdb_env_stat(handle, &statistics) == MDB_SUCCESS
+        guard unsafe mdb_env_info(handle, &information) == MDB_SUCCESS,
+            unsafe mdb_env_stat(handle, &statistics) == MDB_SUCCESS
         else { return }
-        files.data.extend(to: Int64(information.me_last_pgno + 1) * Int64(statistics.ms_psize))
+        unsafe files.data.extend(to: Int64(information.me_last_pgno + 1) * Int64(statistics.ms_psize))
     }
 
     // MARK: Keeping it open

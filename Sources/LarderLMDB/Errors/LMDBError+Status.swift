@@ -10,7 +10,7 @@ extension LMDBError {
     @inline(never)
     static func make(_ status: Int32, doing: String, path: String? = nil, page: UInt64? = nil) -> LMDBError {
         let (code, remedy) = meaning(of: status)
-        let text = String(cString: mdb_strerror(status))
+        let text = unsafe String(cString: mdb_strerror(status))
         return LMDBError(code, "\(doing): \(text). \(remedy)", path: path, page: page, status: status)
     }
 

@@ -24,13 +24,13 @@ struct TreeRecord: Hashable {
 
     /// - Parameter bytes: `byteCount` bytes, aligned in any way.
     init(_ bytes: UnsafeRawPointer) {
-        flags = bytes.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
-        depth = Int(bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
-        branchPages = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-        leafPages = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-        overflowPages = bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
-        entries = bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self)
-        root = bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
+        flags = unsafe bytes.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
+        depth = unsafe Int(bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
+        branchPages = unsafe bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        leafPages = unsafe bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        overflowPages = unsafe bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+        entries = unsafe bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self)
+        root = unsafe bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
     }
 
     var isEmpty: Bool { root == Self.noRoot }
