@@ -74,10 +74,7 @@ let package = Package(
         .target(name: "LarderGraphQL", swiftSettings: strict),
         .target(
             name: "LarderRecords",
-            dependencies: [
-                "CFiles", "LarderFiles", "LarderLMDB", "LarderGraphQL",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["CFiles", "LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
             swiftSettings: strict
         ),
         .target(
@@ -121,8 +118,7 @@ let package = Package(
         .target(
             name: "LarderHTTP",
             dependencies: [
-                "Larder", "LarderFiles",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "Larder", "LarderFiles", httpClient,
                 // What the client throws is told apart by these modules' error types.
                 compression, tls,
             ] + nio,
@@ -131,14 +127,9 @@ let package = Package(
         .target(
             name: "LarderAWS",
             dependencies: [
-                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, and what the client's errors mean.
-                "Larder", "LarderFiles", "LarderHTTP",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
+                // From LarderHTTP what is HTTP's and not GraphQL's: dates, Retry-After, the client's errors.
+                "Larder", "LarderFiles", "LarderHTTP", httpClient, crypto,
+            ] + nio,
             swiftSettings: strict
         ),
 

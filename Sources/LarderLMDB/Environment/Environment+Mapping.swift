@@ -1,5 +1,5 @@
-internal import CLMDB
-internal import LarderFiles
+import CLMDB
+import LarderFiles
 
 extension Environment {
     /// Makes LMDB's handle and maps the data file, which was verified before.

@@ -1,6 +1,6 @@
-internal import CLMDB
-internal import LarderFiles
-internal import Synchronization
+import CLMDB
+import LarderFiles
+import Synchronization
 
 /// An LMDB environment: a folder with a data file and its locks, open once in this process.
 ///

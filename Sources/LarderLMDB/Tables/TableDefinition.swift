@@ -1,4 +1,4 @@
-internal import CLMDB
+import CLMDB
 
 /// A named table as a program declares it when it opens an environment.
 package struct TableDefinition: Sendable, Hashable {

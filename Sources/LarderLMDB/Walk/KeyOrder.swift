@@ -1,4 +1,4 @@
-internal import CFiles
+import CFiles
 
 /// The key that the next one in a tree must exceed, or, after a branch's separator, must not be below.
 ///

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// What a cache knows of a mutation: that it holds its answer, or that there will be none.
 ///

@@ -1,6 +1,6 @@
-internal import Dispatch
-internal import LarderGraphQL
-internal import LarderLMDB
+import Dispatch
+import LarderGraphQL
+import LarderLMDB
 
 /// A normalized cache of records: what a server said, by object and field.
 ///

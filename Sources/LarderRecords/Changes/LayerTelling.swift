@@ -1,5 +1,5 @@
-internal import Dispatch
-internal import Synchronization
+import Dispatch
+import Synchronization
 
 /// Tells the observers what optimistic layers make different since they were told last: the mutation of a layer has
 /// become known, what the layers lie over has changed, or there are other layers.

@@ -1,4 +1,4 @@
-internal import LarderLMDB
+import LarderLMDB
 
 /// In which format a record cache is, as far as that can be told without opening it for use.
 package struct CacheFormat: Sendable, Hashable {

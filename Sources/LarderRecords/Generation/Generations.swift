@@ -1,5 +1,5 @@
-internal import LarderLMDB
-internal import Synchronization
+import LarderLMDB
+import Synchronization
 
 /// The generation that a cache works in, and the way to the one that supersedes it.
 ///

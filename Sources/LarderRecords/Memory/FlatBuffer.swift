@@ -1,4 +1,4 @@
-internal import CFiles
+import CFiles
 
 /// Memory for plain values that has one owner and is freed with it: what arrays would check on every access, and copy
 /// to grow, in the loops that parse, read and write records.

@@ -1,4 +1,4 @@
-internal import LarderGraphQL
+import LarderGraphQL
 
 /// Values, each as the field's type says.
 extension ResponseParser {

@@ -1,6 +1,6 @@
-internal import Dispatch
-internal import LarderLMDB
-internal import Synchronization
+import Dispatch
+import LarderLMDB
+import Synchronization
 
 /// Makes writes one after the other. Writes that wait together share one commit.
 ///
@@ -104,13 +104,13 @@ final class WriteQueue: Sendable {
 
     /// Makes a commit of each part.
     private func separately(_ write: PendingWrite) -> [Result<Commit, RecordError>] {
-        var failure: RecordError?
+        var chain = WriteChain()
         return write.parts.flatMap { steps -> [Result<Commit, RecordError>] in
-            if let failure { return [.failure(failure)] }
+            if let failure = chain.isBroken { return [.failure(failure)] }
             do { return try commit([(steps, write)]) } catch {
-                let error = RecordError.translated(error)
-                if !RecordError.Code.ofContent.contains(error.code) { failure = error }
-                return [.failure(error)]
+                let failure = RecordError.translated(error)
+                chain.noteFailure(failure)
+                return [.failure(failure)]
             }
         }
     }
@@ -209,6 +209,16 @@ extension Commit {
         self.init(
             generation: generation.identity, changes: changes.changes, position: changes.state.position,
             earlier: changes.earlier)
+    }
+}
+
+/// Parts whose order matters: where one could not be made, later ones are not made either.
+struct WriteChain {
+    private(set) var isBroken: RecordError?
+
+    /// Takes note of a failure, unless it is that of what was to be written, which would fail at every further try.
+    mutating func noteFailure(_ error: RecordError) {
+        if isBroken == nil, !RecordError.Code.ofContent.contains(error.code) { isBroken = error }
     }
 }
 

@@ -1,5 +1,5 @@
-internal import LarderGraphQL
-internal import LarderLMDB
+import LarderGraphQL
+import LarderLMDB
 
 /// One step of a write: works out what it changes, from the transaction in which that will be written and in which all
 /// steps before it have been.

@@ -84,7 +84,7 @@ struct FullMapTests {
 
     @Test("Answers that come one after the other stop at a failure of the cache, and not at one of an answer's content")
     func chain() {
-        let chain = WriteChain()
+        var chain = WriteChain()
         for code in RecordError.Code.ofContent { chain.noteFailure(RecordError(code, "one alone")) }
         #expect(chain.isBroken == nil)
         chain.noteFailure(RecordError(.full, "the first"))

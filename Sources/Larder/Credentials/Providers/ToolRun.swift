@@ -1,5 +1,5 @@
-internal import Foundation
-internal import LarderFiles
+import Foundation
+import LarderFiles
 
 /// One run of a program that keeps keys: no shell, and no longer than its deadline.
 struct ToolRun {
