@@ -356,5 +356,5 @@ extension SampleCache {
 }
 
 extension RecordCache {
-    fileprivate func environmentIsSynchronized() throws { try generation.environment.synchronize() }
+    fileprivate func environmentIsSynchronized() throws { try generations.current.environment.synchronize() }
 }

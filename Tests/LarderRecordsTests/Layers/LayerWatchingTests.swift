@@ -200,7 +200,7 @@ extension RecordCache {
     func writeAsAnother(
         _ answer: OptimisticLayer.Answer?, edits: [ListEdit] = [], applying key: AppliedKey? = nil
     ) throws {
-        let generation = generation
+        let generation = generations.current
         try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
             var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
             if let key {
