@@ -15,7 +15,7 @@ import Synchronization
     let files: EnvironmentFiles
     private let unregistered: UnregisteredReading?
     let tables: [String: Table]
-    let pool: Mutex<ReaderPool>
+    let pool: Locked<ReaderPool>
     /// How large the map is, in bytes. It grows under the pool's lock.
     let mapSize: Atomic<Int>
     /// Whether the map was full when it was written to last.
@@ -72,7 +72,7 @@ import Synchronization
         mayHaveLostCommits = files.mayHaveLostCommits
         var limit: UInt32 = 0
         _ = unsafe mdb_env_get_maxreaders(handle, &limit)
-        pool = Mutex(ReaderPool(limit: min(Int(limit), options.maxReaders)))
+        pool = Locked(ReaderPool(limit: min(Int(limit), options.maxReaders)))
         // Programs that open, write once and close never come to the count below.
         if !options.isReadOnly { _ = dropDeadReaders() }
     }

@@ -1,3 +1,4 @@
+import LarderFiles
 import LarderLMDB
 import Synchronization
 
@@ -7,7 +8,7 @@ import Synchronization
 /// its counters, and goes on with the next.
 final class Generations: Sendable {
     let folder: GenerationFolder
-    private let held: Mutex<Generation>
+    private let held: Locked<Generation>
     private let isClosed = Atomic<Bool>(false)
     /// Told where numbers mean something else in the next generation.
     private let observers: CommitObservers
@@ -15,7 +16,7 @@ final class Generations: Sendable {
     init(_ first: Generation, in folder: GenerationFolder, _ observers: CommitObservers) {
         self.folder = folder
         self.observers = observers
-        held = Mutex(first)
+        held = Locked(first)
     }
 
     var current: Generation { held.withLock { $0 } }
