@@ -14,6 +14,22 @@ package struct FileError: Error, Sendable, Hashable {
         case unsupported
         /// Any other: the volume itself, in most cases.
         case io
+
+        /// - Parameter status: An `errno`.
+        package init(_ status: Int32) {
+            switch status {
+            case ENOSPC, EDQUOT, EFBIG: self = .noSpace
+            case ENOMEM: self = .outOfMemory
+            case EACCES, EPERM: self = .permissionDenied
+            case EROFS: self = .readOnlyVolume
+            case ENOENT, ENOTDIR: self = .missing
+            case EEXIST, ENOTEMPTY: self = .exists
+            case EXDEV: self = .otherVolume
+            case EINVAL: self = .invalidArgument
+            case ENOTSUP, EOPNOTSUPP, ENOSYS: self = .unsupported
+            default: self = .io
+            }
+        }
     }
 
     /// What was attempted, as a gerund: "opening a file".
@@ -27,20 +43,14 @@ package struct FileError: Error, Sendable, Hashable {
         (self.status, self.doing, self.path) = (status, doing, path)
     }
 
-    package var code: Code {
-        switch status {
-        case ENOSPC, EDQUOT, EFBIG: .noSpace
-        case ENOMEM: .outOfMemory
-        case EACCES, EPERM: .permissionDenied
-        case EROFS: .readOnlyVolume
-        case ENOENT, ENOTDIR: .missing
-        case EEXIST, ENOTEMPTY: .exists
-        case EXDEV: .otherVolume
-        case EINVAL: .invalidArgument
-        case ENOTSUP, EOPNOTSUPP, ENOSYS: .unsupported
-        default: .io
-        }
-    }
+    package var code: Code { Code(status) }
+
+    /// The `errno` of a volume without room.
+    package static let noSpace = ENOSPC
+    /// The `errno` of a system without memory or address space.
+    package static let noMemory = ENOMEM
+    /// The `errno` of a file that something else uses.
+    package static let busy = EBUSY
 
     /// Whether nothing has that name, while the folder is there.
     package var isNoEntry: Bool { status == ENOENT }

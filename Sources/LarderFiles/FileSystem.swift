@@ -213,6 +213,22 @@ package struct FileSystem: Sendable {
         guard status == 0 else { throw FileError(status, doing: "Changing a file's mode", path: path) }
     }
 
+    // MARK: Files that other code has open
+
+    /// A second descriptor of an open file, for a library that closes the one that it is given. No program that this
+    /// process starts inherits it.
+    package func duplicate(_ descriptor: Int32) throws(FileError) -> Int32 {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw FileError(errno, doing: "Opening a file once more", path: "") }
+        return copy
+    }
+
+    package func status(ofDescriptor descriptor: Int32) throws(FileError) -> FileStatus {
+        var answer = stat()
+        guard fstat(descriptor, &answer) == 0 else { throw FileError(errno, doing: "Looking at a file", path: "") }
+        return FileStatus(answer)
+    }
+
     /// Bytes that the volume of a file or folder has free for this user.
     package func freeSpace(at path: String) throws(FileError) -> Int64 {
         var volume = statvfs()

@@ -24,5 +24,15 @@ package func poll<Answer, Failure: Error>(
 /// This process's number.
 package var processID: Int32 { getpid() }
 
+/// Whether this process could map so many bytes more than it has mapped now.
+package func hasAddressSpace(for bytes: Int) -> Bool {
+    guard let place = mmap(nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0),
+        place != UnsafeMutableRawPointer(bitPattern: -1)
+    else { return false }
+    // Nothing was ever in it.
+    munmap(place, bytes)
+    return true
+}
+
 /// Lets another thread have the processor, if one wants it.
 package func yieldProcessor() { sched_yield() }

@@ -150,7 +150,7 @@ struct EnvironmentTests {
             // Damage in a leaf, and a stamp that vouches for it.
             let file = folder.appending(path: "data.mdb")
             var content = Array(try Data(contentsOf: file))
-            content[5 * 4_096 + 12] ^= 0xFF
+            content[5 * pageSize + 12] ^= 0xFF
             let handle = try FileHandle(forUpdating: file)
             try handle.write(contentsOf: Data(content))
             try handle.close()

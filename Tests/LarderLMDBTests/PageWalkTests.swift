@@ -133,7 +133,7 @@ struct PageWalkTests {
             let file = folder.appending(path: "data.mdb")
             var numbers = SeededNumbers(seed: 99)
             let cuts =
-                Array(stride(from: 4_096, to: sound.count, by: 4_096))
+                Array(stride(from: pageSize, to: sound.count, by: pageSize))
                 + (0..<100).map { _ in 1 + Int(numbers.next() % UInt64(sound.count - 1)) }
             var refused = 0
             for cut in cuts {
@@ -154,7 +154,7 @@ struct PageWalkTests {
     func truncatedPage() async throws {
         try await withTemporaryFolder { folder in
             let sound = try sampleFile(seed: 6, in: folder)
-            try Data(sound[..<(3 * 4_096)]).write(to: folder.appending(path: "data.mdb"))
+            try Data(sound[..<(3 * pageSize)]).write(to: folder.appending(path: "data.mdb"))
             let error = try failure { try requireSound(folder) }
             #expect(error?.code == .truncated)
             #expect((error?.page ?? 0) >= 3)
@@ -225,7 +225,7 @@ struct PageWalkTests {
     func futureVersion() async throws {
         try await withTemporaryFolder { folder in
             var file = try sampleFile(seed: 2, in: folder)
-            for page in 0...1 { file[page * 4_096 + 20] = 2 }
+            for page in 0...1 { file[page * pageSize + 20] = 2 }
             try Data(file).write(to: folder.appending(path: "data.mdb"))
             expectFailure(.futureVersion) {
                 _ = try Environment(folder: folder.path, tables: sampleTables, options: .fast)
@@ -238,7 +238,7 @@ struct PageWalkTests {
         try await withTemporaryFolder { folder in
             var content = try sampleFile(seed: 1, in: folder)
             let newest = try requireSound(folder).transaction
-            let (place, page) = (144, Int(newest & 1) * 4096)
+            let (place, page) = (144, Int(newest & 1) * pageSize)
             try #require(content[page + place] == UInt8(truncatingIfNeeded: newest))
             content[page + place] += 1
             try Data(content).write(to: folder.appending(path: "data.mdb"))
@@ -256,22 +256,22 @@ struct PageWalkTests {
             try environment.close()
             let file = folder.appending(path: "data.mdb")
             let sound = try Data(contentsOf: file)
-            let leaf = UInt64(sound.count / 4_096)
+            let leaf = UInt64(sound.count / pageSize)
             func write(freeing pages: [UInt64]) throws {
-                var content = sound + Data(count: 4_096)
+                var content = sound + Data(count: pageSize)
                 func put<Number: FixedWidthInteger>(_ number: Number, _ place: Int) {
                     withUnsafeBytes(of: number.littleEndian) {
                         content.replaceSubrange(place..<place + $0.count, with: $0)
                     }
                 }
                 // A leaf with a node for each page: the transaction that freed it, and a list of that page alone.
-                let start = Int(leaf) * 4_096
+                let start = Int(leaf) * pageSize
                 put(leaf, start)
                 put(UInt16(2), start + 10)
                 put(UInt16(16 + 2 * pages.count), start + 12)
-                put(UInt16(4_096 - 32 * pages.count), start + 14)
+                put(UInt16(pageSize - 32 * pages.count), start + 14)
                 for (index, page) in pages.enumerated() {
-                    let node = 4_096 - 32 * (index + 1)
+                    let node = pageSize - 32 * (index + 1)
                     put(UInt16(node), start + 16 + 2 * index)
                     put(UInt16(16), start + node)
                     put(UInt16(8), start + node + 6)
@@ -279,7 +279,7 @@ struct PageWalkTests {
                     put(UInt64(1), start + node + 16)
                     put(page, start + node + 24)
                 }
-                for meta in [0, 4_096] {
+                for meta in [0, pageSize] {
                     // The free tree's depth, its leaves, its entries and its root; and the last page of the file.
                     put(UInt16(1), meta + 46)
                     for (index, number) in [0, 1, 0, UInt64(pages.count), leaf].enumerated() {
@@ -288,7 +288,7 @@ struct PageWalkTests {
                     put(leaf + 2, meta + 136)
                     // Lists of pages that were freed by earlier transactions than the newest.
                     put(UInt64(meta == 0 ? 10 : 11), meta + 144)
-                    content.replaceSubrange(meta + 88..<meta + 136, with: sound[4_096 + 88..<4_096 + 136])
+                    content.replaceSubrange(meta + 88..<meta + 136, with: sound[pageSize + 88..<pageSize + 136])
                 }
                 try content.write(to: file)
             }

@@ -4,6 +4,9 @@ import Testing
 
 @testable import LarderLMDB
 
+/// LMDB's pages are as large as the system's.
+let pageSize = min(Int(sysconf(Int32(_SC_PAGESIZE))), 32_768)
+
 /// The two tables that most of these tests use.
 let sampleTables: [TableDefinition] = [.init(name: "records", keys: .integers), .init(name: "keys", keys: .bytes)]
 

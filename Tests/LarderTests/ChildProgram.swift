@@ -15,12 +15,19 @@ enum ChildProgram {
         try start(store, arguments, input: input, output: output)
     }
 
+    /// - Parameter addressSpace: KiB of address space that the program may take.
     static func start(
-        _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil, environment: [String: String] = [:]
+        _ store: URL, _ arguments: [String], input: Pipe? = nil, output: URL? = nil,
+        environment: [String: String] = [:], addressSpace: Int? = nil
     ) throws -> Process {
         let child = Process()
         child.executableURL = file
         child.arguments = [store.path] + arguments
+        if let addressSpace {
+            child.executableURL = URL(filePath: "/bin/sh")
+            child.arguments =
+                ["-c", "ulimit -v \(addressSpace) && exec \"$0\" \"$@\"", file.path, store.path] + arguments
+        }
         child.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         if let input { child.standardInput = input }
         guard let output else {

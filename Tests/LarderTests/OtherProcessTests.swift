@@ -68,6 +68,25 @@ struct OtherProcessTests {
         }
     }
 
+    #if os(Linux)
+    @Test("A process that has little address space works on a store beside one that has all that it wants")
+    func littleAddressSpace() async throws {
+        try await withTemporaryFolder { folder in
+            let children = try [4 << 20, nil].map { addressSpace in
+                try ChildProgram.start(folder, ["churn", "1", "40"], addressSpace: addressSpace)
+            }
+            for child in children {
+                await child.ended()
+                #expect(child.terminationReason == .exit)
+                #expect(child.terminationStatus == 0)
+            }
+            let (store, app) = try openShelf(folder)
+            #expect(try app.records.check().isSound)
+            try store.close()
+        }
+    }
+    #endif
+
     @Test("A writer that was stopped inside a write is named by the error of the next, and reading goes on")
     func stopped() async throws {
         try await withTemporaryFolder { folder in

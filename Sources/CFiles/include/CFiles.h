@@ -1,6 +1,7 @@
 #ifndef LARDER_CFILES_H
 #define LARDER_CFILES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // Has the disk begin with what was written to a range of a file, and waits for nothing but room in its queue. It is no
@@ -11,5 +12,12 @@ void larder_begin_writing(int descriptor, int64_t offset, int64_t length);
 // sqlite3_db_config with SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, whose variable arguments Swift cannot pass.
 struct sqlite3;
 int larder_keep_log(struct sqlite3 *connection, int keeps);
+
+// The C library's functions on memory, inlined where they are called, for layers that do not import the system's module.
+static inline int larder_compare(const void *one, const void *other, size_t count) {
+    return __builtin_memcmp(one, other, count);
+}
+static inline void *larder_reallocate(void *memory, size_t size) { return __builtin_realloc(memory, size); }
+static inline void larder_free(void *memory) { __builtin_free(memory); }
 
 #endif

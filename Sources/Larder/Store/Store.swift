@@ -17,8 +17,9 @@ public import Logging
 public final class Store: Sendable {
     /// How a store is opened.
     public struct Options: Sendable {
-        /// The record cache's greatest size in bytes. Address space is reserved for it; disk is not.
-        public var maximumSize = 64 << 30
+        /// The record cache's greatest size in bytes: 64 GiB, and 2 GiB on a phone. Address space is reserved for it as
+        /// far as there is any; disk is not.
+        public var maximumSize = RecordCache.Options.defaultMaximumSize
         /// The bytes of memory that one answer from the cache may take: a million objects of twenty short fields each
         /// take about half of the default. A larger answer is `records.tooLarge`.
         public var maximumAnswerSize = 1 << 30

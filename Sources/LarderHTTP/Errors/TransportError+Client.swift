@@ -1,18 +1,11 @@
 import AsyncHTTPClient
 package import Larder
+import LarderFiles
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
 import NIOPosix
 import NIOSSL
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 // The one place where errors of AsyncHTTPClient, NIO and the operating system become transport errors.
 
@@ -110,14 +103,14 @@ extension TransportError {
     }
 
     private static func meaning(ofErrno code: CInt) -> Meaning {
-        switch code {
-        case ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
+        switch NetworkFault(code) {
+        case .unreachable:
             (.unreachable, "No connection to the server could be made; is it running, and is the network there?")
-        case ETIMEDOUT:
+        case .silent:
             (.unreachable, "The network gave the server up as silent.")
-        case EMFILE, ENFILE:
+        case .tooManyFiles:
             (.unreachable, "No connection could be opened: this process or system has too many files open.")
-        default:
+        case .other:
             (.interrupted, "The connection broke before the answer was whole.")
         }
     }

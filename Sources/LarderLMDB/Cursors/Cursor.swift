@@ -3,7 +3,10 @@ import CLMDB
 /// A place in a table, for reading entries in order or many by key.
 ///
 /// Lives inside a transaction, which cannot change while a cursor on it exists.
-package struct Cursor: ~Copyable, ~Escapable {
+///
+/// Safe: it owns LMDB's cursor, or has it from a slot that nothing else uses meanwhile, and the bytes that it answers
+/// cannot escape it.
+@safe package struct Cursor: ~Copyable, ~Escapable {
     private let pointer: OpaquePointer
     private let table: Table
     /// Where the cursor goes back to; nil for a write transaction, whose cursors are closed.
@@ -16,13 +19,13 @@ package struct Cursor: ~Copyable, ~Escapable {
     init<Owner: Transaction & ~Copyable>(
         _ pointer: OpaquePointer, table: Table, keptIn slot: ReaderSlot? = nil, of owner: borrowing Owner
     ) {
-        self.pointer = pointer
+        unsafe self.pointer = unsafe pointer
         self.table = table
         self.slot = slot
     }
 
     deinit {
-        if let slot { slot.keep(pointer, for: table) } else { mdb_cursor_close(pointer) }
+        if let slot { unsafe slot.keep(pointer, for: table) } else { unsafe mdb_cursor_close(pointer) }
     }
 
     /// The value under exactly this key; nil where there is none.
@@ -31,21 +34,21 @@ package struct Cursor: ~Copyable, ~Escapable {
     @_lifetime(copy self)
     package mutating func value(at key: UInt64) throws(LMDBError) -> RawSpan? {
         guard table.keys == .integers else { throw .keyKind(table) }
-        var name = MDB_val()
-        var value = MDB_val()
+        var name = unsafe MDB_val()
+        var value = unsafe MDB_val()
         let status: Int32
         if isCurrentKnown, key &- current <= 1 {
-            status = mdb_cursor_get(pointer, &name, &value, key == current ? MDB_GET_CURRENT : MDB_NEXT)
+            status = unsafe mdb_cursor_get(pointer, &name, &value, key == current ? MDB_GET_CURRENT : MDB_NEXT)
             if status == MDB_SUCCESS {
                 // A step can land past the key, which is then absent.
-                current = UnsafeRawBufferPointer(name).integerKey
+                current = unsafe UnsafeRawBufferPointer(name).integerKey
                 guard current == key else { return nil }
             }
         } else {
             var wanted = key
-            status = withUnsafeMutableBytes(of: &wanted) { bytes in
-                name = MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
-                return mdb_cursor_get(pointer, &name, &value, MDB_SET)
+            status = unsafe withUnsafeMutableBytes(of: &wanted) { bytes in
+                unsafe name = unsafe MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
+                return unsafe mdb_cursor_get(pointer, &name, &value, MDB_SET)
             }
             current = key
         }
@@ -62,9 +65,9 @@ package struct Cursor: ~Copyable, ~Escapable {
     package mutating func value(at key: UnsafeRawBufferPointer) throws(LMDBError) -> RawSpan? {
         guard table.keys == .bytes else { throw .keyKind(table) }
         guard key.count > 0 else { throw .emptyKey }
-        var name = MDB_val(key)
-        var value = MDB_val()
-        let status = mdb_cursor_get(pointer, &name, &value, MDB_SET)
+        var name = unsafe MDB_val(key)
+        var value = unsafe MDB_val()
+        let status = unsafe mdb_cursor_get(pointer, &name, &value, MDB_SET)
         if status == MDB_NOTFOUND { return nil }
         guard status == MDB_SUCCESS else { throw .make(status, doing: "reading through a cursor") }
         return unsafe _overrideLifetime(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(value)), copying: self)
@@ -73,8 +76,8 @@ package struct Cursor: ~Copyable, ~Escapable {
     /// The value under exactly this key; nil where there is none.
     @_lifetime(copy self)
     package mutating func value(at key: RawSpan) throws(LMDBError) -> RawSpan? {
-        let bytes = unsafe key.withUnsafeBytes { $0 }
-        return try value(at: bytes)
+        let bytes = unsafe key.withUnsafeBytes { unsafe $0 }
+        return try unsafe value(at: bytes)
     }
 
     /// The entry with the smallest key; nil in an empty table.
@@ -98,13 +101,13 @@ package struct Cursor: ~Copyable, ~Escapable {
     package mutating func seek(atLeast key: UInt64) throws(LMDBError) -> Entry? {
         guard table.keys == .integers else { throw .keyKind(table) }
         var wanted = key
-        var name = MDB_val()
-        var value = MDB_val()
-        let status = withUnsafeMutableBytes(of: &wanted) { bytes in
-            name = MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
-            return mdb_cursor_get(pointer, &name, &value, MDB_SET_RANGE)
+        var name = unsafe MDB_val()
+        var value = unsafe MDB_val()
+        let status = unsafe withUnsafeMutableBytes(of: &wanted) { bytes in
+            unsafe name = unsafe MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
+            return unsafe mdb_cursor_get(pointer, &name, &value, MDB_SET_RANGE)
         }
-        return try entry(status, name, value)
+        return try unsafe entry(status, name, value)
     }
 
     /// The entry with the smallest key that is not below this one; nil where all are below.
@@ -112,25 +115,25 @@ package struct Cursor: ~Copyable, ~Escapable {
     package mutating func seek(atLeast key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
         guard table.keys == .bytes else { throw .keyKind(table) }
         guard key.count > 0 else { throw .emptyKey }
-        var name = MDB_val(key)
-        var value = MDB_val()
-        let status = mdb_cursor_get(pointer, &name, &value, MDB_SET_RANGE)
-        return try entry(status, name, value)
+        var name = unsafe MDB_val(key)
+        var value = unsafe MDB_val()
+        let status = unsafe mdb_cursor_get(pointer, &name, &value, MDB_SET_RANGE)
+        return try unsafe entry(status, name, value)
     }
 
     /// The entry with the smallest key that is not below this one; nil where all are below.
     @_lifetime(copy self)
     package mutating func seek(atLeast key: RawSpan) throws(LMDBError) -> Entry? {
-        let bytes = unsafe key.withUnsafeBytes { $0 }
-        return try seek(atLeast: bytes)
+        let bytes = unsafe key.withUnsafeBytes { unsafe $0 }
+        return try unsafe seek(atLeast: bytes)
     }
 
     @_lifetime(copy self)
     private mutating func move(_ operation: MDB_cursor_op) throws(LMDBError) -> Entry? {
-        var name = MDB_val()
-        var value = MDB_val()
-        let status = mdb_cursor_get(pointer, &name, &value, operation)
-        return try entry(status, name, value)
+        var name = unsafe MDB_val()
+        var value = unsafe MDB_val()
+        let status = unsafe mdb_cursor_get(pointer, &name, &value, operation)
+        return try unsafe entry(status, name, value)
     }
 
     @_lifetime(copy self)
@@ -140,12 +143,29 @@ package struct Cursor: ~Copyable, ~Escapable {
             if status == MDB_NOTFOUND { return nil }
             throw .make(status, doing: "moving a cursor")
         }
-        let key = UnsafeRawBufferPointer(name)
-        if isCurrentKnown { current = key.integerKey }
+        let key = unsafe UnsafeRawBufferPointer(name)
+        if isCurrentKnown { current = unsafe key.integerKey }
         let found = Entry(
             key: unsafe _overrideLifetime(RawSpan(_unsafeBytes: key), copying: self),
             value: unsafe _overrideLifetime(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(value)), copying: self)
         )
         return unsafe _overrideLifetime(found, copying: self)
+    }
+}
+
+/// A key and its value where a cursor stands. Both end with the cursor's transaction.
+package struct Entry: ~Escapable {
+    package let key: RawSpan
+    package let value: RawSpan
+
+    @_lifetime(copy key)
+    init(key: RawSpan, value: RawSpan) {
+        self.key = key
+        self.value = unsafe _overrideLifetime(value, copying: key)
+    }
+
+    /// The key of an entry in a table with integer keys; zero where the key has fewer than eight bytes.
+    package var integerKey: UInt64 {
+        key.byteCount >= 8 ? unsafe key.unsafeLoadUnaligned(as: UInt64.self) : 0
     }
 }

@@ -19,11 +19,12 @@ extension Environment {
     }
 
     package struct Options: Sendable {
-        /// Bytes of address space for the map, and so the file's greatest size. Takes no memory and no disk.
+        /// Bytes of address space that the map may take, and so the file's greatest size. Takes no memory and no disk.
         ///
-        /// Reserved once and for good: growing a map needs a moment without any transaction, and reads are
-        /// synchronous and never wait for one.
+        /// As much of it as can be had is reserved at first: growing a map needs a moment without any transaction.
         package var mapSize = 64 << 30
+        /// Bytes to reserve at first; all of `mapSize` where nil.
+        package var startingMapSize: Int?
         /// Read transactions that may be open at once, in all processes together.
         package var maxReaders = 510
         package var durability = Durability.full

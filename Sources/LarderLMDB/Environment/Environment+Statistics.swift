@@ -35,14 +35,14 @@ extension Environment {
     func statistics(
         _ tree: (Table) throws(LMDBError) -> Statistics.Tree
     ) throws(LMDBError) -> Statistics {
-        var information = MDB_envinfo()
-        var status = mdb_env_info(handle, &information)
+        var information = unsafe MDB_envinfo()
+        var status = unsafe mdb_env_info(handle, &information)
         var whole = MDB_stat()
-        if status == MDB_SUCCESS { status = mdb_env_stat(handle, &whole) }
+        if status == MDB_SUCCESS { status = unsafe mdb_env_stat(handle, &whole) }
         guard status == MDB_SUCCESS else { throw .make(status, doing: "asking for statistics", path: folder) }
         var trees: [String: Statistics.Tree] = [:]
         for (name, table) in tables { trees[name] = try tree(table) }
-        return Statistics(
+        return unsafe Statistics(
             pageSize: Int(whole.ms_psize),
             mapSize: information.me_mapsize,
             fileSize: try files.data.status().size,
@@ -59,7 +59,7 @@ extension Environment {
     package func clearDeadReaders() throws(LMDBError) -> Int {
         try pinned { () throws(LMDBError) in
             var count: Int32 = 0
-            let status = mdb_reader_check(handle, &count)
+            let status = unsafe mdb_reader_check(handle, &count)
             guard status == MDB_SUCCESS else { throw .make(status, doing: "clearing dead readers", path: folder) }
             return Int(count)
         }

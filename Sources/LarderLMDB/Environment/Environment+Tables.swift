@@ -8,7 +8,7 @@ extension Environment {
         files: EnvironmentFiles
     ) throws(LMDBError) -> [String: Table] {
         var tables: [String: Table] = [:]
-        let missing = try openTables(definitions, in: handle, folder: folder, &tables)
+        let missing = try unsafe openTables(definitions, in: handle, folder: folder, &tables)
         if missing.isEmpty { return tables }
         guard !options.isReadOnly, let writer = files.writer else {
             guard let first = missing.first(where: { !$0.isOptional }) else { return tables }
@@ -17,7 +17,7 @@ extension Environment {
         }
         try writer.acquire(deadline: .now + options.lockDeadline)
         defer { writer.release() }
-        _ = try openTables(missing, in: handle, folder: folder, making: files.data, &tables)
+        _ = try unsafe openTables(missing, in: handle, folder: folder, making: files.data, &tables)
         return tables
     }
 
@@ -30,12 +30,14 @@ extension Environment {
     ) throws(LMDBError) -> [TableDefinition] {
         var pointer: OpaquePointer?
         let flags = data == nil ? UInt32(MDB_RDONLY) : 0
-        let status = mdb_txn_begin(handle, nil, flags, &pointer)
-        guard status == MDB_SUCCESS, let pointer else { throw .make(status, doing: "opening tables", path: folder) }
+        let status = unsafe mdb_txn_begin(handle, nil, flags, &pointer)
+        guard status == MDB_SUCCESS, let pointer = unsafe pointer else {
+            throw .make(status, doing: "opening tables", path: folder)
+        }
         var missing: [TableDefinition] = []
         do throws(LMDBError) {
             for definition in definitions {
-                if let dbi = try openTable(definition, creates: data != nil, in: pointer, folder: folder) {
+                if let dbi = try unsafe openTable(definition, creates: data != nil, in: pointer, folder: folder) {
                     tables[definition.name] = Table(dbi: dbi, keys: definition.keys)
                 } else {
                     missing.append(definition)
@@ -43,10 +45,10 @@ extension Environment {
             }
             try data?.rewriteMetaPages()
         } catch {
-            mdb_txn_abort(pointer)
+            unsafe mdb_txn_abort(pointer)
             throw error
         }
-        let committed = mdb_txn_commit(pointer)
+        let committed = unsafe mdb_txn_commit(pointer)
         guard committed == MDB_SUCCESS else { throw .make(committed, doing: "opening tables", path: folder) }
         return missing
     }
@@ -57,11 +59,12 @@ extension Environment {
         let doing = "opening table \"\(definition.name)\""
         let keyFlag = definition.keys == .integers ? UInt32(MDB_INTEGERKEY) : 0
         var dbi = MDB_dbi()
-        let status = mdb_dbi_open(transaction, definition.name, keyFlag | (creates ? UInt32(MDB_CREATE) : 0), &dbi)
+        let status = unsafe mdb_dbi_open(
+            transaction, definition.name, keyFlag | (creates ? UInt32(MDB_CREATE) : 0), &dbi)
         if status == MDB_NOTFOUND { return nil }
         guard status == MDB_SUCCESS else { throw .make(status, doing: doing, path: folder) }
         var flags: UInt32 = 0
-        let asked = mdb_dbi_flags(transaction, dbi, &flags)
+        let asked = unsafe mdb_dbi_flags(transaction, dbi, &flags)
         guard asked == MDB_SUCCESS else { throw .make(asked, doing: doing, path: folder) }
         guard flags == keyFlag else { throw .make(MDB_INCOMPATIBLE, doing: doing, path: folder) }
         return dbi

@@ -7,15 +7,19 @@ import Synchronization
 /// Reads and writes may be made from any thread. One write transaction exists at a time, in all processes together.
 ///
 /// `@unchecked Sendable`: LMDB's handle may be used from any thread with `MDB_NOTLS`, and is freed only when the pool
-/// says that nothing uses it; everything else is constant or behind a lock.
-package final class Environment: @unchecked Sendable {
+/// says that nothing uses it; everything else is constant or behind a lock. Safe for the same reason.
+@safe package final class Environment: @unchecked Sendable {
     package let folder: String
     package let options: Options
     let handle: OpaquePointer
     let files: EnvironmentFiles
     private let unregistered: UnregisteredReading?
     let tables: [String: Table]
-    private let pool: Locked<ReaderPool>
+    let pool: Locked<ReaderPool>
+    /// How large the map is, in bytes. It grows under the pool's lock.
+    let mapSize: Atomic<Int>
+    /// Whether the map was full when it was written to last.
+    private let wantsRoom = Atomic<Bool>(false)
     /// Whether the file was walked at opening because no stamp of a clean close fitted it: its last user crashed, or
     /// another program changed it. The walk does not see flipped bits inside values; the caller must look for them.
     package let wasVerified: Bool
@@ -52,20 +56,22 @@ package final class Environment: @unchecked Sendable {
         self.unregistered = unregistered
         try unregistered?.enter()
         defer { unregistered?.leave() }
-        let handle = try Self.map(
-            folder: folder, options: options, tableCount: tables.count, registersReaders: unregistered == nil)
+        let (handle, size) = unsafe try Self.map(
+            folder: folder, options: options, tableCount: tables.count, registersReaders: unregistered == nil,
+            fileSize: try files.data.status().size)
+        mapSize = Atomic(size)
         do throws(LMDBError) {
-            self.tables = try Self.open(tables, in: handle, options: options, folder: folder, files: files)
+            self.tables = try unsafe Self.open(tables, in: handle, options: options, folder: folder, files: files)
             try files.settle()
         } catch {
-            mdb_env_close(handle)
+            unsafe mdb_env_close(handle)
             throw error
         }
-        self.handle = handle
+        unsafe self.handle = unsafe handle
         wasVerified = files.wasVerified
         mayHaveLostCommits = files.mayHaveLostCommits
         var limit: UInt32 = 0
-        _ = mdb_env_get_maxreaders(handle, &limit)
+        _ = unsafe mdb_env_get_maxreaders(handle, &limit)
         pool = Locked(ReaderPool(limit: min(Int(limit), options.maxReaders)))
         // Programs that open, write once and close never come to the count below.
         if !options.isReadOnly { _ = dropDeadReaders() }
@@ -90,7 +96,7 @@ package final class Environment: @unchecked Sendable {
     private func finishClosing() throws(LMDBError) {
         pool.withLock { $0.drain() }
         defer {
-            mdb_env_close(handle)
+            unsafe mdb_env_close(handle)
             files.release()
         }
         guard !isDistrusted.load(ordering: .relaxed), !withholdsStamp.load(ordering: .relaxed) else { return }
@@ -117,7 +123,7 @@ package final class Environment: @unchecked Sendable {
     /// Only for the holder of the writer's lock, and outside a transaction.
     private func flush(doing action: String) throws(LMDBError) {
         try rewriteMetaPagesInTransaction()
-        let status = mdb_env_sync(handle, 1)
+        let status = unsafe mdb_env_sync(handle, 1)
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: action) }
     }
 
@@ -146,31 +152,42 @@ package final class Environment: @unchecked Sendable {
 
     @inline(__always)
     private func takeSnapshot() throws(LMDBError) -> ReadTransaction {
+        do throws(LMDBError) { return try tryTakingSnapshot() } catch {
+            // Another process has a larger map, and has filled more of it than this one's holds.
+            guard error.code == .mapResized else { throw error }
+            try growToFile(until: .now + options.lockDeadline)
+            return try tryTakingSnapshot()
+        }
+    }
+
+    @inline(__always)
+    private func tryTakingSnapshot() throws(LMDBError) -> ReadTransaction {
         switch pool.withLock({ $0.take() }) {
         case .kept(let slot):
-            let status = mdb_txn_renew(slot.transaction)
+            let status = unsafe mdb_txn_renew(slot.transaction)
             if status == MDB_SUCCESS { return ReadTransaction(environment: self, slot: slot) }
-            endRead(nil)
+            endRead(status == MDB_MAP_RESIZED ? slot : nil)
             throw .make(status, doing: "beginning to read", path: folder)
         case .roomForOne:
             return ReadTransaction(environment: self, slot: try makeSlot())
         case .full: throw .make(MDB_READERS_FULL, doing: "beginning to read", path: folder)
         case .closed: throw closedError
+        case .broken: throw brokenError
         }
     }
 
     private func makeSlot() throws(LMDBError) -> ReaderSlot {
         var pointer: OpaquePointer?
-        var status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+        var status = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         // Other processes hold the rest. Slots of dead processes can be freed.
         if status == MDB_READERS_FULL, dropDeadReaders() > 0 {
-            status = mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+            status = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
         }
-        guard status == MDB_SUCCESS, let pointer else {
+        guard status == MDB_SUCCESS, let pointer = unsafe pointer else {
             endRead(nil)
             throw .make(status, doing: "beginning to read", path: folder)
         }
-        return ReaderSlot(transaction: pointer, tableLimit: tables.count + 2)
+        return unsafe ReaderSlot(transaction: pointer, tableLimit: tables.count + 2)
     }
 
     @inline(__always)
@@ -182,7 +199,7 @@ package final class Environment: @unchecked Sendable {
     /// Clears dead readers; zero also where that failed, which only delays it.
     func dropDeadReaders() -> Int {
         var count: Int32 = 0
-        return mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
+        return unsafe mdb_reader_check(handle, &count) == MDB_SUCCESS ? Int(count) : 0
     }
 
     // MARK: Writing
@@ -201,25 +218,69 @@ package final class Environment: @unchecked Sendable {
             throw error
         }
         if writes.add(1, ordering: .relaxed).newValue % Self.writesBetweenChecks == 0 { _ = dropDeadReaders() }
-        var pointer: OpaquePointer?
-        let status = mdb_txn_begin(handle, nil, 0, &pointer)
-        guard status == MDB_SUCCESS, let pointer else {
-            endWrite()
-            throw .make(status, doing: "beginning to write", path: folder)
+        let pointer: OpaquePointer
+        do throws(LMDBError) {
+            if wantsRoom.exchange(false, ordering: .relaxed), try !grow(to: 0, until: deadline) {
+                throw cannotGrowError
+            }
+            do throws(LMDBError) { unsafe pointer = try unsafe beginLMDBsWrite() } catch {
+                guard error.code == .mapResized else { throw error }
+                try growToFile(until: deadline)
+                unsafe pointer = try unsafe beginLMDBsWrite()
+            }
+        } catch {
+            writer.release()
+            unpin()
+            throw error
         }
-        return WriteTransaction(environment: self, pointer: pointer, isNested: false)
+        return unsafe WriteTransaction(environment: self, pointer: pointer, isNested: false)
+    }
+
+    private func beginLMDBsWrite() throws(LMDBError) -> OpaquePointer {
+        pool.withLock { $0.beginUsingMap() }
+        var pointer: OpaquePointer?
+        let status = unsafe mdb_txn_begin(handle, nil, 0, &pointer)
+        if status == MDB_SUCCESS, let pointer = unsafe pointer { return unsafe pointer }
+        pool.withLock { $0.endUsingMap() }
+        throw .make(status, doing: "beginning to write", path: folder)
+    }
+
+    func checkSize(of byteCount: Int) throws(LMDBError) {
+        guard byteCount <= Int(UInt32.max) - 16 else {
+            throw LMDBError(.valueTooLong, "A value holds less than 4 GiB; split it.")
+        }
+    }
+
+    /// What a failed write means. A full map clears the dead readers, whose pages may make room, and otherwise grows
+    /// before the next write if it may.
+    func writeFailure(_ status: Int32, doing: String) -> LMDBError {
+        if status == MDB_MAP_FULL, dropDeadReaders() > 0 {
+            let text = "\(doing): the map is full. Dead readers held pages and were cleared; try again."
+            return LMDBError(.mapFull, text, path: folder, status: status, isWorthRepeating: true)
+        }
+        if status == MDB_MAP_FULL, canGrow {
+            wantsRoom.store(true, ordering: .relaxed)
+            let text = "\(doing): the map is full, and grows before the next write; try again."
+            return LMDBError(.mapFull, text, path: folder, status: status, isWorthRepeating: true)
+        }
+        // LMDB says EIO where the system wrote less than it was asked to.
+        let isShort = status > 0 && FileError.Code(status) == .io && files.data.hasNoRoom
+        return .make(isShort ? FileError.noSpace : status, doing: doing, path: folder)
     }
 
     /// Runs `body` in a write transaction and commits it, or rolls back if it throws.
     ///
-    /// Where the map is full and dead readers held pages, `body` runs once more. It must not suspend.
+    /// Where the map is full, and dead readers held pages or it can grow, `body` runs once more. It must not suspend.
     package func write<Result>(
         deadline: ContinuousClock.Instant, _ body: (inout WriteTransaction) throws -> Result
     ) throws -> Result {
-        do {
-            return try writeOnce(deadline: deadline, body)
-        } catch let error as LMDBError where error.isWorthRepeating {
-            return try writeOnce(deadline: deadline, body)
+        try repeating { () throws in try writeOnce(deadline: deadline, body) }
+    }
+
+    /// Runs a write again for as long as there is more room each time.
+    package func repeating<Result>(_ body: () throws -> Result) throws -> Result {
+        while true {
+            do { return try body() } catch let error as LMDBError where error.isWorthRepeating { continue }
         }
     }
 
@@ -246,6 +307,7 @@ package final class Environment: @unchecked Sendable {
 
     /// Ends the write transaction that LMDB has ended already.
     func endWrite() {
+        pool.withLock { $0.endUsingMap() }
         files.writer?.release()
         unpin()
     }
@@ -255,29 +317,43 @@ package final class Environment: @unchecked Sendable {
         defer { endWrite() }
         guard status == MDB_SUCCESS else { throw writeFailure(status, doing: "committing") }
         if synchronizing { try flush(doing: "synchronizing") }
-        var information = MDB_envinfo()
+        var information = unsafe MDB_envinfo()
         var statistics = MDB_stat()
-        guard mdb_env_info(handle, &information) == MDB_SUCCESS, mdb_env_stat(handle, &statistics) == MDB_SUCCESS
+        guard unsafe mdb_env_info(handle, &information) == MDB_SUCCESS,
+            unsafe mdb_env_stat(handle, &statistics) == MDB_SUCCESS
         else { return }
-        files.data.extend(to: Int64(information.me_last_pgno + 1) * Int64(statistics.ms_psize))
+        unsafe files.data.extend(to: Int64(information.me_last_pgno + 1) * Int64(statistics.ms_psize))
     }
 
     // MARK: Keeping it open
 
-    /// Runs `body` while the environment cannot close.
+    /// Runs `body` while the environment cannot close, and the map cannot move.
     func pinned<Result>(_ body: () throws(LMDBError) -> Result) throws(LMDBError) -> Result {
         try pin()
-        defer { unpin() }
+        pool.withLock { $0.beginUsingMap() }
+        defer {
+            pool.withLock { $0.endUsingMap() }
+            unpin()
+        }
         return try body()
     }
 
     private func pin() throws(LMDBError) {
-        guard pool.withLock({ $0.pin() }) else { throw closedError }
+        guard pool.withLock({ $0.pin() }) else { throw pool.withLock { $0.isClosed } ? closedError : brokenError }
     }
 
     private func unpin() {
         // As in `endRead`.
         if pool.withLock({ $0.unpin() }) { try? finishClosing() }
+    }
+
+    private var cannotGrowError: LMDBError {
+        let advice = "End read transactions sooner, free address space, or remove or compact records."
+        return LMDBError(.mapFull, "The map is full, and could not grow. \(advice)", path: folder)
+    }
+
+    private var brokenError: LMDBError {
+        .make(MDB_PANIC, doing: "using an environment whose map could not be moved", path: folder)
     }
 
     private var readOnlyError: LMDBError {

@@ -1,14 +1,6 @@
 import CLMDB
 package import LarderFiles
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 extension LMDBError {
     /// Turns LMDB's return code, or an `errno`, into an error. Nothing else does.
     ///
@@ -18,7 +10,7 @@ extension LMDBError {
     @inline(never)
     static func make(_ status: Int32, doing: String, path: String? = nil, page: UInt64? = nil) -> LMDBError {
         let (code, remedy) = meaning(of: status)
-        let text = String(cString: mdb_strerror(status))
+        let text = unsafe String(cString: mdb_strerror(status))
         return LMDBError(code, "\(doing): \(text). \(remedy)", path: path, page: page, status: status)
     }
 
@@ -57,22 +49,20 @@ extension LMDBError {
             (.transactionUnusable, "An earlier failure ended this transaction; begin a new one.")
         case MDB_BAD_RSLOT, MDB_PANIC:
             (.environmentUnusable, "Close the environment and open it again.")
-        case ENOSPC, EDQUOT, EFBIG:
-            (.diskFull, "Free space on the volume; what was committed before is intact.")
-        case ENOMEM:
-            (.outOfMemory, "Free memory or address space, or open with a smaller map.")
-        case EACCES, EPERM:
-            (.permissionDenied, "Give this user access to the folder and its files.")
-        case EROFS:
-            (.readOnly, "Open read-only, or move the store to a writable volume.")
-        case ENOENT, ENOTDIR:
-            (.missing, "Check the path.")
-        case EEXIST:
-            (.invalidArgument, "Choose a place where there is none yet.")
-        case EINVAL:
-            (.invalidArgument, "Use tables and keys of this environment, and an open transaction.")
-        default:
-            (.io, "Check the volume and its system log.")
+        default: meaning(of: FileError.Code(status))
+        }
+    }
+
+    private static func meaning(of code: FileError.Code) -> (Code, String) {
+        switch code {
+        case .noSpace: (.diskFull, "Free space on the volume; what was committed before is intact.")
+        case .outOfMemory: (.outOfMemory, "Free memory or address space, or open with a smaller map.")
+        case .permissionDenied: (.permissionDenied, "Give this user access to the folder and its files.")
+        case .readOnlyVolume: (.readOnly, "Open read-only, or move the store to a writable volume.")
+        case .missing: (.missing, "Check the path.")
+        case .exists: (.invalidArgument, "Choose a place where there is none yet.")
+        case .invalidArgument: (.invalidArgument, "Use tables and keys of this environment, and an open transaction.")
+        case .otherVolume, .unsupported, .io: (.io, "Check the volume and its system log.")
         }
     }
 }

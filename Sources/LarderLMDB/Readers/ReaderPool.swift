@@ -6,6 +6,7 @@ struct ReaderPool {
         case roomForOne
         case full
         case closed
+        case broken
     }
 
     private let limit: Int
@@ -14,7 +15,11 @@ struct ReaderPool {
     private var readers = 0
     /// Other calls under way that need the environment: a write transaction, a copy.
     private var pins = 0
+    /// Other calls that look into the map: a write transaction, a copy.
+    private var mapUsers = 0
     private(set) var isClosed = false
+    /// Whether the map is gone, because it could not be moved.
+    private var isBroken = false
 
     /// - Parameter limit: how many readers there may be.
     init(limit: Int) { self.limit = limit }
@@ -23,6 +28,7 @@ struct ReaderPool {
     @inline(__always)
     mutating func take() -> Answer {
         if isClosed { return .closed }
+        if isBroken { return .broken }
         if let slot = idle {
             idle = slot.next
             slot.next = nil
@@ -47,7 +53,7 @@ struct ReaderPool {
 
     /// Keeps the environment open; false where it is closed.
     mutating func pin() -> Bool {
-        if isClosed { return false }
+        if isClosed || isBroken { return false }
         pins += 1
         return true
     }
@@ -57,6 +63,19 @@ struct ReaderPool {
         pins -= 1
         return isClosed && readers + pins == 0
     }
+
+    /// Whether a transaction of this process may look into the map now.
+    var isMapInUse: Bool { readers + mapUsers > 0 }
+
+    mutating func beginUsingMap() { mapUsers += 1 }
+
+    mutating func endUsingMap() {
+        assert(mapUsers > 0)
+        mapUsers -= 1
+    }
+
+    /// Refuses everything from now on, for there is no map any more. The environment stays open for its owner to close.
+    mutating func breakDown() { isBroken = true }
 
     /// Refuses everything from now on. True where the environment can close now; false also where it was closed.
     mutating func close() -> Bool {

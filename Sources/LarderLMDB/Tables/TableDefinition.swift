@@ -1,3 +1,5 @@
+import CLMDB
+
 /// A named table as a program declares it when it opens an environment.
 package struct TableDefinition: Sendable, Hashable {
     /// What the keys of a table are; LMDB orders and compares them accordingly.
@@ -18,4 +20,10 @@ package struct TableDefinition: Sendable, Hashable {
         self.keys = keys
         self.isOptional = isOptional
     }
+}
+
+/// A table of one open environment. Valid until that environment closes, in that environment only.
+package struct Table: Sendable, Hashable {
+    let dbi: MDB_dbi
+    package let keys: TableDefinition.Keys
 }

@@ -15,31 +15,33 @@ package struct ReadTransaction: ~Copyable, Transaction {
     }
 
     deinit {
-        mdb_txn_reset(slot.transaction)
+        unsafe mdb_txn_reset(slot.transaction)
         environment.finishRead(slot)
     }
 
-    private var handle: TransactionHandle { TransactionHandle(pointer: slot.transaction) }
+    private var handle: TransactionHandle { unsafe TransactionHandle(pointer: slot.transaction) }
 
     package var id: UInt64 { handle.id }
 
     @_lifetime(borrow self)
     package borrowing func get(_ key: UInt64, in table: Table) throws(LMDBError) -> RawSpan? {
-        guard let bytes = try handle.get(key, in: table) else { return nil }
+        guard let bytes = try unsafe handle.get(key, in: table) else { return nil }
         return unsafe _overrideLifetime(RawSpan(_unsafeBytes: bytes), borrowing: self)
     }
 
     @_lifetime(borrow self)
     package borrowing func get(_ key: RawSpan, in table: Table) throws(LMDBError) -> RawSpan? {
-        let found = try key.withUnsafeBytes { (bytes) throws(LMDBError) in try handle.get(bytes, in: table) }
-        guard let found else { return nil }
+        let found = try unsafe key.withUnsafeBytes { (bytes) throws(LMDBError) in
+            try unsafe handle.get(bytes, in: table)
+        }
+        guard let found = unsafe found else { return nil }
         return unsafe _overrideLifetime(RawSpan(_unsafeBytes: found), borrowing: self)
     }
 
     @_lifetime(borrow self)
     package borrowing func cursor(in table: Table) throws(LMDBError) -> Cursor {
-        let cursor = try slot.cursor(in: table)
-        return Cursor(cursor, table: table, keptIn: slot, of: self)
+        let cursor = try unsafe slot.cursor(in: table)
+        return unsafe Cursor(cursor, table: table, keptIn: slot, of: self)
     }
 
     package borrowing func entryCount(of table: Table) throws(LMDBError) -> Int {

@@ -26,6 +26,6 @@ extension Transaction where Self: ~Copyable {
     /// The value under a key of bytes; nil where there is none. O(log n).
     @_lifetime(borrow self)
     package borrowing func get(_ key: UnsafeRawBufferPointer, in table: Table) throws(LMDBError) -> RawSpan? {
-        try get(key.bytes, in: table)
+        try unsafe get(key.bytes, in: table)
     }
 }

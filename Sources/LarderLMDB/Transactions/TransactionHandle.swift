@@ -2,38 +2,39 @@ import CLMDB
 
 /// LMDB's transaction, and the reads that both kinds of transaction are made of.
 ///
-/// A copyable pointer that owns nothing: its holder must not outlive the transaction that owns it.
-struct TransactionHandle {
+/// A copyable pointer that owns nothing. Safe where it is used: its holders are the noncopyable transactions that own
+/// what it points to, and they bind to their own life what is read through it.
+@safe struct TransactionHandle {
     let pointer: OpaquePointer
 
-    var id: UInt64 { UInt64(mdb_txn_id(pointer)) }
+    var id: UInt64 { unsafe UInt64(mdb_txn_id(pointer)) }
 
     @inline(__always)
     func get(_ key: UInt64, in table: Table) throws(LMDBError) -> UnsafeRawBufferPointer? {
         guard table.keys == .integers else { throw .keyKind(table) }
         var key = key
-        var value = MDB_val()
-        let status = withUnsafeMutableBytes(of: &key) { bytes in
-            var name = MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
-            return mdb_get(pointer, table.dbi, &name, &value)
+        var value = unsafe MDB_val()
+        let status = unsafe withUnsafeMutableBytes(of: &key) { bytes in
+            var name = unsafe MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
+            return unsafe mdb_get(pointer, table.dbi, &name, &value)
         }
-        return try Self.found(status, value)
+        return try unsafe Self.found(status, value)
     }
 
     @inline(__always)
     func get(_ key: UnsafeRawBufferPointer, in table: Table) throws(LMDBError) -> UnsafeRawBufferPointer? {
         guard table.keys == .bytes else { throw .keyKind(table) }
         guard key.count > 0 else { throw .emptyKey }
-        var name = MDB_val(key)
-        var value = MDB_val()
-        return try Self.found(mdb_get(pointer, table.dbi, &name, &value), value)
+        var name = unsafe MDB_val(key)
+        var value = unsafe MDB_val()
+        return try unsafe Self.found(mdb_get(pointer, table.dbi, &name, &value), value)
     }
 
     func entryCount(of table: Table) throws(LMDBError) -> Int { try tree(of: table).entries }
 
     func tree(of table: Table) throws(LMDBError) -> Environment.Statistics.Tree {
         var statistics = MDB_stat()
-        let status = mdb_stat(pointer, table.dbi, &statistics)
+        let status = unsafe mdb_stat(pointer, table.dbi, &statistics)
         guard status == MDB_SUCCESS else { throw .make(status, doing: "counting entries") }
         return Environment.Statistics.Tree(
             entries: Int(clamping: statistics.ms_entries),
@@ -46,7 +47,7 @@ struct TransactionHandle {
 
     @inline(__always)
     private static func found(_ status: Int32, _ value: MDB_val) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        if status == MDB_SUCCESS { return UnsafeRawBufferPointer(value) }
+        if status == MDB_SUCCESS { return unsafe UnsafeRawBufferPointer(value) }
         if status == MDB_NOTFOUND { return nil }
         throw .make(status, doing: "reading a value")
     }

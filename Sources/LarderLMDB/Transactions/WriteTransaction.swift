@@ -12,13 +12,13 @@ package struct WriteTransaction: ~Copyable, Transaction {
 
     init(environment: Environment, pointer: OpaquePointer, isNested: Bool) {
         self.environment = environment
-        handle = TransactionHandle(pointer: pointer)
+        handle = unsafe TransactionHandle(pointer: pointer)
         self.isNested = isNested
     }
 
     deinit {
         guard !isFinished else { return }
-        mdb_txn_abort(handle.pointer)
+        unsafe mdb_txn_abort(handle.pointer)
         if !isNested { environment.endWrite() }
     }
 
@@ -33,7 +33,7 @@ package struct WriteTransaction: ~Copyable, Transaction {
         if !isNested { try environment.prepareCommit() }
         // The transaction is gone after this call, whatever it returns: nothing is left for `deinit` to abort.
         isFinished = true
-        let status = mdb_txn_commit(handle.pointer)
+        let status = unsafe mdb_txn_commit(handle.pointer)
         if isNested {
             guard status == MDB_SUCCESS else { throw .make(status, doing: "committing a nested transaction") }
         } else {
@@ -50,11 +50,11 @@ package struct WriteTransaction: ~Copyable, Transaction {
         _ body: (inout WriteTransaction) throws -> Result
     ) throws -> Result {
         var child: OpaquePointer?
-        let status = mdb_txn_begin(environment.handle, handle.pointer, 0, &child)
-        guard status == MDB_SUCCESS, let child else {
+        let status = unsafe mdb_txn_begin(environment.handle, handle.pointer, 0, &child)
+        guard status == MDB_SUCCESS, let child = unsafe child else {
             throw LMDBError.make(status, doing: "beginning a nested transaction", path: environment.folder)
         }
-        var transaction = WriteTransaction(environment: environment, pointer: child, isNested: true)
+        var transaction = unsafe WriteTransaction(environment: environment, pointer: child, isNested: true)
         let result = try body(&transaction)
         try transaction.commit()
         return result
@@ -64,23 +64,25 @@ package struct WriteTransaction: ~Copyable, Transaction {
 extension WriteTransaction {
     @_lifetime(borrow self)
     package borrowing func get(_ key: UInt64, in table: Table) throws(LMDBError) -> RawSpan? {
-        guard let bytes = try handle.get(key, in: table) else { return nil }
+        guard let bytes = try unsafe handle.get(key, in: table) else { return nil }
         return unsafe _overrideLifetime(RawSpan(_unsafeBytes: bytes), borrowing: self)
     }
 
     @_lifetime(borrow self)
     package borrowing func get(_ key: RawSpan, in table: Table) throws(LMDBError) -> RawSpan? {
-        let found = try key.withUnsafeBytes { (bytes) throws(LMDBError) in try handle.get(bytes, in: table) }
-        guard let found else { return nil }
+        let found = try unsafe key.withUnsafeBytes { (bytes) throws(LMDBError) in
+            try unsafe handle.get(bytes, in: table)
+        }
+        guard let found = unsafe found else { return nil }
         return unsafe _overrideLifetime(RawSpan(_unsafeBytes: found), borrowing: self)
     }
 
     @_lifetime(borrow self)
     package borrowing func cursor(in table: Table) throws(LMDBError) -> Cursor {
         var cursor: OpaquePointer?
-        let status = mdb_cursor_open(handle.pointer, table.dbi, &cursor)
-        guard status == MDB_SUCCESS, let cursor else { throw .make(status, doing: "opening a cursor") }
-        return Cursor(cursor, table: table, of: self)
+        let status = unsafe mdb_cursor_open(handle.pointer, table.dbi, &cursor)
+        guard status == MDB_SUCCESS, let cursor = unsafe cursor else { throw .make(status, doing: "opening a cursor") }
+        return unsafe Cursor(cursor, table: table, of: self)
     }
 
     package borrowing func entryCount(of table: Table) throws(LMDBError) -> Int {
@@ -96,7 +98,9 @@ extension WriteTransaction {
     package mutating func put(
         _ key: UInt64, _ value: RawSpan, in table: Table, append: Bool = false
     ) throws(LMDBError) {
-        try value.withUnsafeBytes { (value) throws(LMDBError) in try put(key, value, in: table, append: append) }
+        try unsafe value.withUnsafeBytes { (value) throws(LMDBError) in
+            try unsafe put(key, value, in: table, append: append)
+        }
     }
 
     /// Stores a value under an integer key, over the earlier one if there is one.
@@ -104,9 +108,9 @@ extension WriteTransaction {
         _ key: UInt64, _ value: UnsafeRawBufferPointer, in table: Table, append: Bool = false
     ) throws(LMDBError) {
         guard table.keys == .integers else { throw .keyKind(table) }
-        var value = MDB_val(value)
-        try withUnsafeBytes(of: key) { (key) throws(LMDBError) in
-            try store(key, &value, in: table, flags: append ? UInt32(MDB_APPEND) : 0)
+        var value = unsafe MDB_val(value)
+        try unsafe withUnsafeBytes(of: key) { (key) throws(LMDBError) in
+            try unsafe store(key, &value, in: table, flags: append ? UInt32(MDB_APPEND) : 0)
         }
     }
 
@@ -114,8 +118,10 @@ extension WriteTransaction {
     package mutating func put(
         _ key: RawSpan, _ value: RawSpan, in table: Table, append: Bool = false
     ) throws(LMDBError) {
-        try key.withUnsafeBytes { (key) throws(LMDBError) in
-            try value.withUnsafeBytes { (value) throws(LMDBError) in try put(key, value, in: table, append: append) }
+        try unsafe key.withUnsafeBytes { (key) throws(LMDBError) in
+            try unsafe value.withUnsafeBytes { (value) throws(LMDBError) in
+                try unsafe put(key, value, in: table, append: append)
+            }
         }
     }
 
@@ -124,15 +130,15 @@ extension WriteTransaction {
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: Table, append: Bool = false
     ) throws(LMDBError) {
         guard table.keys == .bytes else { throw .keyKind(table) }
-        var value = MDB_val(value)
-        try store(key, &value, in: table, flags: append ? UInt32(MDB_APPEND) : 0)
+        var value = unsafe MDB_val(value)
+        try unsafe store(key, &value, in: table, flags: append ? UInt32(MDB_APPEND) : 0)
     }
 
     /// Removes the entry under an integer key; false where there was none.
     @discardableResult
     package mutating func delete(_ key: UInt64, in table: Table) throws(LMDBError) -> Bool {
         guard table.keys == .integers else { throw .keyKind(table) }
-        return try withUnsafeBytes(of: key) { (key) throws(LMDBError) in try remove(key, in: table) }
+        return try unsafe withUnsafeBytes(of: key) { (key) throws(LMDBError) in try unsafe remove(key, in: table) }
     }
 
     /// Removes the entry under a key of bytes; false where there was none.
@@ -140,18 +146,18 @@ extension WriteTransaction {
     package mutating func delete(_ key: UnsafeRawBufferPointer, in table: Table) throws(LMDBError) -> Bool {
         guard table.keys == .bytes else { throw .keyKind(table) }
         guard key.count > 0 else { throw .emptyKey }
-        return try remove(key, in: table)
+        return try unsafe remove(key, in: table)
     }
 
     /// Removes the entry under a key of bytes; false where there was none.
     @discardableResult
     package mutating func delete(_ key: RawSpan, in table: Table) throws(LMDBError) -> Bool {
-        try key.withUnsafeBytes { (key) throws(LMDBError) in try delete(key, in: table) }
+        try unsafe key.withUnsafeBytes { (key) throws(LMDBError) in try unsafe delete(key, in: table) }
     }
 
     /// Removes every entry; the table itself stays.
     package mutating func clear(_ table: Table) throws(LMDBError) {
-        let status = mdb_drop(handle.pointer, table.dbi, 0)
+        let status = unsafe mdb_drop(handle.pointer, table.dbi, 0)
         guard status == MDB_SUCCESS else { throw environment.writeFailure(status, doing: "clearing a table") }
     }
 
@@ -159,15 +165,15 @@ extension WriteTransaction {
         _ key: UnsafeRawBufferPointer, _ value: inout MDB_val, in table: Table, flags: UInt32
     ) throws(LMDBError) {
         guard key.count > 0 else { throw .emptyKey }
-        try environment.checkSize(of: value.mv_size)
-        var name = MDB_val(key)
-        let status = mdb_put(handle.pointer, table.dbi, &name, &value, flags)
+        try unsafe environment.checkSize(of: value.mv_size)
+        var name = unsafe MDB_val(key)
+        let status = unsafe mdb_put(handle.pointer, table.dbi, &name, &value, flags)
         guard status == MDB_SUCCESS else { throw environment.writeFailure(status, doing: "storing a value") }
     }
 
     private mutating func remove(_ key: UnsafeRawBufferPointer, in table: Table) throws(LMDBError) -> Bool {
-        var name = MDB_val(key)
-        let status = mdb_del(handle.pointer, table.dbi, &name, nil)
+        var name = unsafe MDB_val(key)
+        let status = unsafe mdb_del(handle.pointer, table.dbi, &name, nil)
         if status == MDB_NOTFOUND { return false }
         guard status == MDB_SUCCESS else { throw environment.writeFailure(status, doing: "removing a value") }
         return true

@@ -1,13 +1,9 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import CFiles
 
 /// The key that the next one in a tree must exceed, or, after a branch's separator, must not be below.
-struct KeyOrder {
+///
+/// Safe: its bytes are `WalkMemory`'s, which outlives it, and no more of a key is kept than they take.
+@safe struct KeyOrder {
     private let isInteger: Bool
     private let bytes: UnsafeMutableRawBufferPointer
     private var count = 0
@@ -18,13 +14,13 @@ struct KeyOrder {
     /// - Parameter bytes: room for the greatest key.
     init(isInteger: Bool, bytes: UnsafeMutableRawBufferPointer) {
         self.isInteger = isInteger
-        self.bytes = bytes
+        unsafe self.bytes = unsafe bytes
     }
 
     /// Whether a key may follow an earlier one in the same page, which is therefore not kept here.
     @inline(__always)
     func ascends(_ earlier: UnsafeRawBufferPointer, _ later: UnsafeRawBufferPointer) -> Bool {
-        isInteger ? earlier.integerKey < later.integerKey : Self.compare(earlier, later) < 0
+        unsafe isInteger ? earlier.integerKey < later.integerKey : Self.compare(earlier, later) < 0
     }
 
     /// Whether a key may come next, after everything before.
@@ -32,10 +28,10 @@ struct KeyOrder {
     func admits(_ key: UnsafeRawBufferPointer) -> Bool {
         guard hasKey else { return true }
         if isInteger {
-            let next = key.integerKey
+            let next = unsafe key.integerKey
             return mayEqual ? integer <= next : integer < next
         }
-        let difference = Self.compare(UnsafeRawBufferPointer(rebasing: bytes[..<count]), key)
+        let difference = unsafe Self.compare(UnsafeRawBufferPointer(rebasing: bytes[..<count]), key)
         return mayEqual ? difference <= 0 : difference < 0
     }
 
@@ -50,10 +46,10 @@ struct KeyOrder {
         hasKey = true
         mayEqual = isSeparator
         if isInteger {
-            integer = key.integerKey
+            integer = unsafe key.integerKey
         } else {
-            count = min(key.count, bytes.count)
-            bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: key[..<count]))
+            count = unsafe min(key.count, bytes.count)
+            unsafe bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: key[..<count]))
         }
     }
 
@@ -62,7 +58,7 @@ struct KeyOrder {
     private static func compare(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let shared = min(one.count, other.count)
         if shared > 0, let a = one.baseAddress, let b = other.baseAddress {
-            let difference = memcmp(a, b, shared)
+            let difference = unsafe larder_compare(a, b, shared)
             if difference != 0 { return Int(difference) }
         }
         return one.count - other.count

@@ -21,7 +21,7 @@ struct MetaPage {
     private static let flags: UInt16 = 8
 
     static func hasMagic(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.count >= 20 && bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == magic
+        unsafe bytes.count >= 20 && bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == magic
     }
 
     /// - Parameter bytes: at least `byteCount` bytes from the start of the page.
@@ -29,9 +29,9 @@ struct MetaPage {
         func damaged(_ what: String) -> LMDBError { .damagedPage(what, path: path, page: page) }
         guard bytes.count >= Self.byteCount else { throw damaged("its meta page is cut short") }
         func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: Number.Type) -> Number {
-            bytes.loadUnaligned(fromByteOffset: offset, as: type)
+            unsafe bytes.loadUnaligned(fromByteOffset: offset, as: type)
         }
-        guard Self.hasMagic(bytes) else { throw damaged("its meta page has no magic number") }
+        guard unsafe Self.hasMagic(bytes) else { throw damaged("its meta page has no magic number") }
         let version = load(20, as: UInt32.self)
         guard version == Self.version else {
             let text = "The file has LMDB format \(version), this library reads \(Self.version)."
@@ -46,8 +46,8 @@ struct MetaPage {
             throw damaged("its page size would be \(pageSize)")
         }
         mapSize = load(32, as: UInt64.self)
-        freeTree = TreeRecord(bytes.baseAddress.unsafelyUnwrapped + 40)
-        mainTree = TreeRecord(bytes.baseAddress.unsafelyUnwrapped + 88)
+        freeTree = unsafe TreeRecord(bytes.baseAddress.unsafelyUnwrapped + 40)
+        mainTree = unsafe TreeRecord(bytes.baseAddress.unsafelyUnwrapped + 88)
         lastPage = load(136, as: UInt64.self)
         transaction = load(144, as: UInt64.self)
         // A page past the greatest map cannot be addressed; the bound keeps every product below in range.
@@ -59,12 +59,12 @@ struct MetaPage {
     /// LMDB reads both and refuses the file where either is not one; so does this.
     static func newest(in file: PageFile) throws(LMDBError) -> MetaPage {
         let first = try file.prefix(at: 0, count: byteCount)
-        guard first.count >= 20, first.withUnsafeBytes({ hasMagic($0) }) else {
+        guard first.count >= 20, unsafe first.withUnsafeBytes({ unsafe hasMagic($0) }) else {
             // A damaged first page of an LMDB file differs from another program's file by its second page. LMDB's pages
             // are as large as the system's, at most 32 KiB; the first page, which says how large, cannot be read.
             var isLMDB = false
             for pageSize: Int64 in [4_096, 8_192, 16_384, 32_768] where !isLMDB {
-                isLMDB = try file.prefix(at: pageSize, count: byteCount).withUnsafeBytes { hasMagic($0) }
+                isLMDB = try unsafe file.prefix(at: pageSize, count: byteCount).withUnsafeBytes { unsafe hasMagic($0) }
             }
             guard isLMDB else {
                 throw LMDBError(
@@ -96,8 +96,8 @@ struct MetaPage {
     }
 
     private static func parse(_ bytes: [UInt8], page: UInt64, path: String) throws(LMDBError) -> MetaPage {
-        try bytes.rawSpan.withUnsafeBytes { (bytes) throws(LMDBError) in
-            try MetaPage(bytes, page: page, path: path)
+        try unsafe bytes.rawSpan.withUnsafeBytes { (bytes) throws(LMDBError) in
+            try unsafe MetaPage(bytes, page: page, path: path)
         }
     }
 }

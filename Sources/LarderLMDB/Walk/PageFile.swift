@@ -16,7 +16,7 @@ struct PageFile {
     /// Fills memory with the bytes from an offset on; answers how many there were, fewer where the file ends.
     @inline(__always)
     func read(at offset: Int64, into bytes: UnsafeMutableRawPointer, count: Int) throws(LMDBError) -> Int {
-        try translated { () throws(FileError) in try file.read(at: offset, into: bytes, count: count) }
+        try translated { () throws(FileError) in try unsafe file.read(at: offset, into: bytes, count: count) }
     }
 
     /// Fills memory with whole pages; `.truncated` where the file ends first.
@@ -25,7 +25,7 @@ struct PageFile {
         _ page: UInt64, count: Int, pageSize: Int, into bytes: UnsafeMutableRawPointer
     ) throws(LMDBError) {
         let wanted = count * pageSize
-        let read = try read(at: Int64(page) * Int64(pageSize), into: bytes, count: wanted)
+        let read = try unsafe read(at: Int64(page) * Int64(pageSize), into: bytes, count: wanted)
         guard read == wanted else { throw .truncated(path: path, page: page + UInt64(read / pageSize)) }
     }
 }

@@ -29,38 +29,38 @@ struct PageLayout {
     }
 
     @inline(__always)
-    func number(_ page: UnsafeRawPointer) -> UInt64 { page.loadUnaligned(as: UInt64.self) }
+    func number(_ page: UnsafeRawPointer) -> UInt64 { unsafe page.loadUnaligned(as: UInt64.self) }
 
     @inline(__always)
-    func flags(_ page: UnsafeRawPointer) -> UInt16 { page.loadUnaligned(fromByteOffset: 10, as: UInt16.self) }
+    func flags(_ page: UnsafeRawPointer) -> UInt16 { unsafe page.loadUnaligned(fromByteOffset: 10, as: UInt16.self) }
 
     @inline(__always)
     func nodeCount(_ page: UnsafeRawPointer) -> Int {
-        (Int(page.loadUnaligned(fromByteOffset: 12, as: UInt16.self)) - Self.headerSize) >> 1
+        unsafe (Int(page.loadUnaligned(fromByteOffset: 12, as: UInt16.self)) - Self.headerSize) >> 1
     }
 
     @inline(__always)
     func node(_ index: Int, _ page: UnsafeRawPointer) -> UnsafeRawPointer {
-        page + Int(page.loadUnaligned(fromByteOffset: Self.headerSize + 2 * index, as: UInt16.self))
+        unsafe page + Int(page.loadUnaligned(fromByteOffset: Self.headerSize + 2 * index, as: UInt16.self))
     }
 
     @inline(__always)
     func key(_ node: UnsafeRawPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(
+        unsafe UnsafeRawBufferPointer(
             start: node + Self.nodeHeaderSize, count: Int(node.loadUnaligned(fromByteOffset: 6, as: UInt16.self)))
     }
 
     @inline(__always)
-    func child(_ node: UnsafeRawPointer) -> UInt64 { node.loadUnaligned(as: UInt64.self) & 0xFFFF_FFFF_FFFF }
+    func child(_ node: UnsafeRawPointer) -> UInt64 { unsafe node.loadUnaligned(as: UInt64.self) & 0xFFFF_FFFF_FFFF }
 
     @inline(__always)
-    func nodeFlags(_ node: UnsafeRawPointer) -> UInt16 { node.loadUnaligned(fromByteOffset: 4, as: UInt16.self) }
+    func nodeFlags(_ node: UnsafeRawPointer) -> UInt16 { unsafe node.loadUnaligned(fromByteOffset: 4, as: UInt16.self) }
 
     @inline(__always)
-    func valueSize(_ node: UnsafeRawPointer) -> Int { Int(node.loadUnaligned(as: UInt32.self)) }
+    func valueSize(_ node: UnsafeRawPointer) -> Int { unsafe Int(node.loadUnaligned(as: UInt32.self)) }
 
     @inline(__always)
-    func value(_ node: UnsafeRawPointer) -> UnsafeRawPointer { node + Self.nodeHeaderSize + key(node).count }
+    func value(_ node: UnsafeRawPointer) -> UnsafeRawPointer { unsafe node + Self.nodeHeaderSize + key(node).count }
 
     /// Nil if the page is a sound branch or leaf; otherwise what is wrong with it.
     ///
@@ -70,34 +70,34 @@ struct PageLayout {
     func fault(
         _ page: UnsafeRawPointer, isBranch: Bool, fewestNodes: Int, extents: UnsafeMutablePointer<UInt16>
     ) -> String? {
-        let lower = Int(page.loadUnaligned(fromByteOffset: 12, as: UInt16.self))
-        let upper = Int(page.loadUnaligned(fromByteOffset: 14, as: UInt16.self))
+        let lower = unsafe Int(page.loadUnaligned(fromByteOffset: 12, as: UInt16.self))
+        let upper = unsafe Int(page.loadUnaligned(fromByteOffset: 14, as: UInt16.self))
         guard lower >= Self.headerSize, lower <= upper, upper <= pageSize, (lower | upper) & 1 == 0 else {
             return "its free space runs from \(lower) to \(upper)"
         }
         let count = (lower - Self.headerSize) >> 1
         guard count >= fewestNodes else { return "it holds \(count) nodes" }
         for index in 0..<count {
-            let offset = Int(page.loadUnaligned(fromByteOffset: Self.headerSize + 2 * index, as: UInt16.self))
+            let offset = unsafe Int(page.loadUnaligned(fromByteOffset: Self.headerSize + 2 * index, as: UInt16.self))
             guard offset >= upper, offset & 1 == 0, offset + Self.nodeHeaderSize <= pageSize else {
                 return "node \(index) would start at \(offset)"
             }
-            let node = page + offset
-            var size = Self.nodeHeaderSize + Int(node.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
+            let node = unsafe page + offset
+            var size = unsafe Self.nodeHeaderSize + Int(node.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
             if !isBranch {
-                let flags = nodeFlags(node)
+                let flags = unsafe nodeFlags(node)
                 guard flags <= Self.treeNode else { return "node \(index) has flags \(flags)" }
-                size += flags == Self.bigNode ? 8 : valueSize(node)
+                unsafe size += flags == Self.bigNode ? 8 : valueSize(node)
                 guard size <= greatestNode else { return "node \(index) would hold \(size) bytes" }
             }
             guard offset + size <= pageSize else { return "node \(index) would end at \(offset + size)" }
-            extents[offset >> 1] = UInt16(truncatingIfNeeded: (size + 1) >> 1)
+            unsafe extents[offset >> 1] = UInt16(truncatingIfNeeded: (size + 1) >> 1)
         }
         var place = upper >> 1
         for _ in 0..<count {
-            guard place < pageSize >> 1, extents[place] != 0 else { return "its nodes overlap or leave a gap" }
-            let extent = Int(extents[place])
-            extents[place] = 0
+            guard place < pageSize >> 1, unsafe extents[place] != 0 else { return "its nodes overlap or leave a gap" }
+            let extent = unsafe Int(extents[place])
+            unsafe extents[place] = 0
             place += extent
         }
         return place == pageSize >> 1 ? nil : "its nodes do not reach its end"

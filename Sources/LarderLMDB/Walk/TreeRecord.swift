@@ -24,14 +24,42 @@ struct TreeRecord: Hashable {
 
     /// - Parameter bytes: `byteCount` bytes, aligned in any way.
     init(_ bytes: UnsafeRawPointer) {
-        flags = bytes.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
-        depth = Int(bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
-        branchPages = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-        leafPages = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-        overflowPages = bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
-        entries = bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self)
-        root = bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
+        flags = unsafe bytes.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
+        depth = unsafe Int(bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self))
+        branchPages = unsafe bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        leafPages = unsafe bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+        overflowPages = unsafe bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+        entries = unsafe bytes.loadUnaligned(fromByteOffset: 32, as: UInt64.self)
+        root = unsafe bytes.loadUnaligned(fromByteOffset: 40, as: UInt64.self)
     }
 
     var isEmpty: Bool { root == Self.noRoot }
+}
+
+/// Reads a list of free pages number by number: how many follow, then each, descending.
+struct FreeListReader {
+    private let capacity: Int
+    /// How many are still to come; nil before the first number.
+    private var left: UInt64?
+    private var previous = UInt64.max
+
+    /// - Parameter capacity: how many numbers the value has room for after the first.
+    init(capacity: Int) { self.capacity = capacity }
+
+    enum Number { case count, page, disorder }
+
+    var isDone: Bool { left == 0 }
+
+    @inline(__always)
+    mutating func take(_ number: UInt64) -> Number {
+        guard let left else {
+            guard number <= UInt64(capacity) else { return .disorder }
+            self.left = number
+            return .count
+        }
+        guard number < previous else { return .disorder }
+        previous = number
+        self.left = left - 1
+        return .page
+    }
 }

@@ -61,7 +61,7 @@ final class TreeWalk {
     private func walk(
         _ record: TreeRecord, as role: Role, isInteger: Bool, namedOn page: UInt64
     ) throws(LMDBError) -> [(name: String, record: TreeRecord, page: UInt64)] {
-        let order = KeyOrder(isInteger: isInteger, bytes: memory.key)
+        let order = unsafe KeyOrder(isInteger: isInteger, bytes: memory.key)
         var tree = Tree(role: role, depth: record.depth, order: order)
         if record.isEmpty {
             guard record.depth == 0 else { throw damaged("an empty tree has depth \(record.depth)", page) }
@@ -70,12 +70,12 @@ final class TreeWalk {
                 throw damaged("a tree has depth \(record.depth)", page)
             }
             try use(record.root)
-            let root = memory.level(0)
-            try file.read(record.root, count: 1, pageSize: meta.pageSize, into: root)
+            let root = unsafe memory.level(0)
+            try unsafe file.read(record.root, count: 1, pageSize: meta.pageSize, into: root)
             if record.depth == 1 {
-                try leaf(root, record.root, in: &tree)
+                try unsafe leaf(root, record.root, in: &tree)
             } else {
-                try branch(root, record.root, level: 0, in: &tree)
+                try unsafe branch(root, record.root, level: 0, in: &tree)
             }
         }
         guard tree.entries == record.entries, tree.branchPages == record.branchPages,
@@ -92,26 +92,26 @@ final class TreeWalk {
         _ bytes: UnsafeRawPointer, _ page: UInt64, level: Int, in tree: inout Tree
     ) throws(LMDBError) {
         // LMDB leaves branches of the free tree with one node at times (its ITS#8336).
-        try check(bytes, page, isBranch: true, fewestNodes: tree.role == .free ? 1 : 2)
+        try unsafe check(bytes, page, isBranch: true, fewestNodes: tree.role == .free ? 1 : 2)
         tree.branchPages += 1
-        let count = layout.nodeCount(bytes)
+        let count = unsafe layout.nodeCount(bytes)
         let leavesFollow = level + 2 == tree.depth
         var start = 0
         while start < count {
             let end = leavesFollow ? min(count, start + WalkMemory.batch) : count
-            for index in start..<end { try use(layout.child(layout.node(index, bytes))) }
-            if leavesFollow { try readLeaves(of: bytes, start..<end) }
+            for index in start..<end { try unsafe use(layout.child(layout.node(index, bytes))) }
+            if leavesFollow { try unsafe readLeaves(of: bytes, start..<end) }
             for index in start..<end {
-                let node = layout.node(index, bytes)
+                let node = unsafe layout.node(index, bytes)
                 // The first key of a branch is never looked at and mostly empty.
-                if index > 0 { try separate(layout.key(node), page, in: &tree) }
-                let child = layout.child(node)
+                if index > 0 { try unsafe separate(layout.key(node), page, in: &tree) }
+                let child = unsafe layout.child(node)
                 if leavesFollow {
-                    try leaf(memory.leaves + memory.places[index - start] * meta.pageSize, child, in: &tree)
+                    try unsafe leaf(memory.leaves + memory.places[index - start] * meta.pageSize, child, in: &tree)
                 } else {
-                    let below = memory.level(level + 1)
-                    try file.read(child, count: 1, pageSize: meta.pageSize, into: below)
-                    try branch(below, child, level: level + 1, in: &tree)
+                    let below = unsafe memory.level(level + 1)
+                    try unsafe file.read(child, count: 1, pageSize: meta.pageSize, into: below)
+                    try unsafe branch(below, child, level: level + 1, in: &tree)
                 }
             }
             start = end
@@ -119,80 +119,85 @@ final class TreeWalk {
     }
 
     private func separate(_ key: UnsafeRawBufferPointer, _ page: UInt64, in tree: inout Tree) throws(LMDBError) {
-        guard tree.order.isLegal(key) else { throw damaged("a key has \(key.count) bytes", page) }
-        guard tree.order.admits(key) else { throw damaged("its keys are out of order", page) }
-        tree.order.keep(key, isSeparator: true)
+        guard unsafe tree.order.isLegal(key) else { throw damaged("a key has \(key.count) bytes", page) }
+        guard unsafe tree.order.admits(key) else { throw damaged("its keys are out of order", page) }
+        unsafe tree.order.keep(key, isSeparator: true)
     }
 
     /// Reads the leaves that some nodes of a branch name, in the order of the file, neighbours together.
     private func readLeaves(of branch: UnsafeRawPointer, _ nodes: Range<Int>) throws(LMDBError) {
         let count = nodes.count
         for place in 0..<count {
-            memory.order[place] = layout.child(layout.node(nodes.lowerBound + place, branch)) << 8 | UInt64(place)
+            unsafe memory.order[place] =
+                unsafe layout.child(layout.node(nodes.lowerBound + place, branch)) << 8 | UInt64(place)
         }
-        var order = UnsafeMutableBufferPointer(rebasing: memory.order[..<count])
-        order.sort()
+        var order = unsafe UnsafeMutableBufferPointer(rebasing: memory.order[..<count])
+        unsafe order.sort()
         var first = 0
         while first < count {
-            let page = order[first] >> 8
+            let page = unsafe order[first] >> 8
             var next = first
-            while next < count, order[next] >> 8 == page + UInt64(next - first) {
-                memory.places[Int(order[next] & 0xFF)] = next
+            while next < count, unsafe order[next] >> 8 == page + UInt64(next - first) {
+                unsafe memory.places[Int(order[next] & 0xFF)] = next
                 next += 1
             }
-            let target = memory.leaves + first * meta.pageSize
-            try file.read(page, count: next - first, pageSize: meta.pageSize, into: target)
+            let target = unsafe memory.leaves + first * meta.pageSize
+            try unsafe file.read(page, count: next - first, pageSize: meta.pageSize, into: target)
             first = next
         }
     }
 
     private func leaf(_ bytes: UnsafeRawPointer, _ page: UInt64, in tree: inout Tree) throws(LMDBError) {
-        try check(bytes, page, isBranch: false, fewestNodes: 1)
+        try unsafe check(bytes, page, isBranch: false, fewestNodes: 1)
         tree.leafPages += 1
-        let count = layout.nodeCount(bytes)
+        let count = unsafe layout.nodeCount(bytes)
         tree.entries += UInt64(count)
-        var previous = layout.key(layout.node(0, bytes))
-        guard tree.order.admits(previous) else { throw damaged("its keys are out of order", page) }
+        var previous = unsafe layout.key(layout.node(0, bytes))
+        guard unsafe tree.order.admits(previous) else { throw damaged("its keys are out of order", page) }
         for index in 0..<count {
-            let node = layout.node(index, bytes)
-            let key = layout.key(node)
-            guard tree.order.isLegal(key) else { throw damaged("a key has \(key.count) bytes", page) }
+            let node = unsafe layout.node(index, bytes)
+            let key = unsafe layout.key(node)
+            guard unsafe tree.order.isLegal(key) else { throw damaged("a key has \(key.count) bytes", page) }
             if index > 0 {
-                guard tree.order.ascends(previous, key) else { throw damaged("its keys are out of order", page) }
-                previous = key
+                guard unsafe tree.order.ascends(previous, key) else { throw damaged("its keys are out of order", page) }
+                unsafe previous = unsafe key
             }
-            let flags = layout.nodeFlags(node)
-            if flags == PageLayout.bigNode { try overflow(node, page, in: &tree) }
+            let flags = unsafe layout.nodeFlags(node)
+            if flags == PageLayout.bigNode { try unsafe overflow(node, page, in: &tree) }
             switch tree.role {
             case .table:
                 guard flags != PageLayout.treeNode else { throw damaged("a table names a tree", page) }
             case .main:
-                if flags == PageLayout.treeNode { try name(node, page, in: &tree) }
+                if flags == PageLayout.treeNode { try unsafe name(node, page, in: &tree) }
             case .free:
-                try free(node, page)
+                try unsafe free(node, page)
             }
         }
-        tree.order.keep(previous, isSeparator: false)
+        unsafe tree.order.keep(previous, isSeparator: false)
     }
 
     private func name(_ node: UnsafeRawPointer, _ page: UInt64, in tree: inout Tree) throws(LMDBError) {
-        guard layout.valueSize(node) == TreeRecord.byteCount else { throw damaged("a table has no record", page) }
-        let name = String(decoding: layout.key(node), as: UTF8.self)
-        tree.tables.append((name, TreeRecord(layout.value(node)), page))
+        guard unsafe layout.valueSize(node) == TreeRecord.byteCount else {
+            throw damaged("a table has no record", page)
+        }
+        let name = unsafe String(decoding: layout.key(node), as: UTF8.self)
+        unsafe tree.tables.append((name, TreeRecord(layout.value(node)), page))
     }
 
     /// Follows a value to its own pages, of which only the first has a header.
     private func overflow(_ node: UnsafeRawPointer, _ page: UInt64, in tree: inout Tree) throws(LMDBError) {
-        let first = layout.value(node).loadUnaligned(as: UInt64.self)
+        let first = unsafe layout.value(node).loadUnaligned(as: UInt64.self)
         try use(first)
-        let header = memory.level(TreeRecord.greatestDepth)
+        let header = unsafe memory.level(TreeRecord.greatestDepth)
         let offset = Int64(first) * Int64(meta.pageSize)
-        let read = try file.read(at: offset, into: header, count: PageLayout.headerSize)
+        let read = try unsafe file.read(at: offset, into: header, count: PageLayout.headerSize)
         guard read == PageLayout.headerSize else { throw .truncated(path: file.path, page: first) }
-        guard layout.number(header) == first else { throw damaged("it calls itself \(layout.number(header))", first) }
-        guard layout.flags(header) == PageLayout.overflow else { throw damaged("it is no overflow page", first) }
-        let count = UInt64(header.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
-        let needed = (layout.valueSize(node) + PageLayout.headerSize - 1) / meta.pageSize + 1
+        guard unsafe layout.number(header) == first else {
+            throw damaged(unsafe "it calls itself \(layout.number(header))", first)
+        }
+        guard unsafe layout.flags(header) == PageLayout.overflow else { throw damaged("it is no overflow page", first) }
+        let count = unsafe UInt64(header.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
+        let needed = unsafe (layout.valueSize(node) + PageLayout.headerSize - 1) / meta.pageSize + 1
         guard count >= UInt64(needed), count <= meta.lastPage else {
             throw damaged("its value needs \(needed) pages and has \(count)", first)
         }
@@ -202,27 +207,27 @@ final class TreeWalk {
 
     /// Reads a list of free pages: how many, then their numbers, descending.
     private func free(_ node: UnsafeRawPointer, _ page: UInt64) throws(LMDBError) {
-        let transaction = layout.key(node).integerKey
+        let transaction = unsafe layout.key(node).integerKey
         guard transaction <= meta.transaction else { throw damaged("pages were freed in the future", page) }
-        let size = layout.valueSize(node)
-        guard layout.nodeFlags(node) != PageLayout.treeNode, size >= 8 else {
+        let size = unsafe layout.valueSize(node)
+        guard unsafe layout.nodeFlags(node) != PageLayout.treeNode, size >= 8 else {
             throw damaged("a list of free pages has \(size) bytes", page)
         }
         var reader = FreeListReader(capacity: size / 8 - 1)
-        if layout.nodeFlags(node) == 0 {
-            let bytes = UnsafeRawBufferPointer(start: layout.value(node), count: size)
-            try list(bytes, page, &reader)
+        if unsafe layout.nodeFlags(node) == 0 {
+            let bytes = unsafe UnsafeRawBufferPointer(start: layout.value(node), count: size)
+            try unsafe list(bytes, page, &reader)
             return
         }
-        let start = Int64(layout.value(node).loadUnaligned(as: UInt64.self)) * Int64(meta.pageSize) + 16
+        let start = unsafe Int64(layout.value(node).loadUnaligned(as: UInt64.self)) * Int64(meta.pageSize) + 16
         let chunk = WalkMemory.chunk
-        let bytes = memory.chunkBytes()
+        let bytes = unsafe memory.chunkBytes()
         var done = 0
         while done < size, !reader.isDone {
             let wanted = min(chunk, size - done)
-            let read = try file.read(at: start + Int64(done), into: bytes, count: wanted)
+            let read = try unsafe file.read(at: start + Int64(done), into: bytes, count: wanted)
             guard read == wanted else { throw .truncated(path: file.path, page: page) }
-            try list(UnsafeRawBufferPointer(start: bytes, count: wanted), page, &reader)
+            try unsafe list(UnsafeRawBufferPointer(start: bytes, count: wanted), page, &reader)
             done += wanted
         }
     }
@@ -232,7 +237,7 @@ final class TreeWalk {
     ) throws(LMDBError) {
         var offset = 0
         while offset + 8 <= bytes.count, !reader.isDone {
-            let number = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            let number = unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             offset += 8
             switch reader.take(number) {
             case .count: continue
@@ -259,12 +264,15 @@ final class TreeWalk {
     private func check(
         _ bytes: UnsafeRawPointer, _ page: UInt64, isBranch: Bool, fewestNodes: Int
     ) throws(LMDBError) {
-        guard layout.number(bytes) == page else { throw damaged("it calls itself \(layout.number(bytes))", page) }
-        guard layout.flags(bytes) == (isBranch ? PageLayout.branch : PageLayout.leaf) else {
-            throw damaged("it has flags \(layout.flags(bytes)) where a \(isBranch ? "branch" : "leaf") belongs", page)
+        guard unsafe layout.number(bytes) == page else {
+            throw damaged(unsafe "it calls itself \(layout.number(bytes))", page)
         }
-        let extents = memory.extents
-        if let fault = layout.fault(bytes, isBranch: isBranch, fewestNodes: fewestNodes, extents: extents) {
+        guard unsafe layout.flags(bytes) == (isBranch ? PageLayout.branch : PageLayout.leaf) else {
+            throw damaged(
+                unsafe "it has flags \(layout.flags(bytes)) where a \(isBranch ? "branch" : "leaf") belongs", page)
+        }
+        let extents = unsafe memory.extents
+        if let fault = unsafe layout.fault(bytes, isBranch: isBranch, fewestNodes: fewestNodes, extents: extents) {
             throw damaged(fault, page)
         }
     }

@@ -1,3 +1,5 @@
+import LarderGraphQL
+
 /// What a cache knows of a mutation: that it holds its answer, or that there will be none.
 ///
 /// | bytes | | |
@@ -47,4 +49,36 @@ package struct AppliedEntry: Sendable, Hashable {
     }
 
     private static func seed(_ key: UnsafeRawBufferPointer) -> UInt64 { UInt64(checksum(key, seed: 0)) }
+}
+
+/// The idempotency key of a mutation: what is the same whenever the same mutation is sent, and for no other.
+package struct AppliedKey: Sendable, Hashable, CustomStringConvertible {
+    /// Keys are compared by their bytes.
+    private let exact: ExactText
+
+    package var text: String { exact.text }
+    package var description: String { text }
+
+    /// Nil for an empty text, which is no key.
+    package init?(_ text: String) {
+        guard !text.isEmpty else { return nil }
+        exact = ExactText(text)
+    }
+}
+
+/// What a server answered to a mutation, to be stored once.
+package struct MutationAnswer: Sendable {
+    /// The mutation's. Where the cache knows it already, nothing is stored.
+    package let key: AppliedKey
+    package let parsed: ParsedResponse
+    package let operation: BoundOperation
+    /// What becomes of lists, after the answer is stored.
+    package let edits: [ListEdit]
+
+    package init(_ parsed: ParsedResponse, of operation: BoundOperation, key: AppliedKey, edits: [ListEdit]) {
+        self.key = key
+        self.parsed = parsed
+        self.operation = operation
+        self.edits = edits
+    }
 }

@@ -9,17 +9,14 @@ extension RecordCache {
     package func noteRejected(
         _ key: AppliedKey, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline, synchronizing: true) { (generation, transaction, changes) throws in
-            var changes = changes
-            _ = try changes.note(key, .rejected, self.options.now(), generation, transaction)
-            return changes
-        }
+        try await write(
+            [.note(key, .rejected, time: options.now())], synchronizing: true, deadline: deadline)
     }
 
     /// What is known of a mutation; nil where nothing is.
     package func applied(_ key: AppliedKey) throws(RecordError) -> AppliedEntry? {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
+            try generations.withSnapshot { (generation, transaction) throws in
                 try generation.tables.applied(key.text, transaction)
             }
         }
@@ -33,7 +30,7 @@ extension RecordCache {
     /// - Complexity: O(n) in the mutations.
     package func applied() throws(RecordError) -> [AppliedEntry] {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
+            try generations.withSnapshot { (generation, transaction) throws in
                 try generation.tables.allApplied(transaction)
             }
         }
@@ -44,13 +41,6 @@ extension RecordCache {
     package func forgetApplied(
         _ keys: [AppliedKey], deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
-            var changes = changes
-            // A key that is not stored costs no commit.
-            for key in keys where try generation.tables.applied(key.text, transaction) != nil {
-                changes.forgotten.append(key.text)
-            }
-            return changes
-        }
+        try await write([.forget(keys)], deadline: deadline)
     }
 }

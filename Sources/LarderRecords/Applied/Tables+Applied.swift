@@ -38,16 +38,12 @@ extension Tables {
 
 extension RecordChanges {
     /// Notes something of a mutation, unless something is known of it: then that is kept as `earlier`.
-    ///
-    /// - Returns: Whether it was noted.
     mutating func note(
         _ key: AppliedKey, _ kind: AppliedEntry.Kind, _ time: Int64, _ generation: Generation,
         _ transaction: borrowing WriteTransaction
-    ) throws -> Bool {
+    ) throws {
         earlier = try generation.tables.applied(key.text, transaction)
-        guard earlier == nil else { return false }
-        applied.append(AppliedEntry(key: key.text, kind: kind, time: time))
-        return true
+        if earlier == nil { applied.append(AppliedEntry(key: key.text, kind: kind, time: time)) }
     }
 
     func storeApplied(_ tables: Tables, _ transaction: inout WriteTransaction) throws {

@@ -17,14 +17,16 @@ extension RecordCache {
             if let layers = layers.current {
                 return try withLayers(layers) { generation, snapshot in try generation.presence(of: key, snapshot) }
             }
-            return try withSnapshot { generation, transaction in try generation.presence(of: key, transaction) }
+            return try generations.withSnapshot { generation, transaction in
+                try generation.presence(of: key, transaction)
+            }
         }
     }
 
     /// The names of fields by their numbers, without fields that the current generation does not have.
     package func fieldKeys(_ numbers: [UInt32]) throws(RecordError) -> [String] {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
+            try generations.withSnapshot { (generation, transaction) throws in
                 try numbers.compactMap { number throws in
                     try generation.names.name(of: number, transaction, generation.tables)
                 }

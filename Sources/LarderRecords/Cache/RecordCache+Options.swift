@@ -12,8 +12,8 @@ extension RecordCache {
     }
 
     package struct Options: Sendable {
-        /// The greatest size in bytes; address space is reserved for it, disk is not.
-        package var maximumSize = 64 << 30
+        /// The greatest size in bytes; address space is reserved for it as far as there is any, disk is not.
+        package var maximumSize = Self.defaultMaximumSize
         /// The bytes of memory that one answer may take, what it lacks included. What refers to each other can be asked
         /// for along every path, so that a small cache holds answers larger than any memory.
         package var maximumAnswerSize = 1 << 30
@@ -36,6 +36,13 @@ extension RecordCache {
 
         /// By which this layer makes its calls of the system.
         package var files = FileSystem()
+
+        /// A process has a few gigabytes of address space on a phone, and no bounds to speak of elsewhere.
+        #if os(Linux) || os(macOS)
+        package static let defaultMaximumSize = 64 << 30
+        #else
+        package static let defaultMaximumSize = 2 << 30
+        #endif
 
         package init() {}
 

@@ -18,9 +18,23 @@ extension RecordCache {
         applying key: AppliedKey? = nil, edits: [ListEdit] = [], synchronizing: Bool = false,
         deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(
-            deadline: deadline, synchronizing: synchronizing, then: Self.steps(edits),
-            storing(parsed, of: operation, to: root, applying: key))
+        let noted = key.map { WriteStep.note($0, .applied, time: options.now()) }
+        let steps = (noted.map { [$0] } ?? []) + [.store(parsed, of: operation, at: root)] + edits.map(WriteStep.edit)
+        return try await write(steps, synchronizing: synchronizing, deadline: deadline)
+    }
+
+    /// Makes one commit of the steps, whole or not at all.
+    ///
+    /// - Parameters:
+    ///   - synchronizing: As `WriteQueue.write`.
+    ///   - deadline: For the wait for other writers; the options' own where nil.
+    func write(
+        _ steps: [WriteStep], synchronizing: Bool = false, deadline: ContinuousClock.Instant?
+    ) async throws(RecordError) -> Commit {
+        let outcomes = try await writer.write(
+            [steps], synchronizing: synchronizing, deadline: deadline ?? .now + options.lockDeadline)
+        guard let outcome = outcomes.first else { throw RecordError(.storage, "a write had no outcome") }
+        return try outcome.get()
     }
 
     /// Stores the answers of mutations in their order, in one commit which survives power loss.
@@ -34,31 +48,14 @@ extension RecordCache {
         guard !answers.isEmpty else { return [] }
         // The server has done what they tell of: behind a compaction of this process they wait for longer.
         let turnDeadline = ContinuousClock.now + max(options.lockDeadline, .seconds(60))
-        let works: [(work: WriteWork, then: [WriteWork])] = answers.map { answer in
-            (storing(answer.parsed, of: answer.operation, to: .query, applying: answer.key), Self.steps(answer.edits))
+        let parts = answers.map { answer -> [WriteStep] in
+            [
+                .note(answer.key, .applied, time: options.now()),
+                .store(answer.parsed, of: answer.operation, at: .query),
+            ] + answer.edits.map(WriteStep.edit)
         }
-        return try await write(deadline: deadline, turnDeadline: turnDeadline, synchronizing: true, works)
-    }
-
-    private func storing(
-        _ parsed: ParsedResponse, of operation: BoundOperation, to root: Root, applying key: AppliedKey?
-    ) -> WriteWork {
-        { (generation, transaction, changes) throws in
-            var changes = changes
-            if let key, try !changes.note(key, .applied, self.options.now(), generation, transaction) { return changes }
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
-            return try writer.run(.init(root, operation), transaction)
-        }
-    }
-
-    private static func steps(_ edits: [ListEdit]) -> [WriteWork] {
-        edits.map { edit in
-            { (generation, transaction, changes) throws in
-                var changes = changes
-                try changes.edit(edit, generation, transaction)
-                return changes
-            }
-        }
+        return try await writer.write(
+            parts, synchronizing: true, deadline: deadline ?? .now + options.lockDeadline, turnDeadline: turnDeadline)
     }
 
     /// Reads an answer, lets `body` make a response of it, and stores that, all in one transaction.
@@ -71,12 +68,7 @@ extension RecordCache {
         _ operation: BoundOperation, at root: Root = .query, deadline: ContinuousClock.Instant? = nil,
         _ body: @escaping @Sendable (CacheAnswer) throws -> ParsedResponse?
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
-            let answer = try generation.answer(operation, from: root, transaction)
-            guard let parsed = try body(answer) else { return changes }
-            let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
-            return try writer.run(.init(root, operation), transaction)
-        }
+        try await write([.update(operation, at: root, body)], deadline: deadline)
     }
 
     /// How an object goes.
@@ -91,16 +83,7 @@ extension RecordCache {
     package func remove(
         keys: [String], as removal: Removal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
-            var changes = changes
-            for key in keys {
-                guard let id = try generation.tables.record(of: key, transaction) else { continue }
-                // The root of all queries is emptied; it cannot be no more.
-                let leavesTombstone = removal == .deleted && key != CacheKey.queryRoot
-                _ = try changes.removeEntity(id, leavingTombstone: leavesTombstone, generation, transaction)
-            }
-            return changes
-        }
+        try await write([.removeObjects(keys: keys, removal)], deadline: deadline)
     }
 
     /// Removes all objects of a type.
@@ -109,13 +92,7 @@ extension RecordCache {
     package func remove(
         type: String, as removal: Removal, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
-            var changes = changes
-            for id in try generation.records(ofType: type, transaction) {
-                _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
-            }
-            return changes
-        }
+        try await write([.removeType(type, removal)], deadline: deadline)
     }
 
     /// Removes a field of an object with whatever arguments it was stored, or of the root of all queries.
@@ -124,41 +101,6 @@ extension RecordCache {
     package func remove(
         field: String, of key: String, deadline: ContinuousClock.Instant? = nil
     ) async throws(RecordError) -> Commit {
-        try await write(deadline: deadline) { (generation, transaction, changes) throws in
-            var changes = changes
-            guard let id = try generation.tables.record(of: key, transaction) else { return changes }
-            _ = try changes.removeFields(
-                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },
-                generation, transaction)
-            return changes
-        }
-    }
-}
-
-extension ResponseWriter.Root {
-    init(_ root: RecordCache.Root, _ operation: BoundOperation) {
-        self = operation.layout.plan.kind == .query ? .record(key: root.key) : .unstored
-    }
-}
-
-extension Generation {
-    /// The entities of a type that are in the cache: their keys all begin with the type's name.
-    func records(
-        ofType type: String, _ transaction: borrowing some RecordSnapshot & ~Copyable
-    ) throws -> [RecordID] {
-        let prefix = Array("\(type):".utf8)
-        var found: [RecordID] = []
-        var cursor = try transaction.cursor(in: tables.keys)
-        var entry = try cursor.seek(atLeast: prefix.rawSpan)
-        while let current = entry {
-            let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
-            guard isOfType else { break }
-            guard let id = current.value.withUnsafeBytes(StoredNumber.number) else {
-                throw RecordError(.damaged, "a number in the cache's index is damaged")
-            }
-            found.append(id)
-            entry = try cursor.next()
-        }
-        return found
+        try await write([.removeField(field, of: key)], deadline: deadline)
     }
 }

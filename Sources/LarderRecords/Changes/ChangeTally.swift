@@ -23,7 +23,7 @@ extension RecordCache {
     /// - Complexity: O(n) in the commit's changes. A commit that changed everything counts nothing.
     package func tally(_ commit: Commit) throws(RecordError) -> ChangeTally {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
+            try generations.withSnapshot { (generation, transaction) throws in
                 var tally = ChangeTally()
                 guard generation.identity == commit.generation else { return tally }
                 var last: UInt64?

@@ -28,7 +28,7 @@ final class OtherProcesses: Sendable {
     /// One look at a time: the writer's thread makes them.
     func look(_ cache: RecordCache) throws(RecordError) -> [Commit] {
         let position = try cache.position
-        let generation = cache.generation.identity
+        let generation = cache.generations.current.identity
         guard let known = known.withLock({ $0 }) else {
             known.withLock { $0 = Known(generation: generation, position: position) }
             return []
@@ -58,7 +58,7 @@ extension RecordCache {
     /// a record that changed as a whole and is there now.
     fileprivate func keys(of changes: ChangeSet) throws(RecordError) -> [String] {
         try translated {
-            try withSnapshot { (generation, transaction) throws in
+            try generations.withSnapshot { (generation, transaction) throws in
                 var keys: [String] = []
                 for change in changes.fields where change.field == RecordField.any {
                     guard let record = try generation.record(change.record, transaction), record.isEntity else {
@@ -81,8 +81,9 @@ extension RecordCache {
     ///
     /// - Complexity: one lookup where nothing happened, otherwise O(n) in the changes.
     package func noticeOtherProcesses() async throws(RecordError) {
-        try await takingTurn(until: .now + options.lockDeadline) { turn in
-            writer.notice(for: self) { turn.end($0) }
+        try await writer.betweenWrites(until: .now + options.lockDeadline) {
+            for commit in try self.observers.others.look(self) { self.observers.tell(commit) }
+            self.layerTelling.tell()
         }
     }
 }

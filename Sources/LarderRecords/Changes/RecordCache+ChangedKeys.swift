@@ -32,7 +32,7 @@ extension RecordCache {
             }
         }
         return try translated {
-            try takingSnapshot { generation, transaction in
+            try generations.takingSnapshot { generation, transaction in
                 // Its numbers may be others' by now.
                 guard generation.identity == dependencies.generation else { return .anything }
                 // What exists in layers alone is looked for in the answer's.

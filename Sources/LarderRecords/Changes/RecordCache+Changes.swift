@@ -5,7 +5,7 @@ extension RecordCache {
     package var position: ChangePosition {
         get throws(RecordError) {
             try translated {
-                try withSnapshot { generation, transaction in
+                try generations.withSnapshot { generation, transaction in
                     // Commits with numbers that a caller noted may be lost: the next commit starts another epoch.
                     try GenerationState.stored(transaction, generation.tables).position
                 }
@@ -18,7 +18,7 @@ extension RecordCache {
     /// - Complexity: O(n) in the changes since.
     package func changes(since position: ChangePosition) throws(RecordError) -> ChangesSince {
         try translated {
-            try withSnapshot { generation, transaction in
+            try generations.withSnapshot { generation, transaction in
                 let state = try GenerationState.stored(transaction, generation.tables)
                 guard position.epoch == state.epoch, position.number &+ 1 >= state.firstChange,
                     position.number <= state.lastChange,

@@ -14,12 +14,12 @@ extension RecordCache {
     ) throws(RecordError) -> CheckReport {
         try translated {
             guard level == .everything, !options.isReadOnly else {
-                return try withSnapshot { generation, transaction in
+                return try generations.withSnapshot { generation, transaction in
                     try generation.check(level, transaction)
                 }
             }
             let deadline = deadline ?? .now + options.lockDeadline
-            return try inCurrentGeneration(to: "check it", until: deadline) { generation in
+            return try generations.retrying(to: "check it", until: deadline) { generation in
                 let transaction = try generation.environment.beginWrite(deadline: deadline)
                 return try check(generation, level, transaction)
             }

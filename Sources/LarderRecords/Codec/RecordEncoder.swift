@@ -163,7 +163,7 @@ struct RecordEncoder {
             let count = Int(cell.count)
             let (word, table) = beginList(count)
             for index in 0..<count {
-                store(try encode(values.items[cell.offset + index], values).bits, at: table + index * 4)
+                store(try encode(values.parsed.items[cell.offset + index], values).bits, at: table + index * 4)
             }
             return word
         }
@@ -253,7 +253,9 @@ struct RecordEncoder {
         append(UInt8(truncatingIfNeeded: rest))
     }
 
-    private mutating func append<Number: FixedWidthInteger>(_ number: Number) { buffer.append(number) }
+    private mutating func append<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number) {
+        buffer.append(number)
+    }
 
     private mutating func store(_ number: UInt32, at place: Int) { buffer.store(number, at: place) }
 

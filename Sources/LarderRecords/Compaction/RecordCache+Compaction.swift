@@ -17,15 +17,16 @@ extension RecordCache {
     func compact(
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
     ) async throws(RecordError) -> CompactionReport {
-        try await betweenWrites(deadline) { cache, deadline in
+        let deadline = deadline ?? .now + options.lockDeadline
+        return try await writer.betweenWrites(until: deadline) { [cache = self] in
             let (bytesBefore, _) = try cache.supersede(deadline, reached) { (old, draft, transaction, state) throws in
                 var next = state
                 next.firstChange = next.lastChange + 1
                 var copy = GenerationCopy(of: old, as: next)
-                try copy.run(from: transaction, into: draft, cache.folder)
+                try copy.run(from: transaction, into: draft, cache.generations.folder)
                 return next
             }
-            return try cache.withSnapshot { generation, transaction in
+            return try cache.generations.withSnapshot { generation, transaction in
                 CompactionReport(
                     bytesBefore: bytesBefore, bytesAfter: try transaction.statistics().fileSize,
                     generation: generation.number)
@@ -46,32 +47,19 @@ extension RecordCache {
     func clear(
         deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
     ) async throws(RecordError) -> Commit {
-        try await betweenWrites(deadline) { cache, deadline in
+        let deadline = deadline ?? .now + options.lockDeadline
+        return try await writer.betweenWrites(until: deadline) { [cache = self] in
             let (_, state) = try cache.supersede(deadline, reached) { (old, draft, transaction, _) throws in
                 let fresh = GenerationState.fresh()
-                try draft.fill { transaction, tables in try cache.folder.store(fresh, &transaction, tables) }
+                let folder = cache.generations.folder
+                try draft.fill { transaction, tables in try folder.store(fresh, &transaction, tables) }
                 var copy = GenerationCopy(of: old, as: fresh)
                 try copy.copyApplied(from: transaction, into: draft)
                 return fresh
             }
             let commit = Commit(generation: state.numbering, changes: .everything, position: state.position)
-            cache.writer.publish(commit)
+            cache.observers.publish(commit)
             return commit
-        }
-    }
-
-    private func betweenWrites<Result: Sendable>(
-        _ deadline: ContinuousClock.Instant?,
-        _ body: @escaping @Sendable (RecordCache, ContinuousClock.Instant) throws -> Result
-    ) async throws(RecordError) -> Result {
-        let deadline = deadline ?? .now + options.lockDeadline
-        return try await takingTurn(until: deadline) { turn in
-            writer.perform {
-                do throws(RecordError) {
-                    try turn.begin()
-                    turn.end(.success(try translated { try body(self, deadline) }))
-                } catch { turn.end(.failure(error)) }
-            }
         }
     }
 
@@ -85,10 +73,10 @@ extension RecordCache {
     private func supersede(
         _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void, _ build: Build
     ) throws -> (bytesBefore: Int64, new: GenerationState) {
-        try inCurrentGeneration(to: "compact or clear it", until: deadline) { old in
+        try generations.retrying(to: "compact or clear it", until: deadline) { old in
             guard let result = try supersede(old, deadline, reached, build) else { return nil }
             try reached(.superseded)
-            try reopen(after: old)
+            try generations.reopen(after: old)
             try reached(.switched)
             return result
         }
@@ -104,8 +92,8 @@ extension RecordCache {
         guard !state.isSuperseded else { return nil }
         let bytesBefore = try transaction.fileSize()
         if old.mayHaveLostCommits.load(ordering: .relaxed) { state.startEpoch() }
-        folder.removeLeftovers(above: old.number)
-        let draft = try GenerationDraft(old.number + 1, in: folder)
+        generations.folder.removeLeftovers(above: old.number)
+        let draft = try GenerationDraft(old.number + 1, in: generations.folder)
         let next: GenerationState
         do {
             next = try build(old, draft, transaction, state)
@@ -122,7 +110,7 @@ extension RecordCache {
             state.isSuperseded = true
             try state.store(&transaction, old.tables)
         } catch {
-            folder.removeLeftovers(above: old.number)
+            generations.folder.removeLeftovers(above: old.number)
             throw error
         }
         do {
@@ -141,7 +129,29 @@ extension RecordCache {
         // Under the writer's lock, or it could be another process's by now.
         try? old.environment.write(deadline: deadline) { transaction in
             guard try !GenerationState.stored(transaction, old.tables).isSuperseded else { return }
-            folder.removeLeftovers(above: old.number)
+            generations.folder.removeLeftovers(above: old.number)
         }
     }
+}
+
+/// What a compaction did.
+package struct CompactionReport: Sendable, Hashable {
+    /// The bytes of the data file.
+    package let bytesBefore: Int64
+    package let bytesAfter: Int64
+    /// The number of the generation that is current now.
+    package let generation: Int
+}
+
+/// How far the making of a generation has come. A crash after any of these leaves the old generation or the new one,
+/// whole.
+package enum CompactionStep: Sendable, Hashable, CaseIterable {
+    /// The new generation is written, under a name of no meaning. The old one is current.
+    case written
+    /// It has its number. The old one is current, and the new one will be made once more.
+    case named
+    /// The old one says that it is superseded, durably. The new one is current.
+    case superseded
+    /// This process goes on with the new one, and the old one is removed.
+    case switched
 }

@@ -19,7 +19,7 @@ extension RecordCache {
             type: String? = nil, prefix: String = "", limit: Int = .max, includingTombstones: Bool = false
         ) throws(RecordError) -> [String] {
             try translated {
-                try cache.withSnapshot { generation, transaction in
+                try cache.generations.withSnapshot { generation, transaction in
                     var reader = InspectionReader(generation)
                     return try reader.keys(
                         type: type, prefix: Array(prefix.utf8), limit: limit, includingTombstones, transaction)
@@ -32,7 +32,7 @@ extension RecordCache {
         /// - Parameter key: A cache key, or the path of a part as `StoredValue.part` gives it.
         package func record(key: String) throws(RecordError) -> StoredRecord? {
             try translated {
-                try cache.withSnapshot { generation, transaction in
+                try cache.generations.withSnapshot { generation, transaction in
                     var reader = InspectionReader(generation)
                     return try reader.record(key: key, transaction)
                 }
@@ -47,7 +47,7 @@ extension RecordCache {
         /// - Complexity: O(n) in the changes.
         package func changes(after position: ChangePosition? = nil) throws(RecordError) -> LoggedChanges {
             try translated {
-                try cache.withSnapshot { generation, transaction in
+                try cache.generations.withSnapshot { generation, transaction in
                     let state = try GenerationState.stored(transaction, generation.tables)
                     var found: [LoggedChange] = []
                     var start: UInt64 = 0
@@ -84,7 +84,7 @@ extension RecordCache {
         /// - Complexity: O(n) in the cache's size.
         package func types() throws(RecordError) -> [CacheStatistics.TypeCount] {
             try translated {
-                try cache.withSnapshot { generation, transaction in
+                try cache.generations.withSnapshot { generation, transaction in
                     var reader = InspectionReader(generation)
                     return try reader.types(transaction)
                 }
@@ -94,7 +94,7 @@ extension RecordCache {
         /// O(1).
         package func statistics() throws(RecordError) -> CacheStatistics {
             try translated {
-                try cache.withSnapshot { generation, transaction in
+                try cache.generations.withSnapshot { generation, transaction in
                     guard let state = try GenerationState.read(transaction, generation.tables) else {
                         throw RecordError.damagedState
                     }

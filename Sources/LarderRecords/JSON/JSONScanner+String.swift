@@ -6,18 +6,18 @@ struct ScannedString {
     var hasEscapes: Bool
 
     @inline(__always)
-    func equals(_ other: UnsafePointer<UInt8>, count otherCount: Int) -> Bool {
-        guard count == otherCount else { return false }
+    func equals(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard count == other.count else { return false }
         for index in 0..<count where start[index] != other[index] { return false }
         return true
     }
 
     /// Negative where this comes before the other text by their bytes, 0 where they are the same.
-    func order(_ other: UnsafePointer<UInt8>, count otherCount: Int) -> Int {
-        for index in 0..<min(count, otherCount) where start[index] != other[index] {
+    func order(_ other: UnsafeBufferPointer<UInt8>) -> Int {
+        for index in 0..<min(count, other.count) where start[index] != other[index] {
             return Int(start[index]) - Int(other[index])
         }
-        return count - otherCount
+        return count - other.count
     }
 }
 

@@ -212,13 +212,13 @@ final class LayerStack: Sendable {
     }
 
     /// What observers have not been told of; nil if that is nothing. The caller tells them.
-    func untold(of cache: RecordCache) -> Commit? {
+    func untold(of generations: Generations) -> Commit? {
         told.withLock { told in
             // Loaded before the snapshot, as for a read.
             let set = current
             if case .overlay(nil) = told, set == nil { return nil }
             while true {
-                do { return try untold(of: cache, under: set, &told) } catch is OutdatedLayers {
+                do { return try untold(of: generations, under: set, &told) } catch is OutdatedLayers {
                     // By then all of them are known.
                     continue
                 } catch let error as RecordError where error.code == .closed {
@@ -226,15 +226,15 @@ final class LayerStack: Sendable {
                 } catch {
                     // The layers may change anything now. The next reader meets the error itself.
                     return Commit(
-                        generation: cache.generation.identity, changes: .everything,
+                        generation: generations.current.identity, changes: .everything,
                         position: ChangePosition(epoch: 0, number: 0), isOfLayers: true)
                 }
             }
         }
     }
 
-    private func untold(of cache: RecordCache, under set: LayerSet?, _ told: inout Told) throws -> Commit? {
-        let (new, generation, position) = try cache.takingSnapshot { generation, transaction in
+    private func untold(of generations: Generations, under set: LayerSet?, _ told: inout Told) throws -> Commit? {
+        let (new, generation, position) = try generations.takingSnapshot { generation, transaction in
             let position = try GenerationState.stored(transaction, generation.tables).position
             guard let set else { return (Overlay?.none, generation.identity, position) }
             let new = try layered(transaction, under: set, generation, laying: .everything).layers
@@ -291,7 +291,7 @@ extension RecordCache {
     private func trial<Result>(
         _ set: LayerSet, laying demand: UnmetDemand, _ body: (Generation, borrowing LayeredSnapshot) throws -> Result
     ) throws -> Trial<Result> {
-        try takingSnapshot { generation, transaction in
+        try generations.takingSnapshot { generation, transaction in
             let snapshot: LayeredSnapshot
             do {
                 snapshot = try layers.layered(transaction, under: set, generation, laying: demand)
@@ -321,7 +321,7 @@ extension RecordCache {
     ///   something is committed that they read.
     package func replaceLayers(_ layers: SharedList<OptimisticLayer>) {
         self.layers.replace(with: layers)
-        writer.layersWereSet(in: self)
+        layerTelling.layersWereSet()
     }
 
     package func replaceLayers(_ layers: [OptimisticLayer]) { replaceLayers(SharedList(layers)) }

@@ -24,7 +24,7 @@ struct NotedTypenames {
 
     static func isTypename(_ key: ScannedString) -> Bool {
         let wanted: StaticString = "__typename"
-        return key.equals(wanted.utf8Start, count: wanted.utf8CodeUnitCount)
+        return wanted.withUTF8Buffer { key.equals($0) }
     }
 
     /// What was noted of an object; nil where it has not been passed over.

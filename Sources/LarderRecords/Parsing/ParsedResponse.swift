@@ -3,18 +3,18 @@ package import LarderGraphQL
 /// A response as it came from the server, split into records: objects in the order of the text, each with the
 /// fields that the plan knows. Nothing in it depends on a cache.
 ///
-/// Unchecked: `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into
-/// them come from nowhere else.
-package final class ParsedResponse: @unchecked Sendable {
+/// `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into them come from
+/// nowhere else.
+package final class ParsedResponse: Sendable {
     package let layout: PlanLayout
     /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.
-    let text: UnsafeMutablePointer<UInt8>
+    let text: FlatBuffer<UInt8>
     /// Cache keys, one after the other.
-    let keys: UnsafeBufferPointer<UInt8>
-    let objects: UnsafeBufferPointer<ParsedObject>
-    let fields: UnsafeBufferPointer<ParsedField>
+    let keys: FlatBuffer<UInt8>
+    let objects: FlatBuffer<ParsedObject>
+    let fields: FlatBuffer<ParsedField>
     /// Elements of lists.
-    let items: UnsafeBufferPointer<ParsedCell>
+    let items: FlatBuffer<ParsedCell>
     /// Names of types that the schema does not know, numbered after those of the layout.
     let unknownTypes: [String]
     /// The index of the root among the objects; nil where `data` is null or missing.
@@ -24,17 +24,15 @@ package final class ParsedResponse: @unchecked Sendable {
     /// Fields, by index, that an error has made null: the cache keeps what it knew of them.
     let unanswered: Set<Int>
 
-    /// - Parameters:
-    ///   - objects: As `GrowingTable.take` returned them, and likewise `fields` and `items`.
     init(
-        layout: PlanLayout, text: UnsafeMutablePointer<UInt8>, keys: [UInt8],
-        objects: UnsafeBufferPointer<ParsedObject>, fields: UnsafeBufferPointer<ParsedField>,
-        items: UnsafeBufferPointer<ParsedCell>, unknownTypes: [String], root: Int?, errors: [GraphQLError],
+        layout: PlanLayout, text: consuming FlatBuffer<UInt8>, keys: [UInt8],
+        objects: consuming FlatBuffer<ParsedObject>, fields: consuming FlatBuffer<ParsedField>,
+        items: consuming FlatBuffer<ParsedCell>, unknownTypes: [String], root: Int?, errors: [GraphQLError],
         extensions: [String: Value], unanswered: Set<Int>
     ) {
         self.layout = layout
         self.text = text
-        self.keys = copied(keys)
+        self.keys = FlatBuffer(keys)
         self.objects = objects
         self.fields = fields
         self.items = items
@@ -45,20 +43,20 @@ package final class ParsedResponse: @unchecked Sendable {
         self.unanswered = unanswered
     }
 
-    deinit {
-        text.deallocate()
-        keys.deallocate()
-        GrowingTable.release(objects)
-        GrowingTable.release(fields)
-        GrowingTable.release(items)
-    }
-
     package var hasData: Bool { root != nil }
     package var objectCount: Int { objects.count }
 
     /// The cache key of an object; empty where it has no identity.
     @inline(__always)
-    func key(of object: Int) -> UnsafeRawBufferPointer { objects[object].key(in: UnsafeRawBufferPointer(keys)) }
+    func key(of object: Int) -> UnsafeRawBufferPointer {
+        objects[object].key(in: UnsafeRawBufferPointer(keys.elements))
+    }
+
+    /// The bytes of a text, valid as long as this lives.
+    @inline(__always)
+    func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(text[cell.offset..<(cell.offset + Int(cell.count))])
+    }
 
     func typeName(_ number: Int32) -> String {
         let known = layout.typeNames.count
@@ -97,3 +95,23 @@ struct ParsedField {
 /// A value of the response. The kinds are those of `ResponseCell`; what differs is where text and parts are:
 /// text at an offset in `ParsedResponse.text`, a list's elements from an index in `items`, an object at its index.
 typealias ParsedCell = ResponseCell
+
+extension ParsedResponse {
+    /// Whether any field of the root has a value other than null: of a mutation, whether anything took effect.
+    package var hasAnswers: Bool {
+        guard let root else { return false }
+        return objects[root].fields.contains { index in
+            layout.fields[Int(fields[index].field)].content != .typename
+                && fields[index].cell.kind != .null && fields[index].cell.kind != .absent
+        }
+    }
+
+    /// The response keys of the root's fields, but `__typename`.
+    package var rootFields: Set<String> {
+        let plan = layout.plan
+        let cases = Set(plan.selections[plan.root].types.map(\.caseIndex))
+        return Set(
+            cases.flatMap { plan.fields[plan.cases[$0].fields] }
+                .filter { $0.content != .typename }.map(\.responseKey))
+    }
+}

@@ -37,8 +37,9 @@ extension ParsedResponse {
 /// Reads a response once, along its plan, into flat arrays.
 struct ResponseParser: ~Copyable {
     let layout: PlanLayout
+    /// The response's own text, and where it starts: strings are unescaped where they stand.
+    private var memory: FlatBuffer<UInt8>
     let text: UnsafeMutablePointer<UInt8>
-    private var isTextOwned = true
     var scanner: JSONScanner
     private var keys: [UInt8] = []
     var objects: GrowingTable<ParsedObject>
@@ -57,8 +58,10 @@ struct ResponseParser: ~Copyable {
 
     init(_ source: UnsafeBufferPointer<UInt8>, _ layout: PlanLayout) {
         self.layout = layout
-        text = .allocate(capacity: source.count + 1)
-        if let start = source.baseAddress { text.update(from: start, count: source.count) }
+        memory = FlatBuffer(count: source.count + 1)
+        memory.copy(UnsafeRawBufferPointer(source), to: 0)
+        // It has a byte at least, and stays where it is for as long as it keeps its size.
+        text = memory.start.unsafelyUnwrapped
         scanner = JSONScanner(text, count: source.count)
         scanner.skipByteOrderMark()
         lastSeen = Array(repeating: -1, count: layout.fields.count)
@@ -66,8 +69,6 @@ struct ResponseParser: ~Copyable {
         objects = GrowingTable(capacity: source.count / 256)
         fields = GrowingTable(capacity: source.count / 64)
     }
-
-    deinit { if isTextOwned { text.deallocate() } }
 
     // MARK: The envelope
 
@@ -116,7 +117,8 @@ struct ResponseParser: ~Copyable {
     private mutating func parsed(
         _ root: Int?, _ errors: [GraphQLError], _ extensions: [String: Value]
     ) -> ParsedResponse {
-        isTextOwned = false
+        var text = FlatBuffer<UInt8>()
+        swap(&text, &memory)
         openItems = []
         findEntities()
         let unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
@@ -222,7 +224,6 @@ struct ResponseParser: ~Copyable {
     }
 
     private func positionAmongMany(of key: ScannedString, in planned: CaseOp, guess: Int32) -> Int32 {
-        guard let names = layout.text.baseAddress else { return -1 }
         let next = planned.fieldStart + guess
         if guess < planned.fieldCount, equals(key, layout.fields[Int(next)].responseKey) { return next }
         var (low, high) = (planned.orderStart, planned.orderStart + planned.fieldCount)
@@ -230,7 +231,7 @@ struct ResponseParser: ~Copyable {
             let middle = (low + high) / 2
             let field = layout.orderedFields[Int(middle)]
             let name = layout.fields[Int(field)].responseKey
-            switch key.order(names + Int(name.start), count: Int(name.count)) {
+            switch key.order(layout.bytes(of: name)) {
             case 0: return field
             case ..<0: high = middle
             default: low = middle + 1
@@ -241,8 +242,7 @@ struct ResponseParser: ~Copyable {
 
     @inline(__always)
     private func equals(_ scanned: ScannedString, _ name: NameSpan) -> Bool {
-        guard let names = layout.text.baseAddress else { return false }
-        return scanned.equals(names + Int(name.start), count: Int(name.count))
+        scanned.equals(layout.bytes(of: name))
     }
 
     private func reportMissingField(_ planned: CaseOp, object: Int32) throws {

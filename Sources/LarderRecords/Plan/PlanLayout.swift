@@ -2,23 +2,22 @@ package import LarderGraphQL
 
 /// A plan laid out for the loops that parse and read: plain values in contiguous arrays, names as UTF-8.
 ///
-/// Made once a plan, and shared by all parses and reads along it. Unchecked: the memory is written in `init`
-/// and never after.
-package final class PlanLayout: @unchecked Sendable {
+/// Made once a plan, and shared by all parses and reads along it.
+package final class PlanLayout: Sendable {
     package let plan: Plan
     /// By case: the program's own fields.
     let shapes: ShapeTable
     /// Distinct type names; types are referred to by their index.
     let typeNames: [String]
-    let selections: UnsafeBufferPointer<SelectionOp>
-    let cases: UnsafeBufferPointer<CaseOp>
-    let fields: UnsafeBufferPointer<FieldOp>
-    let types: UnsafeBufferPointer<TypeOp>
-    let keyFields: UnsafeBufferPointer<Int32>
+    let selections: FlatBuffer<SelectionOp>
+    let cases: FlatBuffer<CaseOp>
+    let fields: FlatBuffer<FieldOp>
+    let types: FlatBuffer<TypeOp>
+    let keyFields: FlatBuffer<Int32>
     /// The fields of each case that has many, by the bytes of their response keys.
-    let orderedFields: UnsafeBufferPointer<Int32>
+    let orderedFields: FlatBuffer<Int32>
     /// All names, one after the other.
-    let text: UnsafeBufferPointer<UInt8>
+    let text: FlatBuffer<UInt8>
 
     package init(_ plan: Plan) {
         self.plan = plan
@@ -29,23 +28,13 @@ package final class PlanLayout: @unchecked Sendable {
         for field in plan.fields { draft.append(field) }
         draft.orderFields()
         typeNames = draft.typeNames
-        selections = copied(draft.selections)
-        cases = copied(draft.cases)
-        fields = copied(draft.fields)
-        types = copied(draft.types)
-        keyFields = copied(draft.keyFields)
-        orderedFields = copied(draft.orderedFields)
-        text = copied(draft.text)
-    }
-
-    deinit {
-        selections.deallocate()
-        cases.deallocate()
-        fields.deallocate()
-        types.deallocate()
-        keyFields.deallocate()
-        orderedFields.deallocate()
-        text.deallocate()
+        selections = FlatBuffer(draft.selections)
+        cases = FlatBuffer(draft.cases)
+        fields = FlatBuffer(draft.fields)
+        types = FlatBuffer(draft.types)
+        keyFields = FlatBuffer(draft.keyFields)
+        orderedFields = FlatBuffer(draft.orderedFields)
+        text = FlatBuffer(draft.text)
     }
 
     /// About how much memory it takes, in bytes, its plan included.
@@ -53,6 +42,11 @@ package final class PlanLayout: @unchecked Sendable {
         selections.count * MemoryLayout<SelectionOp>.stride * 4 + types.count * MemoryLayout<TypeOp>.stride * 3
             + cases.count * 256 + fields.count * (MemoryLayout<FieldOp>.stride + MemoryLayout<FieldPlan>.stride + 64)
             + text.count * 3 + plan.keys.count * 256 + plan.policies.count * 512
+    }
+
+    @inline(__always)
+    func bytes(of name: NameSpan) -> UnsafeBufferPointer<UInt8> {
+        text[Int(name.start)..<Int(name.start + name.count)]
     }
 
     func path(_ entries: [PathEntry]) -> ResponsePath {
@@ -95,7 +89,7 @@ struct TypeOp {
     var caseIndex: Int32
 }
 
-struct CaseOp {
+struct CaseOp: BitwiseCopyable {
     var fieldStart: Int32
     var fieldCount: Int32
     /// How many of the fields are the program's own.
@@ -114,7 +108,7 @@ struct CaseOp {
     static let fewFields: Int32 = 32
 }
 
-struct FieldOp {
+struct FieldOp: BitwiseCopyable {
     enum Content: UInt8 {
         case typename, int, float, string, boolean, id, enumeration, custom, object
     }
@@ -245,10 +239,4 @@ private struct LayoutDraft {
         text.append(contentsOf: name.utf8)
         return NameSpan(start: Int32(start), count: Int32(text.count - start))
     }
-}
-
-func copied<Element>(_ array: [Element]) -> UnsafeBufferPointer<Element> {
-    let buffer = UnsafeMutableBufferPointer<Element>.allocate(capacity: array.count)
-    _ = buffer.initialize(from: array)
-    return UnsafeBufferPointer(buffer)
 }

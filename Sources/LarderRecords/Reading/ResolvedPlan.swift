@@ -1,16 +1,14 @@
 /// A plan with the numbers that one generation gives to its field keys and type names.
-///
-/// Unchecked: the memory is written in `init` and never after.
-final class ResolvedPlan: @unchecked Sendable {
+final class ResolvedPlan: Sendable {
     let generation: Generation
     /// By `Plan.keys`; 0 where the generation does not know the key, and so no record has it.
-    let fieldIDs: UnsafeBufferPointer<FieldID>
+    let fieldIDs: FlatBuffer<FieldID>
     /// By the layout's type names; 0 likewise.
-    let typeIDs: UnsafeBufferPointer<FieldID>
+    let typeIDs: FlatBuffer<FieldID>
     /// By case: its part of `reads`.
-    let cases: UnsafeBufferPointer<CaseReads>
+    let cases: FlatBuffer<CaseReads>
     /// What the program asks of a record, in ascending order of FieldIDs; `__typename` comes last.
-    let reads: UnsafeBufferPointer<FieldRead>
+    let reads: FlatBuffer<FieldRead>
     /// Whether every name is known.
     let isComplete: Bool
     /// The snapshot in which the names were looked up.
@@ -27,7 +25,7 @@ final class ResolvedPlan: @unchecked Sendable {
         isComplete = !fieldNumbers.contains(0) && !typeNumbers.contains(0)
         var reads: [FieldRead] = []
         var cases: [CaseReads] = []
-        for planned in layout.cases {
+        for planned in layout.cases.elements {
             let start = reads.count
             for field in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
                 let operation = layout.fields[Int(field)]
@@ -37,17 +35,10 @@ final class ResolvedPlan: @unchecked Sendable {
             reads[start...].sort { ($0.id, $0.field) < ($1.id, $1.field) }
             cases.append(CaseReads(start: Int32(start), count: Int32(reads.count - start)))
         }
-        fieldIDs = copied(fieldNumbers)
-        typeIDs = copied(typeNumbers)
-        self.cases = copied(cases)
-        self.reads = copied(reads)
-    }
-
-    deinit {
-        fieldIDs.deallocate()
-        typeIDs.deallocate()
-        cases.deallocate()
-        reads.deallocate()
+        fieldIDs = FlatBuffer(fieldNumbers)
+        typeIDs = FlatBuffer(typeNumbers)
+        self.cases = FlatBuffer(cases)
+        self.reads = FlatBuffer(reads)
     }
 }
 

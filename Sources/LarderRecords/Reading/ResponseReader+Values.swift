@@ -66,8 +66,7 @@ extension ResponseReader {
     mutating func text(
         _ kind: CellKind, _ text: UnsafeRawBufferPointer
     ) throws(ResponseTooLarge) -> ResponseCell {
-        guard let start = text.baseAddress else { return ResponseCell(kind) }
-        return try builder.appendText(kind, start, count: text.count)
+        try builder.appendText(kind, text)
     }
 
     mutating func list<Snapshot: RecordSnapshot & ~Copyable>(

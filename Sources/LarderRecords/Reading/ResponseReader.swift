@@ -280,8 +280,7 @@ struct ResponseReader: ~Copyable {
     private mutating func text(_ name: String) throws -> ResponseCell {
         var name = name
         return try name.withUTF8 { text throws -> ResponseCell in
-            guard let start = text.baseAddress else { return ResponseCell(.string) }
-            return try builder.appendText(.string, start, count: text.count)
+            try builder.appendText(.string, UnsafeRawBufferPointer(text))
         }
     }
 

@@ -95,7 +95,9 @@ private struct JSONResponseBuilder: ~Copyable {
     private mutating func text(
         _ kind: CellKind, _ start: UnsafePointer<UInt8>, count: Int
     ) throws(JSONError) -> ResponseCell {
-        do throws(ResponseTooLarge) { return try builder.appendText(kind, start, count: count) } catch {
+        do throws(ResponseTooLarge) {
+            return try builder.appendText(kind, UnsafeRawBufferPointer(start: start, count: count))
+        } catch {
             throw scanner.failure(.tooLarge)
         }
     }

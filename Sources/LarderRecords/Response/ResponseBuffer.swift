@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// A record that was read for a response, and the plan's case by which it was read: 16 bytes at a multiple of 8 in the
 /// response's buffer, each leading to the one before.
 struct Visit {
@@ -20,16 +12,18 @@ struct Visit {
 
 /// The memory of one response: the root's cell at offset 0, then blocks of cells and text as they came.
 ///
-/// Unchecked: the memory is written by `ResponseBuilder` alone, before the buffer exists, and never after.
-final class ResponseBuffer: @unchecked Sendable {
-    let base: UnsafeMutableRawPointer
-    let count: Int
+/// `ResponseBuilder` alone writes it, before the buffer exists; every offset in it comes from there.
+final class ResponseBuffer: Sendable {
+    private let memory: FlatBuffer<UInt8>
     let shapes: ShapeTable
     /// Where the last visit stands, in units of 8 bytes; 0 where the response does not come from a cache.
     private let lastVisit: UInt32
 
-    init(base: UnsafeMutableRawPointer, count: Int, shapes: ShapeTable, lastVisit: UInt32) {
-        self.base = base
+    /// The bytes that are in use: the memory may have some more.
+    let count: Int
+
+    init(_ memory: consuming FlatBuffer<UInt8>, count: Int, shapes: ShapeTable, lastVisit: UInt32) {
+        self.memory = memory
         self.count = count
         self.shapes = shapes
         self.lastVisit = lastVisit
@@ -39,23 +33,19 @@ final class ResponseBuffer: @unchecked Sendable {
     func forEachVisit(_ body: (Visit) -> Void) {
         var next = lastVisit
         while next != 0 {
-            let visit = base.load(fromByteOffset: Int(next) * 8, as: Visit.self)
+            let visit = memory.load(at: Int(next) * 8, as: Visit.self)
             body(visit)
             next = visit.previous
         }
     }
 
-    deinit { free(base) }
-
     @inline(__always)
-    func cell(at offset: Int) -> ResponseCell {
-        base.load(fromByteOffset: offset, as: ResponseCell.self)
-    }
+    func cell(at offset: Int) -> ResponseCell { memory.load(at: offset, as: ResponseCell.self) }
 
+    /// Valid as long as this lives.
     @inline(__always)
     func text(_ cell: ResponseCell) -> UnsafeBufferPointer<UInt8> {
-        let start = (base + cell.offset).assumingMemoryBound(to: UInt8.self)
-        return UnsafeBufferPointer(start: start, count: Int(cell.count))
+        memory[cell.offset..<(cell.offset + Int(cell.count))]
     }
 
     func shape(_ cell: ResponseCell) -> ObjectShape { shapes.shapes[Int(cell.count)] }

@@ -31,8 +31,7 @@ extension ResponseBuffer {
     }
 
     private func equalText(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
-        mine.count == theirs.count
-            && hasSameBytes(base + mine.offset, other.base + theirs.offset, count: Int(mine.count))
+        hasSameBytes(UnsafeRawBufferPointer(text(mine)), UnsafeRawBufferPointer(other.text(theirs)))
     }
 
     /// Where either is the text of a custom scalar.

@@ -6,11 +6,9 @@ struct ParsedValues {
     /// By object of the response.
     let records: [RecordID]
 
-    var items: UnsafeBufferPointer<ParsedCell> { parsed.items }
-
     @inline(__always)
     func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: parsed.text + cell.offset, count: Int(cell.count))
+        parsed.text(cell)
     }
 
     @inline(__always)
@@ -20,7 +18,7 @@ struct ParsedValues {
     func parts(in cell: ParsedCell) -> [RecordID] {
         switch cell.kind {
         case .object: isPart(cell.offset) ? [records[cell.offset]] : []
-        case .list: (0..<Int(cell.count)).flatMap { parts(in: items[cell.offset + $0]) }
+        case .list: (0..<Int(cell.count)).flatMap { parts(in: parsed.items[cell.offset + $0]) }
         default: []
         }
     }
@@ -53,7 +51,7 @@ struct ParsedValues {
             let elements = try payload.list(word)
             guard elements.count == Int(cell.count) else { return false }
             for index in 0..<elements.count {
-                guard try equals(items[cell.offset + index], elements[index], payload, far) else { return false }
+                guard try equals(parsed.items[cell.offset + index], elements[index], payload, far) else { return false }
             }
             return true
         default: return false

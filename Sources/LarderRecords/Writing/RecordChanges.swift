@@ -118,6 +118,7 @@ struct RecordChanges {
         if !zip(records, records.dropFirst()).allSatisfy({ $0.id < $1.id }) { records.sort { $0.id < $1.id } }
         // Nothing more is encoded, so the bytes stay where they are.
         let bytes = encoder.bytes
+        assert(fault(in: bytes) == nil, "A write would store what no reader accepts: \(fault(in: bytes) ?? "")")
         let known = records.firstIndex { $0.id > greatest ?? 0 } ?? records.count
         for (id, range) in records[..<known] {
             try transaction.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]), in: tables.records)
@@ -132,6 +133,26 @@ struct RecordChanges {
         for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
         try storeApplied(tables, &transaction)
+    }
+
+    /// What is wrong with what is about to be stored; nil where all of it can be read back. For debug builds.
+    private func fault(in bytes: UnsafeRawBufferPointer) -> String? {
+        for (id, range) in records {
+            guard id > 0 else { return "a record without a number" }
+            do {
+                let record = try RecordView(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                guard record.storedChecksum == record.checksum(of: id) else { return "the checksum of record \(id)" }
+                let fields = (0..<record.count).map(record.field)
+                guard zip(fields, fields.dropFirst()).allSatisfy({ $0 < $1 }) else {
+                    return "the order of the fields of record \(id)"
+                }
+                _ = try record.key
+            } catch { return "record \(id): \(error.what)" }
+        }
+        for (key, range) in splitFields where !key.isSound(UnsafeRawBufferPointer(rebasing: bytes[range])) {
+            return "field \(key.field) of record \(key.record)"
+        }
+        return nil
     }
 
     /// Takes in what was worked out, and stored, after this in the same write.

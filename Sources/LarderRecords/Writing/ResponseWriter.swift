@@ -96,9 +96,8 @@ struct ResponseWriter: ~Copyable {
         _ root: Root, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordChanges {
         guard let rootObject = parsed.root else { return changes }
-        let rootKey: UnsafeBufferPointer<UInt8> =
-            if case .record(let key) = root { copied(Array(key.utf8)) } else { copied([]) }
-        defer { rootKey.deallocate() }
+        let rootKey: FlatBuffer<UInt8> =
+            if case .record(let key) = root { FlatBuffer(Array(key.utf8)) } else { FlatBuffer() }
         mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0
         if !mayHaveKeys { changes.reserveCapacity(records: parsed.objects.count, keyBytes: parsed.keys.count) }
         var cursor = try transaction.cursor(in: generation.tables.records)
@@ -106,7 +105,8 @@ struct ResponseWriter: ~Copyable {
             let record: Int?
             if object == rootObject {
                 switch root {
-                case .record: record = try stageRoot(object, UnsafeRawBufferPointer(rootKey), &cursor, transaction)
+                case .record:
+                    record = try stageRoot(object, UnsafeRawBufferPointer(rootKey.elements), &cursor, transaction)
                 case .unstored: record = nil
                 }
             } else {

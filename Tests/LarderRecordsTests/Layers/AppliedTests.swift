@@ -109,7 +109,7 @@ struct AppliedTests {
         try await withSampleCache(movieSchema) { sample in
             let (good, bad) = (try #require(AppliedKey("good")), try #require(AppliedKey("bad")))
             try await sample.cache.noteRejected(good)
-            let generation = sample.cache.generation
+            let generation = sample.cache.generations.current
             let table = try #require(generation.tables.applied)
             try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
                 let (from, to) = (Array("good".utf8), Array("bad".utf8))

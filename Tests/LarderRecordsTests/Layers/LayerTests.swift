@@ -351,10 +351,10 @@ extension SampleCache {
     func title(_ id: String) throws -> String { try json(movieFragment(), from: .object(key: "Movie:\(id)")) }
 
     func fileBytes() throws -> Data {
-        try Data(contentsOf: URL(filePath: "\(path)/\(cache.generation.number)/data.mdb"))
+        try Data(contentsOf: URL(filePath: "\(path)/\(cache.generations.current.number)/data.mdb"))
     }
 }
 
 extension RecordCache {
-    fileprivate func environmentIsSynchronized() throws { try generation.environment.synchronize() }
+    fileprivate func environmentIsSynchronized() throws { try generations.current.environment.synchronize() }
 }

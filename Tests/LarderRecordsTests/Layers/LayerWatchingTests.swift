@@ -200,10 +200,13 @@ extension RecordCache {
     func writeAsAnother(
         _ answer: OptimisticLayer.Answer?, edits: [ListEdit] = [], applying key: AppliedKey? = nil
     ) throws {
-        let generation = generation
+        let generation = generations.current
         try generation.environment.write(deadline: .now + .seconds(300)) { transaction in
             var changes = RecordChanges(try GenerationState.stored(transaction, generation.tables))
-            if let key, try !changes.note(key, .applied, 0, generation, transaction) { return }
+            if let key {
+                try changes.note(key, .applied, 0, generation, transaction)
+                guard changes.earlier == nil else { return }
+            }
             if let answer {
                 let writer = ResponseWriter(answer.parsed, of: answer.operation, in: generation, changes)
                 changes = try writer.run(.init(answer.root, answer.operation), transaction)

@@ -341,7 +341,7 @@ extension SampleCache {
     }
 
     func number(of key: String) throws -> UInt64 {
-        try cache.withSnapshot { generation, transaction in
+        try cache.generations.withSnapshot { generation, transaction in
             try #require(try generation.tables.record(of: key, transaction))
         }
     }

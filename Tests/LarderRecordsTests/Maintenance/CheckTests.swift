@@ -56,7 +56,7 @@ struct CheckTests {
             let library = try LibraryCache(folder)
             try await library.fill(4)
             try await library.fill(4, revision: 1)
-            let generation = library.cache.generation
+            let generation = library.cache.generations.current
             let tables = generation.tables
             var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
             let book = try #require(try tables.record(of: "Book:3", transaction))
@@ -199,7 +199,7 @@ struct CheckTests {
                 try await library.write(LibraryCache.books(number % 10..<(number % 10 + 2)), search)
             }
             try await library.cache.compact()
-            let generation = library.cache.generation
+            let generation = library.cache.generations.current
             let tables = generation.tables
             var random = SeededNumbers(seed: seed)
             var problems = 0

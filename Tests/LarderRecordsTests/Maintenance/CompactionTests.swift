@@ -185,14 +185,14 @@ struct CompactionTests {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)
             var tries = 0
-            let last = try library.cache.inCurrentGeneration(to: "try it", until: .now + .seconds(300)) { _ -> Int? in
+            let last = try library.cache.generations.retrying(to: "try it", until: .now + .seconds(300)) { _ -> Int? in
                 tries += 1
                 return tries == 40 ? tries : nil
             }
             #expect(last == 40)
             tries = 0
             let error = #expect(throws: RecordError.self) {
-                try library.cache.inCurrentGeneration(to: "try it", until: .now) { _ -> Int? in
+                try library.cache.generations.retrying(to: "try it", until: .now) { _ -> Int? in
                     tries += 1
                     return nil
                 }

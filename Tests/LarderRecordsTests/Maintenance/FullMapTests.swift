@@ -60,8 +60,8 @@ struct FullMapTests {
             let answer = try sample.json("{ boxes { id text } }")
             let dump = try CacheDump(sample.cache)
 
-            let reading = try sample.cache.generation.environment.beginRead()
-            try exhaust(sample.cache.generation)
+            let reading = try sample.cache.generations.current.environment.beginRead()
+            try exhaust(sample.cache.generations.current)
             for _ in 0..<3 {
                 let error = await #expect(throws: RecordError.self) { try await change.make(sample) }
                 #expect(error?.code == .full)
@@ -84,7 +84,7 @@ struct FullMapTests {
 
     @Test("Answers that come one after the other stop at a failure of the cache, and not at one of an answer's content")
     func chain() {
-        let chain = WriteChain()
+        var chain = WriteChain()
         for code in RecordError.Code.ofContent { chain.noteFailure(RecordError(code, "one alone")) }
         #expect(chain.isBroken == nil)
         chain.noteFailure(RecordError(.full, "the first"))

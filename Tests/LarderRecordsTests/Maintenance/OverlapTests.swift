@@ -28,7 +28,7 @@ struct OverlapTests {
             options.maximumAnswerSize = 8 << 20
             let sample = try SampleCache(schema, path: folder.appending(path: "records").path, options: options)
             try await sample.write("{ box { id deep } }", data: #"{"box":{"id":"1","deep":null}}"#)
-            let generation = sample.cache.generation
+            let generation = sample.cache.generations.current
             var transaction = try generation.environment.beginWrite(deadline: .now + .seconds(300))
             let id = try #require(try generation.tables.record(of: "Box:1", transaction))
             var bytes = try transaction.get(id, in: generation.tables.records)?.withUnsafeBytes { Array($0) } ?? []

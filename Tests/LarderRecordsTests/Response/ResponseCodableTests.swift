@@ -100,11 +100,8 @@ struct OpaqueScalarTests {
         var builder = ResponseBuilder(capacity: 0)
         let block = try builder.appendCells(2)
         let bytes = Array(text.utf8)
-        builder.store(
-            try bytes.withUnsafeBytes { buffer in
-                try buffer.baseAddress.map { try builder.appendText(.json, $0, count: buffer.count) }
-                    ?? ResponseCell(.json)
-            }, at: block)
+        let cell = try bytes.withUnsafeBytes { try builder.appendText(.json, $0) }
+        builder.store(cell, at: block)
         builder.store(ResponseCell(.object, count: 0, payload: UInt64(block)), at: 0)
         return Response(buffer: builder.finish(shapes: ShapeTable([ObjectShape(["a", "b"])])))
     }

@@ -27,7 +27,7 @@ struct CacheDump {
 
     init(_ cache: RecordCache) throws {
         var dump = CacheDump()
-        try cache.withSnapshot { (generation, transaction) throws in
+        try cache.generations.withSnapshot { (generation, transaction) throws in
             try dump.collect(generation, transaction)
         }
         self = dump

@@ -1,13 +1,6 @@
 import Larder
+import LarderFiles
 import NIOCore
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A part of a file that event loops send from.
 struct SentFile {
@@ -18,9 +11,9 @@ struct SentFile {
     init(_ segment: FileSegment) throws(ObjectError) {
         // The client may still have what is left of an exchange when the file's opener closes it; and several
         // connections may send from one file, which a handle does not allow.
-        let descriptor = fcntl(segment.descriptor, F_DUPFD_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw ObjectError(.local, "The file could not be opened once more: \(String(cString: strerror(errno))).")
+        let descriptor: Int32
+        do { descriptor = try FileSystem().duplicate(segment.descriptor) } catch {
+            throw ObjectError(.local, "The file could not be opened once more: \(error.reason).")
         }
         handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
         self.segment = segment
@@ -39,8 +32,8 @@ struct SentFile {
     func watch(_ size: Int64, for exchange: BodyExchange, on loop: any EventLoop) -> RepeatedTask {
         // By the descriptor that the segment keeps open: a handle has one user at a time, and that is a loop.
         loop.scheduleRepeatedTask(initialDelay: Self.watchPause, delay: Self.watchPause) { [segment] task in
-            var status = stat()
-            guard fstat(segment.descriptor, &status) == 0, Int64(status.st_size) < segment.offset + size else { return }
+            let status = try? FileSystem().status(ofDescriptor: segment.descriptor)
+            guard let status, status.size < segment.offset + size else { return }
             task.cancel()
             exchange.fail(ObjectError(.local, "The file became shorter while it was sent."))
         }
@@ -50,7 +43,7 @@ struct SentFile {
     func close(_ loops: any EventLoopGroup) async {
         while true {
             do { return try handle.close() } catch {
-                guard let error = error as? IOError, error.errnoCode == EBUSY else { return }
+                guard let error = error as? IOError, error.errnoCode == FileError.busy else { return }
                 for loop in loops.makeIterator() { try? await loop.submit {}.get() }
             }
         }

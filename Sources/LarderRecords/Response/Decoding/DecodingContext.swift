@@ -133,3 +133,21 @@ extension CellKind {
         }
     }
 }
+
+/// A step of a coding path.
+struct PathKey: CodingKey {
+    let stringValue: String
+    let intValue: Int?
+
+    init(stringValue: String) {
+        self.stringValue = stringValue
+        intValue = nil
+    }
+
+    init(intValue: Int) {
+        stringValue = "Index \(intValue)"
+        self.intValue = intValue
+    }
+
+    static let `super` = PathKey(stringValue: "super")
+}

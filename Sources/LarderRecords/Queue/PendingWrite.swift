@@ -1,5 +1,18 @@
 import Synchronization
 
+/// What is to be written, from the caller's wait to its answer.
+struct PendingWrite: Sendable {
+    /// The parts, in their order: each is a commit of its own or shares one, and is written whole or not at all. Where
+    /// one cannot be made for a reason that is not its content, later ones are not made either.
+    let parts: [[WriteStep]]
+    /// Whether the commit must survive power loss, whatever the cache's durability.
+    let synchronizes: Bool
+    /// Until which other processes' writers are waited for.
+    let deadline: ContinuousClock.Instant
+    /// Answered with the outcome of each part.
+    let turn: WriterTurn<[Result<Commit, RecordError>]>
+}
+
 /// One wait for the writer's thread, which is answered once: by what was done in its turn, or by its deadline before.
 final class WriterTurn<Answer: Sendable>: Sendable {
     typealias Outcome = Result<Answer, RecordError>

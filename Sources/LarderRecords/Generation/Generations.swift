@@ -1,0 +1,114 @@
+import LarderFiles
+import LarderLMDB
+import Synchronization
+
+/// The generation that a cache works in, and the way to the one that supersedes it.
+///
+/// Another process may supersede a generation at any time by compacting or clearing; whoever uses one here finds out by
+/// its counters, and goes on with the next.
+final class Generations: Sendable {
+    let folder: GenerationFolder
+    private let held: Locked<Generation>
+    private let isClosed = Atomic<Bool>(false)
+    /// Told where numbers mean something else in the next generation.
+    private let observers: CommitObservers
+
+    init(_ first: Generation, in folder: GenerationFolder, _ observers: CommitObservers) {
+        self.folder = folder
+        self.observers = observers
+        held = Locked(first)
+    }
+
+    var current: Generation { held.withLock { $0 } }
+
+    /// Closes cleanly. Reads and writes that are under way end first.
+    func close() throws {
+        guard !isClosed.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        try current.environment.close()
+    }
+
+    func checkOpen() throws(RecordError) {
+        guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
+    }
+
+    /// Runs `body` with a snapshot of the current generation.
+    @inline(__always)
+    func withSnapshot<Result>(
+        _ body: (Generation, borrowing ReadTransaction) throws -> Result
+    ) throws -> Result {
+        try takingSnapshot { generation, transaction in try body(generation, transaction) }
+    }
+
+    /// Runs `body` with a snapshot of the current generation, whose ownership it gets.
+    func takingSnapshot<Result>(
+        _ body: (Generation, consuming ReadTransaction) throws -> Result
+    ) throws -> Result {
+        while true {
+            let generation = current
+            let transaction: ReadTransaction
+            do throws(LMDBError) {
+                transaction = try generation.environment.beginRead()
+            } catch {
+                // Superseded and closed by this process in between, or closed for good: `reopen` tells.
+                guard error.code == .closed else { throw error }
+                try reopen(after: generation)
+                continue
+            }
+            if try generation.isCurrent(transaction) { return try body(generation, transaction) }
+            try reopen(after: generation)
+        }
+    }
+
+    /// Runs `body` with the current generation, and again with the next as long as it is superseded while `body` waits:
+    /// others that compact or clear without pause may be quicker any number of times.
+    ///
+    /// - Parameters:
+    ///   - purpose: What `body` does to the cache, for the error: "write to it".
+    ///   - deadline: After which it is not run many more times.
+    ///   - body: Gives nil if it finds the generation superseded. A reader may have found out sooner, and closed it.
+    /// - Throws: `.busy` at the deadline.
+    func retrying<Result>(
+        to purpose: String, until deadline: ContinuousClock.Instant, _ body: (Generation) throws -> Result?
+    ) throws -> Result {
+        var retries = Retries(until: deadline)
+        repeat {
+            let generation = current
+            do {
+                if let result = try body(generation) { return result }
+            } catch let error as LMDBError where error.code == .closed {}
+            try reopen(after: generation)
+        } while retries.goOn()
+        throw RecordError(.busy, "the record cache was superseded again and again on the way to \(purpose)")
+    }
+
+    /// Goes on with the generation that superseded this one.
+    func reopen(after old: Generation) throws {
+        try checkOpen()
+        try held.withLock { current in
+            guard current === old else { return }
+            current = try folder.openCurrent(above: old.number)
+            if current.identity != old.identity { observers.entered(current.identity) }
+            // Reads under way end first. An error is of no use here: no caller opens that environment again.
+            try? old.environment.close()
+        }
+        guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
+        // Closed meanwhile, when the old one was still current.
+        try current.environment.close()
+    }
+}
+
+/// How long to try again what other processes were quicker with, who compact or clear meanwhile: some times however long
+/// one takes, and then until a deadline.
+struct Retries {
+    private static let fewest = 8
+    private let deadline: ContinuousClock.Instant
+    private var count = 1
+
+    init(until deadline: ContinuousClock.Instant) { self.deadline = deadline }
+
+    /// Whether to try once more.
+    mutating func goOn() -> Bool {
+        count += 1
+        return count <= Self.fewest || .now < deadline
+    }
+}

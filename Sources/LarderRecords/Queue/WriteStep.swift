@@ -1,0 +1,93 @@
+import LarderGraphQL
+import LarderLMDB
+
+/// One step of a write: works out what it changes, from the transaction in which that will be written and in which all
+/// steps before it have been.
+enum WriteStep: Sendable {
+    /// Notes what became of a mutation. Where something is known of it already, that stays, and the write ends there.
+    case note(AppliedKey, AppliedEntry.Kind, time: Int64)
+    /// Stores a response; one without data changes nothing.
+    case store(ParsedResponse, of: BoundOperation, at: RecordCache.Root)
+    /// Reads an answer and stores what a closure makes of it, if that is not nil.
+    case update(BoundOperation, at: RecordCache.Root, @Sendable (CacheAnswer) throws -> ParsedResponse?)
+    /// Changes a list.
+    case edit(ListEdit)
+    /// Removes objects; keys that are not in the cache are passed over.
+    case removeObjects(keys: [String], RecordCache.Removal)
+    /// Removes all objects of a type.
+    case removeType(String, RecordCache.Removal)
+    /// Removes a field of an object with whatever arguments it was stored.
+    case removeField(String, of: String)
+    /// Forgets mutations; a key that is not stored costs no commit.
+    case forget([AppliedKey])
+
+    /// - Parameter changes: Empty.
+    func run(
+        _ generation: Generation, _ transaction: borrowing WriteTransaction, _ changes: RecordChanges
+    ) throws -> RecordChanges {
+        var changes = changes
+        switch self {
+        case .note(let key, let kind, let time):
+            try changes.note(key, kind, time, generation, transaction)
+        case .store(let parsed, let operation, let root):
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes)
+            return try writer.run(.init(root, operation), transaction)
+        case .update(let operation, let root, let body):
+            let answer = try generation.answer(operation, from: root, transaction)
+            guard let parsed = try body(answer) else { break }
+            let writer = ResponseWriter(parsed, of: operation, in: generation, changes, isEdited: true)
+            return try writer.run(.init(root, operation), transaction)
+        case .edit(let edit):
+            try changes.edit(edit, generation, transaction)
+        case .removeObjects(let keys, let removal):
+            for key in keys {
+                guard let id = try generation.tables.record(of: key, transaction) else { continue }
+                // The root of all queries is emptied; it cannot be no more.
+                let leavesTombstone = removal == .deleted && key != CacheKey.queryRoot
+                _ = try changes.removeEntity(id, leavingTombstone: leavesTombstone, generation, transaction)
+            }
+        case .removeType(let type, let removal):
+            for id in try generation.records(ofType: type, transaction) {
+                _ = try changes.removeEntity(id, leavingTombstone: removal == .deleted, generation, transaction)
+            }
+        case .removeField(let field, let key):
+            guard let id = try generation.tables.record(of: key, transaction) else { break }
+            _ = try changes.removeFields(
+                of: id, where: { $0.hasSameBytes(as: field) || $0.utf8.starts(with: (field + "(").utf8) },
+                generation, transaction)
+        case .forget(let keys):
+            for key in keys where try generation.tables.applied(key.text, transaction) != nil {
+                changes.forgotten.append(key.text)
+            }
+        }
+        return changes
+    }
+}
+
+extension ResponseWriter.Root {
+    init(_ root: RecordCache.Root, _ operation: BoundOperation) {
+        self = operation.layout.plan.kind == .query ? .record(key: root.key) : .unstored
+    }
+}
+
+extension Generation {
+    /// The entities of a type that are in the cache: their keys all begin with the type's name.
+    fileprivate func records(
+        ofType type: String, _ transaction: borrowing WriteTransaction
+    ) throws -> [RecordID] {
+        let prefix = Array("\(type):".utf8)
+        var found: [RecordID] = []
+        var cursor = try transaction.cursor(in: tables.keys)
+        var entry = try cursor.seek(atLeast: prefix.rawSpan)
+        while let current = entry {
+            let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
+            guard isOfType else { break }
+            guard let id = current.value.withUnsafeBytes(StoredNumber.number) else {
+                throw RecordError(.damaged, "a number in the cache's index is damaged")
+            }
+            found.append(id)
+            entry = try cursor.next()
+        }
+        return found
+    }
+}
