@@ -1,0 +1,107 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("What a program shows its users about failures")
+struct ErrorTextsTests {
+    /// The codes that the article has, which are those that are declared.
+    private func codes() throws -> [LarderError.Code] {
+        let article = try String(
+            contentsOf: packageRoot.appending(path: "Sources/Larder/Larder.docc/Errors.md"), encoding: .utf8)
+        return article.components(separatedBy: "\n| `").dropFirst().compactMap { rest in
+            let code = String(rest.prefix { $0 != "`" })
+            return code.contains(".") ? LarderError.Code(rawValue: code) : nil
+        }
+    }
+
+    @Test("Each code leads to one situation of the user")
+    func situations() throws {
+        let codes = try codes()
+        #expect(codes.count > 140)
+        for code in codes { #expect(Situation.ofCodes[code] != nil, "\(code.rawValue)") }
+        #expect(Set(codes) == Set(Situation.ofCodes.keys))
+        #expect(Set(Situation.ofCodes.values).isSubset(of: Situation.allCases))
+    }
+
+    @Test("Each code has a text in English and in Japanese, without a code in it")
+    func texts() throws {
+        for code in try codes() {
+            let error = LarderError(code, "for developers")
+            let (english, japanese) = (ErrorTexts.english.text(for: error), ErrorTexts.japanese.text(for: error))
+            #expect(english.hasSuffix(".") && english.allSatisfy(\.isASCII), "\(code.rawValue)")
+            #expect(japanese.hasSuffix("。"), "\(code.rawValue)")
+            for text in [english, japanese] { #expect(!text.contains(code.rawValue) && !text.contains("developers")) }
+        }
+        #expect(Situation.allCases.count == Set(Situation.ofCodes.values).count)
+    }
+
+    @Test("The first language that there are texts in is taken, and English where there is none")
+    func languages() {
+        let error = LarderError(.deleted, "")
+        #expect(ErrorTexts(languages: ["fr-CA", "ja-JP", "en-US"]).text(for: error).hasSuffix("。"))
+        #expect(ErrorTexts(languages: ["fr"]).text(for: error) == ErrorTexts.english.text(for: error))
+        #expect(ErrorTexts(languages: []).text(for: error) == ErrorTexts.english.text(for: error))
+    }
+
+    @Test("A program's own text takes the place of the library's, for its code alone")
+    func replaced() {
+        var texts = ErrorTexts.english
+        texts[.operationsUnsentWork] = "Orders are waiting."
+        #expect(texts.text(for: LarderError(.operationsUnsentWork, "")) == "Orders are waiting.")
+        #expect(texts.text(for: LarderError(.operationsUploadsLeft, "")) != "Orders are waiting.")
+    }
+
+    @Test(
+        "The remedy follows from the status, the wait that the server asked for, and the kinds of its errors",
+        arguments: [
+            (
+                LarderError(.transportStatus, "", cause: TransportError(.status, "", status: 401)),
+                LarderError.Remedy.signIn
+            ),
+            (LarderError(.transportStatus, "", cause: TransportError(.status, "", status: 403)), .askForHelp),
+            (
+                LarderError(
+                    .transportStatus, "", cause: TransportError(.status, "", status: 503, retryAfter: .seconds(7))),
+                .tryAgain(after: .seconds(7))
+            ),
+            (LarderError(.transportStatus, "", cause: TransportError(.status, "", status: 500)), .tryAgain(after: nil)),
+            (LarderError(.transportUnreachable, ""), .connect),
+            (LarderError(.recordsFull, ""), .freeSpace),
+            (LarderError(.recordsFutureFormat, ""), .updateApp),
+            (LarderError(.cancelled, ""), .nothing),
+            (LarderError(.sourceMissing, ""), .correctInput),
+            (LarderError(.init(rawValue: "a.programs.own"), ""), .askForHelp),
+        ])
+    func remedy(_ error: LarderError, _ remedy: LarderError.Remedy) {
+        #expect(error.remedy == remedy)
+    }
+
+    @Test("A server's errors lead to the remedy of the most urgent kind among them")
+    func serverErrors() async throws {
+        func remedy(_ codes: String...) async throws -> LarderError.Remedy? {
+            let errors = codes.map { #"{"message":"no","extensions":{"code":"\#($0)"}}"# }.joined(separator: ",")
+            let server = ScriptedServer { _ in #"{"data":null,"errors":[\#(errors)]}"# }
+            var found: LarderError.Remedy?
+            try await withStoreFixture(server) { app in
+                do throws(LarderError) { _ = try await app.fetch(recipeList) } catch { found = error.remedy }
+            }
+            return found
+        }
+        #expect(try await remedy("UNAUTHENTICATED") == .signIn)
+        #expect(try await remedy("BAD_USER_INPUT") == .correctInput)
+        #expect(try await remedy("BAD_USER_INPUT", "THROTTLED") == .tryAgain(after: nil))
+        #expect(try await remedy("INTERNAL_SERVER_ERROR") == .tryAgain(after: nil))
+    }
+
+    @Test("A code of a layer below is matched by its constant")
+    func constants() async throws {
+        try await withStoreFixture { app in
+            do throws(LarderError) { try await app.replayMutation(MutationID(UUID())) } catch {
+                #expect(error.code == .operationsNotFound)
+                #expect(error.localizedDescription == ErrorTexts(languages: Locale.preferredLanguages).text(for: error))
+                #expect(error.failureReason == error.message)
+            }
+        }
+    }
+}
