@@ -1,15 +1,43 @@
 import Foundation
 import LarderTestSupport
+import RecipeServer
 import Testing
 
-@Suite("The README")
+@Suite("The README and Getting started", .timeLimit(.minutes(10)))
 struct ReadmeTests {
-    @Test("Its example is the file beside this one, which compiles")
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
+    }
+
+    @Test("The README's example is the file beside this one, which compiles")
     func example() throws {
-        let readme = try String(contentsOf: packageRoot.appending(path: "README.md"), encoding: .utf8)
-        let compiled = try String(
-            contentsOf: packageRoot.appending(path: "Tests/LarderHTTPTests/ReadmeExample.swift"), encoding: .utf8)
-        #expect(readme.contains("```swift\n\(compiled)```"))
+        let compiled = try text("Tests/LarderHTTPTests/ReadmeExample.swift")
+        #expect(try text("README.md").contains("```swift\n\(compiled)```"))
         #expect(compiled.split(separator: "\n").count <= 25)
+    }
+
+    @Test("Each block of code in Getting started is in the file beside this one, which compiles")
+    func gettingStarted() throws {
+        let article = try text("Sources/Larder/Larder.docc/GettingStarted.md")
+        let compiled = try text("Tests/LarderHTTPTests/GettingStartedExample.swift")
+        let blocks = article.components(separatedBy: "```swift\n").dropFirst().map { rest in
+            rest.components(separatedBy: "```")[0]
+        }
+        #expect(blocks.count >= 8)
+        for block in blocks { #expect(compiled.contains(block)) }
+    }
+
+    @Test("What Getting started says works against a server")
+    func gettingStartedRuns() async throws {
+        let server = try await RecipeServer.start()
+        let outcome: Result<String, any Error>
+        do {
+            let message = try await withTemporaryFolder { folder in
+                try await useRecipes(at: folder, schema: RecipeServer.schema, server: server.url)
+            }
+            outcome = .success(message)
+        } catch { outcome = .failure(error) }
+        try await server.stop()
+        #expect(try outcome.get() == "Thank you.")
     }
 }
