@@ -21,7 +21,7 @@ struct Belongings {
         try await app.write(shelf, json: shelfData(1))
         _ = try await app.records.compact()
         if work == .everything {
-            _ = try await app.mutate(GraphQLOperation("mutation { shelve(id: 1) { id } }"))
+            _ = try await app.enqueue(GraphQLOperation("mutation { shelve(id: 1) { id } }"))
         }
         try store.close()
         guard work == .everything else { return }

@@ -58,7 +58,7 @@ struct Contention {
             _ = try database.check()
             try database.close()
         default:
-            try await store.partition().mutate(
+            try await store.partition().enqueue(
                 GraphQLOperation(
                     "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
                     variables: ["recipe": "1"]))

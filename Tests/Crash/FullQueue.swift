@@ -38,7 +38,7 @@ struct FullQueue {
             let operation = GraphQLOperation(
                 "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars note } }",
                 variables: ["recipe": .string(name), "stars": 5])
-            receipts.append((name, try await app.mutate(operation)))
+            receipts.append((name, try await app.enqueue(operation)))
         }
         for number in 0..<(step == .drain ? 20 : 2) { try await queue("r\(number)") }
         if step == .enqueue {

@@ -9,7 +9,7 @@ import LarderPowerLoss
 /// What it was promised it marks at once:
 ///
 /// ```
-/// accepted ID     mutate has returned
+/// accepted ID     enqueue has returned
 /// released        nobody reads any more
 /// ```
 struct LongLog {
@@ -36,7 +36,7 @@ struct LongLog {
         let operation = GraphQLOperation(
             "mutation Add($title: String!) { add(title: $title) { id title stars } }",
             variables: ["title": .string(String(repeating: "x", count: size))])
-        _ = try await app.mutate(operation, queued: QueuedMutation(id: id))
+        _ = try await app.enqueue(operation, options: MutationOptions(id: id))
         marks("accepted", "\(id)")
     }
 }

@@ -57,7 +57,7 @@ enum Mutations {
             "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
             variables: ["recipe": .string(recipe), "stars": 5])
         let lane = random.next() % 2 == 0 ? "a" : "b"
-        let receipt = try await app.mutate(operation, queued: QueuedMutation(lane: MutationLane(lane)))
+        let receipt = try await app.enqueue(operation, options: MutationOptions(lane: MutationLane(lane)))
         say("accepted \(receipt.id) \(recipe) \(lane)")
     }
 

@@ -26,7 +26,7 @@ struct Stranger {
             options.lockDeadline = .milliseconds(300)
             let (store, app) = try open(options)
             if work == .queue {
-                _ = try await app.mutate(GraphQLOperation("mutation { shelve(id: 1) { id } }"))
+                _ = try await app.enqueue(GraphQLOperation("mutation { shelve(id: 1) { id } }"))
                 return say("queued")
             }
             if work == .write { try await app.write(shelf, json: shelfData(2)) }

@@ -34,7 +34,7 @@ enum Switching {
             let app = try await store.switch(to: try environment(name), pending: work).partition
             say("at \(name)")
             for _ in 0..<(random.next() % 4) {
-                let receipt = try await app.mutate(
+                let receipt = try await app.enqueue(
                     GraphQLOperation(
                         "mutation Rate($recipe: ID!) { rate(recipe: $recipe, stars: 5) { id stars } }",
                         variables: ["recipe": .string("\(random.next() % 100)")]))

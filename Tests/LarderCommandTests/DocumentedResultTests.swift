@@ -54,9 +54,9 @@ struct DocumentedResultTests {
             }
             let upload = try await fixture.upload()
             let mutation = try await fixture.withPartition { app in
-                try await app.mutate(
+                try await app.enqueue(
                     GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }"),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(upload)], in: "file")])
+                    options: MutationOptions(files: [MutationFile(app.transfers[TransferID(upload)], in: "file")])
                 ).id
             }
             try await OperationsDatabase.using(URL(filePath: fixture.store)) { database in

@@ -24,7 +24,7 @@ struct EnvironmentVerbTests {
             let store = try Store.open(at: place, schema: try Schema(parsing: Self.schema), options: options)
             let app = try store.partition(of: Self.environment("staging"), user: .user("ada"))
             try await app.write(GraphQLOperation("{ number }"), json: Array(#"{"number":1}"#.utf8))
-            try await app.mutate(GraphQLOperation("mutation { count }"))
+            try await app.enqueue(GraphQLOperation("mutation { count }"))
             try await app.session.signIn(
                 Credentials(
                     userPool: .init(

@@ -40,10 +40,10 @@ struct MutationVerbTests {
             let operation = GraphQLOperation(
                 "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
                 variables: ["recipe": "9", "stars": 5])
-            let dead = try await app.mutate(operation)
+            let dead = try await app.enqueue(operation)
             try await MutationRunner(app).drain()
-            let stalled = try await app.mutate(operation, queued: QueuedMutation(dependencies: [dead.id]))
-            let pending = try await app.mutate(operation, queued: QueuedMutation(lane: "other"))
+            let stalled = try await app.enqueue(operation, options: MutationOptions(dependencies: [dead.id]))
+            let pending = try await app.enqueue(operation, options: MutationOptions(lane: "other"))
             try store.close()
             try await body(folder.path, "\(dead.id)", "\(stalled.id)", "\(pending.id)")
         }
@@ -96,7 +96,7 @@ struct MutationVerbTests {
             let schema = Self.schema.replacing("stars: Int!): Recipe!", with: "stars: Int!): Recipe")
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition(transport: Self.partial)
-            let receipt = try await app.mutate(
+            let receipt = try await app.enqueue(
                 GraphQLOperation(
                     """
                     mutation { a: rate(recipe: 1, stars: 5) { id } b: rate(recipe: 2, stars: 5) { id } }

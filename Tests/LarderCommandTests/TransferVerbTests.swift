@@ -49,10 +49,10 @@ struct TransferVerbTests {
                     attributes: ObjectAttributes(contentType: "video/quicktime", metadata: ["a": "b"]), priority: 3,
                     expires: Date(timeIntervalSince1970: 4_000_000_000)))
             let mutation = try await fixture.withPartition { app in
-                try await app.mutate(
+                try await app.enqueue(
                     GraphQLOperation(
                         "mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }", variables: [:]),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
+                    options: MutationOptions(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
                 ).id
             }
             try await fixture.begin(id, arrived: 100_000, upload: "the-name")
@@ -115,9 +115,9 @@ struct TransferVerbTests {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload()
             let mutation = try await fixture.withPartition { app in
-                try await app.mutate(
+                try await app.enqueue(
                     GraphQLOperation("mutation Add($file: S3ObjectInput) { add(title: \"a\", file: $file) { id } }"),
-                    queued: QueuedMutation(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
+                    options: MutationOptions(files: [MutationFile(app.transfers[TransferID(id)], in: "file")])
                 ).id
             }
             try await fixture.fail(fixture.begin(id))

@@ -78,8 +78,9 @@ struct EffectTests {
         for (index, fault) in faults.enumerated() {
             let recipe = "\(1_000 + index)"
             server.arm(fault)
-            let receipt = try await app.mutate(rate(recipe))
-            let status = try await receipt.ended(within: .seconds(300))
+            let receipt = try await app.enqueue(rate(recipe))
+            _ = try await receipt.outcome(within: .seconds(300))
+            let status = try #require(try receipt.status())
             server.arm(nil)
             let (effects, requests) = server.state.withLock { ($0.effects[recipe] ?? 0, $0.requests[recipe] ?? 0) }
             if tellsRepeats {

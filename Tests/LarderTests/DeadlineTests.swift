@@ -147,9 +147,9 @@ struct DeadlineTests {
             try await requireCode(.unfinishedTransfer) { _ in
                 try await upload.finished(within: .milliseconds(50))
             }
-            let receipt = try await fixture.app.mutate(
+            let receipt = try await fixture.app.enqueue(
                 GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 3}) { id } }"))
-            try await requireCode(.unsettled) { _ in _ = try await receipt.ended(within: .milliseconds(50)) }
+            try await requireCode(.unsettled) { _ in _ = try await receipt.outcome(within: .milliseconds(50)) }
         }
     }
 }

@@ -163,7 +163,7 @@ struct FetchTests {
             let rate = GraphQLOperation(
                 "mutation Rate($input: Rating!) { rate(input: $input) { title } }",
                 variables: ["input": ["recipe": "1", "stars": 5]])
-            let answer = try await app.mutate(rate, delivery: .immediate(within: .seconds(300)))
+            let answer = try await app.send(rate, within: .seconds(300))
             #expect(answer["rate"]?["title"]?.string == "Best soup")
             #expect(try app.read(recipeList)["recipes"]?[0]?["title"]?.string == "Best soup")
             #expect(
@@ -178,8 +178,8 @@ struct FetchTests {
         let transport = ScriptedServer.away
         try await withStoreFixture(transport) { app in
             let before = ContinuousClock.now
-            _ = try? await app.mutate(
-                rateAtOnce, delivery: .immediate(within: .seconds(1)), options: FetchOptions(timeout: .seconds(900)))
+            _ = try? await app.send(
+                rateAtOnce, within: .seconds(1), options: FetchOptions(timeout: .seconds(900)))
             let after = ContinuousClock.now
             let deadline = try #require(transport.deadlines.first)
             #expect(deadline >= before + .seconds(1) && deadline <= after + .seconds(1))
@@ -223,7 +223,7 @@ struct FetchTests {
                 as [Value]
             {
                 await expectCode(.variables) {
-                    _ = try await app.mutate(GraphQLOperation(rate, variables: ["input": input]))
+                    _ = try await app.enqueue(GraphQLOperation(rate, variables: ["input": input]))
                 }
             }
         }

@@ -14,7 +14,7 @@ struct NamedLayerWatchTests {
             "mutation R($input: Rating!) { rate(input: $input) { id rating } }",
             variables: ["input": ["recipe": .string(recipe), "stars": 5]])
         let shown: Value = ["rate": ["__typename": "Recipe", "id": .string(recipe), "rating": .float(rating)]]
-        _ = try await app.mutate(operation, queued: QueuedMutation(optimisticResponse: shown))
+        _ = try await app.enqueue(operation, options: MutationOptions(optimisticResponse: shown))
     }
 
     private func fill(_ app: Partition) async throws {

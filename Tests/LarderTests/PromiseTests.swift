@@ -48,7 +48,7 @@ struct PromiseTests {
         try await withStore(server) { store, app in
             try store.close()
             let mutated = await #expect(throws: LarderError.self) {
-                try await app.mutate(rename, delivery: .immediate(within: .seconds(300)))
+                try await app.send(rename, within: .seconds(300))
             }
             #expect(mutated?.code == .parked)
             for policy in FetchPolicy.allCases {
@@ -74,7 +74,7 @@ struct PromiseTests {
             let store = try Store.open(at: folder, schema: schema, options: options)
             let app = try store.partition(transport: server)
             let error = await #expect(throws: LarderError.self) {
-                try await app.mutate(rename, delivery: .immediate(within: .seconds(300)))
+                try await app.send(rename, within: .seconds(300))
             }
             #expect(error?.code.rawValue == "records.notWritable")
             #expect(server.requests.isEmpty)

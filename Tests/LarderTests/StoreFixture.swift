@@ -57,13 +57,13 @@ func recipe(_ id: Int) -> GraphQLOperation {
 }
 
 /// The next element, or an error when none comes in time: a stream that stays silent must not hang the tests.
-func next<Element: Sendable>(
-    _ iterator: inout AsyncStream<Element>.Iterator, within time: Duration = .seconds(300)
-) async throws -> Element? {
+func next<Iterator: AsyncIteratorProtocol & SendableMetatype>(
+    _ iterator: inout Iterator, within time: Duration = .seconds(300)
+) async throws -> Iterator.Element? where Iterator.Element: Sendable {
     // The iterator is handed to one child at a time.
     nonisolated(unsafe) var moved = iterator
-    let element = try await withThrowingTaskGroup(of: Element?.self) { group in
-        group.addTask { await moved.next() }
+    let element = try await withThrowingTaskGroup(of: Iterator.Element?.self) { group in
+        group.addTask { try await moved.next() }
         group.addTask {
             try await Task.sleep(for: time)
             throw Silence()

@@ -12,7 +12,7 @@ struct WatchLoadTests {
         try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))
             for _ in 0..<2 {
-                var streams: [AsyncStream<WatchState>] = []
+                var streams: [Watch] = []
                 for _ in 0..<10_000 { streams.append(try app.watch(recipe(1))) }
                 #expect(!app.core.watchers.isEmpty)
                 try await app.write(recipeList, json: soupAndBread("Soup"))
@@ -29,7 +29,7 @@ struct WatchLoadTests {
             let title = GraphQLFragment("fragment Title on Recipe { title }")
             var random = SeededNumbers(seed: 19)
             var objects: [AsyncStream<ObjectState>?] = []
-            var answers: [AsyncStream<WatchState>?] = []
+            var answers: [Watch?] = []
             for number in 0..<5_000 {
                 objects.append(app.watch("Recipe:\(number % 50)"))
                 answers.append(try app.watch("Recipe:\(number % 50)", title))

@@ -1,3 +1,4 @@
+import LarderGraphQL
 import LarderOperations
 import LarderRecords
 
@@ -21,9 +22,28 @@ public struct MutationReceipt: Sendable {
 
     /// Waits until the mutation has been applied, discarded or set aside.
     ///
-    /// - Parameter time: How long at most.
+    /// - Parameter time: How long at most; a wait that ends does not end the mutation.
     /// - Throws: `.unsettled` when the time is over; `.unknownMutation` where there is none of this id; `.cancelled`.
-    public func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
+    public func outcome(within time: Duration) async throws(LarderError) -> MutationOutcome {
+        let status = try await ended(within: time)
+        return switch status.state {
+        case .applied:
+            .applied(
+                try status.result.map { bytes throws(LarderError) in try Self.value(bytes) } ?? .null,
+                errors: status.errors)
+        case .discarded: .discarded(status.failure)
+        default: .setAside(status.failure)
+        }
+    }
+
+    private static func value(_ json: [UInt8]) throws(LarderError) -> Value {
+        do { return try Value(json: json) } catch {
+            throw LarderError(.data, "The stored answer of the mutation is not JSON", cause: error)
+        }
+    }
+
+    /// The status after the end.
+    private func ended(within time: Duration) async throws(LarderError) -> MutationStatus {
         let deadline = ContinuousClock.now + time
         while true {
             let count = operationsStore.changeSignal.count

@@ -55,6 +55,8 @@ public final class MutationRunner: Sendable {
 
     struct Progress {
         var isSignedOut = false
+        /// The session that the server was last tried with, as far as this runner knows.
+        var session: SessionStanding?
         /// How often a user has signed in since.
         var resumptions = 0
         /// For how long the server is left alone.
@@ -115,7 +117,8 @@ public final class MutationRunner: Sendable {
         }
     }
 
-    /// Goes on after a user has signed in.
+    /// Goes on after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed without
+    /// this; call it where the program keeps its sign-ins elsewhere.
     public func resume() {
         progress.withLock { progress in
             progress.isSignedOut = false

@@ -15,17 +15,35 @@ extension Partition {
     ///   stored; `operations.commitUnknown` where the disk failed, and it may be stored: the status of the error's
     ///   `mutation` says whether it is, and trying again with the same id is safe.
     @discardableResult
-    public func mutate(
-        _ operation: GraphQLOperation, queued: QueuedMutation = QueuedMutation()
+    public func enqueue(
+        _ operation: GraphQLOperation, options: MutationOptions = MutationOptions()
     ) async throws(LarderError) -> MutationReceipt {
         try core.requireCurrent()
-        let draft = try draft(operation, queued)
+        let draft = try draft(operation, options)
         let queue = try core.operationsStore.database().mutations
         let removals = core.layers.removals
         let mutation: Mutation
         do { mutation = try await queue.enqueue(draft) } catch { throw LarderError(error) }
         show([mutation], after: removals, queue)
         return self.mutation(MutationID(mutation.id))
+    }
+
+    /// Queues a mutation of the program's own type.
+    ///
+    /// - Parameter optimistic: What the server is expected to answer, shown until it does; in place of
+    ///   `options.optimisticResponse`.
+    /// - Throws: As for an untyped one; `.data` where the optimistic answer cannot be encoded.
+    @discardableResult
+    public func enqueue<Typed: TypedOperation>(
+        _ operation: Typed, optimistic: Typed.Data? = nil, options: MutationOptions = MutationOptions()
+    ) async throws(LarderError) -> MutationReceipt where Typed.Data: Encodable {
+        var options = options
+        if let optimistic {
+            do { options.optimisticResponse = try ValueEncoder.value(of: optimistic) } catch {
+                throw LarderError(.data, "The optimistic answer cannot be encoded", cause: error)
+            }
+        }
+        return try await enqueue(operation.operation, options: options)
     }
 
     /// Queues many mutations, all of them or none, in one commit: what belongs together, and a great deal that would
@@ -37,13 +55,13 @@ extension Partition {
     /// - Returns: A receipt for each, in the same order.
     /// - Throws: As for one, for the first that cannot be queued; then none is.
     @discardableResult
-    public func mutate(
-        _ mutations: [(operation: GraphQLOperation, queued: QueuedMutation)]
+    public func enqueue(
+        _ mutations: [(operation: GraphQLOperation, options: MutationOptions)]
     ) async throws(LarderError) -> [MutationReceipt] {
         try core.requireCurrent()
         var drafts: [MutationDraft] = []
         drafts.reserveCapacity(mutations.count)
-        for (operation, queued) in mutations { drafts.append(try draft(operation, queued)) }
+        for (operation, options) in mutations { drafts.append(try draft(operation, options)) }
         guard !drafts.isEmpty else { return [] }
         let queue = try core.operationsStore.database().mutations
         let removals = core.layers.removals
@@ -149,9 +167,9 @@ extension Partition {
     }
 
     private func draft(
-        _ operation: GraphQLOperation, _ queued: QueuedMutation
+        _ operation: GraphQLOperation, _ options: MutationOptions
     ) throws(LarderError) -> MutationDraft {
-        let operation = try core.complete(operation, with: queued.files)
+        let operation = try core.complete(operation, with: options.files)
         let compiled = try core.operations.compiled(operation)
         try core.requireNoTemporaryID(inTextOf: operation, compiled)
         let bound = try core.operations.boundOnce(compiled, operation.variables, exposesAdded: true)
@@ -159,8 +177,8 @@ extension Partition {
             throw LarderError(.operation, "only mutations are queued; use fetch")
         }
         var optimistic: [UInt8]?
-        var layer = OptimisticLayer.Content(edits: queued.listChanges.map(\.edit))
-        if let response = queued.optimisticResponse {
+        var layer = OptimisticLayer.Content(edits: options.listChanges.map(\.edit))
+        if let response = options.optimisticResponse {
             let json = try response.checkedJSON
             do throws(RecordError) {
                 layer.response = .init(try ParsedResponse.parse(data: json, along: bound.layout), of: bound)
@@ -169,20 +187,20 @@ extension Partition {
             }
             optimistic = json
         }
-        if let name = queued.updater, core.operations.updaters[name] == nil { throw .unknownUpdater(name) }
+        if let name = options.updater, core.operations.updaters[name] == nil { throw .unknownUpdater(name) }
         // What an updater will do is not known.
-        let isKnown = queued.updater == nil || optimistic == nil
+        let isKnown = options.updater == nil || optimistic == nil
         let touched = isKnown ? TouchedKeys(layer)?.stored(schema: core.operations.numberOfSchema) : nil
         return MutationDraft(
-            id: queued.id?.uuid, partition: core.name, lane: queued.lane.name,
-            idempotencyKey: queued.idempotencyKey,
+            id: options.id?.uuid, partition: core.name, lane: options.lane.name,
+            idempotencyKey: options.idempotencyKey,
             content: MutationContent(
                 document: operation.document, operationName: compiled.name,
                 variables: Value.object(operation.variables).json, optimisticResponse: optimistic,
-                listEdits: queued.listChanges.isEmpty ? nil : try queued.listChanges.stored,
-                updater: queued.updater, resolver: queued.resolver, checkQuery: queued.check),
-            touched: touched, dependencies: queued.dependencies.map(\.uuid),
-            transfers: queued.files.map(\.upload.uuid), temporaryIDs: queued.temporaryIDs.map(\.token),
-            created: core.now(), expires: queued.expires)
+                listEdits: options.listChanges.isEmpty ? nil : try options.listChanges.stored,
+                updater: options.updater, resolver: options.resolver, checkQuery: options.check),
+            touched: touched, dependencies: options.dependencies.map(\.uuid),
+            transfers: options.files.map(\.upload.uuid), temporaryIDs: options.temporaryIDs.map(\.token),
+            created: core.now(), expires: options.expires)
     }
 }

@@ -97,7 +97,7 @@ final class OperationCache: Sendable {
             throw LarderError(
                 .operation,
                 "Only queries are read from the cache, and this is a \(kind.rawValue); send a mutation with "
-                    + "mutate, and read what it changed with a query")
+                    + "send, and read what it changed with a query")
         }
         return bound
     }

@@ -74,33 +74,33 @@ extension Partition {
         }
     }
 
-    /// Sends a mutation.
+    /// Sends a mutation now. It is never kept for later: it succeeds, or throws.
     ///
     /// Objects in the answer are stored like any other's; the mutation itself is not.
     ///
-    /// - Parameter delivery: How long it may take, in place of `options.timeout`.
+    /// - Parameter time: How long the whole exchange may take; `options.timeout` where absent.
     /// - Returns: The answer, also where the cache cannot take it, which is logged: the change is made, and what it
     ///   changed is fetched when it is asked for.
     /// - Throws: As `fetch`. After `transport.timedOut`, `transport.interrupted`, `.cancelled` and `.parked`, after an
     ///   answer that does not fit, and after an error of a field the server may have made the change nevertheless.
-    public func mutate(
-        _ operation: GraphQLOperation, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
+    public func send(
+        _ operation: GraphQLOperation, within time: Duration? = nil, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Response {
         let operation = try core.withRealIDs(operation)
         let bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .mutation else {
-            throw LarderError(.operation, "only mutations are sent by mutate; use fetch")
+            throw LarderError(.operation, "send takes mutations only; use fetch for a query")
         }
         var options = options
-        if case .immediate(let time) = delivery { options.timeout = time }
+        if let time { options.timeout = time }
         return try await exchange(operation, bound, options)
     }
 
-    /// As `mutate`, in the program's own type.
-    public func mutate<Typed: TypedOperation>(
-        _ operation: Typed, delivery: MutationDelivery, options: FetchOptions = FetchOptions()
+    /// As `send`, in the program's own type.
+    public func send<Typed: TypedOperation>(
+        _ operation: Typed, within time: Duration? = nil, options: FetchOptions = FetchOptions()
     ) async throws(LarderError) -> Typed.Data {
-        try decoded(await mutate(operation.operation, delivery: delivery, options: options))
+        try decoded(await send(operation.operation, within: time, options: options))
     }
 
     /// A complete answer from the cache; nil also where the cache cannot be read, which is logged.

@@ -80,6 +80,16 @@ final class PartitionSession: Sendable {
     }
 }
 
+extension PartitionCore {
+    /// What is stored of the session, in whatever process it began; nil where nothing is. Reads one row, and no key.
+    func sessionStanding() throws(LarderError) -> SessionStanding? {
+        guard let database = try operationsStore.database(making: false) else { return nil }
+        do { return try database.credentials.session(of: name).map { SessionStanding($0) } } catch {
+            throw LarderError(translating: error)
+        }
+    }
+}
+
 extension Partition {
     /// Whether a user is signed in, and what proves it.
     ///

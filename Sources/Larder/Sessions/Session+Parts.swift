@@ -1,4 +1,4 @@
-internal import LarderOperations
+import LarderOperations
 
 // Tokens, cloud credentials and the identity id are three questions. Each has an age and errors of its own: an identity
 // pool that is away keeps no token from a caller. None of them waits for a sign-in.

@@ -27,7 +27,7 @@ public struct NamedWatch: AsyncSequence, Sendable {
     let name: String
     let operation: BoundOperation
     let position: ChangePosition?
-    let states: AsyncStream<WatchState>
+    let states: Watch
 
     /// Begins to watch; each iterator shares the one stream, and is meant to be the only one.
     public func makeAsyncIterator() -> Iterator {
@@ -37,7 +37,7 @@ public struct NamedWatch: AsyncSequence, Sendable {
     /// See ``NamedWatch``.
     public struct Iterator: AsyncIteratorProtocol {
         let watch: NamedWatch
-        var states: AsyncStream<WatchState>.AsyncIterator
+        var states: Watch.Iterator
         /// From where changes are looked for.
         var noted: ChangePosition?
         /// The answer that was given last, or one the same as that: read not before `noted`.

@@ -7,30 +7,35 @@ extension Partition {
     /// exists, and after a fetch that failed. A slow reader gets the newest state only, and equal states are not given
     /// twice. A watcher whose answer another write made partial says so; it does not fetch again.
     ///
-    /// The stream ends when the partition is parked or the store closed; letting go of it ends the watcher, and the
-    /// fetch that it began.
+    /// The sequence ends when the partition is parked or the store closed; letting go of it and of its iterators ends
+    /// the watcher, and the fetch that it began.
     ///
     /// - Parameter policy: What to fetch at first: nothing for `.cacheOnly`; for `.cacheFirst` what the cache does not
     ///   know.
     public func watch(
         _ operation: GraphQLOperation, policy: FetchPolicy = .cacheOnly, options: FetchOptions = FetchOptions()
-    ) throws(LarderError) -> AsyncStream<WatchState> {
+    ) throws(LarderError) -> Watch {
         try core.requireCurrent()
         let bound = try core.operations.bound(query: operation)
-        guard policy != .cacheOnly else { return stream(bound, .query, fetch: nil, unlessComplete: false) }
         let fetch: @Sendable () async throws(LarderError) -> Void = { () async throws(LarderError) in
             _ = try await self.fetch(operation, policy: .networkOnly, options: options)
         }
-        return stream(bound, .query, fetch: fetch, unlessComplete: policy == .cacheFirst)
+        let first: Watcher.FirstFetch =
+            switch policy {
+            case .cacheOnly: .nothing
+            case .cacheFirst: .whatIsMissing
+            case .networkOnly, .networkFirst, .cacheAndNetwork: .everything
+            }
+        return watch(bound, .query, first, fetch)
     }
 
     /// The newest of what a fragment asks of one object, whenever anything changes it.
     ///
     /// - Parameter key: The object's cache key, such as `Movie:12345`; the object need not be there yet.
     /// - Throws: `.syntax`, `.operation` or `.variables` for what cannot be asked.
-    public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> AsyncStream<WatchState> {
+    public func watch(_ key: String, _ fragment: GraphQLFragment) throws(LarderError) -> Watch {
         try core.requireCurrent()
-        return stream(try core.operations.bound(fragment), .object(key: key), fetch: nil, unlessComplete: false)
+        return watch(try core.operations.bound(fragment), .object(key: key), .nothing, nil)
     }
 
     /// Whether an object is there, and which of its fields have changed, whenever anything of it changes.
@@ -44,16 +49,20 @@ extension Partition {
         }
     }
 
-    private func stream(
-        _ operation: BoundOperation, _ root: RecordCache.Root,
-        fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool
-    ) -> AsyncStream<WatchState> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            // A fetch is told of in the states of the stream that asked for it.
-            guard let fetch else { return core.watchers.shared.watch(operation, root, core, continuation) }
-            let watcher = Watcher(core, operation, root)
-            _ = watcher.add(continuation)
-            watcher.start(fetch: fetch, unlessComplete: unlessComplete)
+    private func watch(
+        _ operation: BoundOperation, _ root: RecordCache.Root, _ first: Watcher.FirstFetch,
+        _ fetch: (@Sendable () async throws(LarderError) -> Void)?
+    ) -> Watch {
+        let (states, continuation) = AsyncStream.makeStream(
+            of: WatchState.self, bufferingPolicy: .bufferingNewest(1))
+        // A fetch is told of in the states of the stream that asked for it.
+        guard let fetch, first != .nothing else {
+            core.watchers.shared.watch(operation, root, core, continuation)
+            return Watch(states: states, watcher: nil)
         }
+        let watcher = Watcher(core, operation, root, fetch: fetch)
+        _ = watcher.add(continuation)
+        watcher.start(first)
+        return Watch(states: states, watcher: watcher)
     }
 }

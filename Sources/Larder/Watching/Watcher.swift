@@ -15,6 +15,8 @@ final class Watcher: Sendable {
         var state = WatchState()
         var hasDelivered = false
         var fetch: Task<Void, Never>?
+        /// Whether a fetch was begun that has not told its end.
+        var isFetching = false
         /// Of the answer whose dependencies the index has.
         var footprint: Footprint?
         /// The fetch has ended, so, and the next read tells of it.
@@ -25,6 +27,8 @@ final class Watcher: Sendable {
     private let core: PartitionCore
     private let operation: BoundOperation
     private let root: RecordCache.Root
+    /// Brings the answer from the server into the cache; nil where nothing is fetched.
+    private let fetch: (@Sendable () async throws(LarderError) -> Void)?
     /// Called between a read and its noting, for tests.
     private let afterReading: @Sendable () -> Void
     private let reading = MarkedReading()
@@ -32,8 +36,10 @@ final class Watcher: Sendable {
 
     init(
         _ core: PartitionCore, _ operation: BoundOperation, _ root: RecordCache.Root,
+        fetch: (@Sendable () async throws(LarderError) -> Void)? = nil,
         afterReading: @escaping @Sendable () -> Void = {}
     ) {
+        self.fetch = fetch
         self.afterReading = afterReading
         self.core = core
         self.operation = operation
@@ -69,12 +75,11 @@ final class Watcher: Sendable {
     /// Gives the newest state to streams that were added after the start.
     func readNow() { reading.readNow(read) }
 
-    /// Reads at once, on the caller's thread.
-    ///
-    /// - Parameters:
-    ///   - fetch: Brings the answer from the server into the cache, if that is to be tried at first.
-    ///   - unlessComplete: Whether to fetch only what the cache does not know.
-    func start(fetch: (@Sendable () async throws(LarderError) -> Void)?, unlessComplete: Bool) {
+    /// What to fetch at first.
+    enum FirstFetch: Sendable { case nothing, whatIsMissing, everything }
+
+    /// Reads at once, on the caller's thread, and fetches.
+    func start(_ first: FirstFetch = .nothing) {
         let id = core.watchers.add { [weak self] commit in
             guard let self else { return }
             if commit == nil { self.end() } else { self.reading.mark(self.read) }
@@ -82,13 +87,22 @@ final class Watcher: Sendable {
         guard let id else { return end() }
         progress.withLock { progress in
             progress.id = id
-            progress.state.isFetching = fetch != nil && !unlessComplete
+            progress.state.isFetching = first == .everything
         }
         reading.run(read)
-        guard let fetch else { return }
         let isComplete = progress.withLock { $0.state.complete != nil }
-        guard !(unlessComplete && isComplete) else { return }
-        if unlessComplete { deliver { $0.isFetching = true } }
+        if first == .everything || first == .whatIsMissing && !isComplete { refetch() }
+    }
+
+    /// Fetches, unless a fetch is under way.
+    func refetch() {
+        guard let fetch else { return }
+        let mayBegin = progress.withLock { progress in
+            defer { progress.isFetching = true }
+            return !progress.isEnded && !progress.isFetching
+        }
+        guard mayBegin else { return }
+        deliver { $0.isFetching = true }
         let task = Task { [weak self] in
             var failure: LarderError?
             do throws(LarderError) { try await fetch() } catch { failure = error }
@@ -116,7 +130,10 @@ final class Watcher: Sendable {
 
     /// The end of a fetch is told together with the fetched answer, which is read first.
     private func fetched(_ failure: LarderError?) {
-        progress.withLock { $0.fetchEnd = failure.map { .failure($0) } ?? .success(()) }
+        progress.withLock { progress in
+            progress.fetchEnd = failure.map { .failure($0) } ?? .success(())
+            progress.isFetching = false
+        }
         reading.mark(read)
     }
 
@@ -145,7 +162,10 @@ final class Watcher: Sendable {
                 : core.watchers.set(answer.dependencies, of: id, readAt: moment)
             if !isNewest { reading.mark(read) }
             deliver { state in
-                state.response = answer.isDeleted ? nil : answer.response
+                let response = answer.isDeleted ? nil : answer.response
+                // Newer data has come by another way than the fetch that failed.
+                if response != state.response, response?.isComplete == true { state.setError(nil, ofRead: false) }
+                state.response = response
                 state.isDeleted = answer.isDeleted
                 state.isOptimistic = answer.isOptimistic
                 if state.isErrorOfRead { state.setError(nil, ofRead: false) }
@@ -212,7 +232,7 @@ final class SharedWatchers: Sendable {
             watchers[key] = new
             return (new, true)
         }
-        if isNew { watcher.start(fetch: nil, unlessComplete: false) } else { watcher.readNow() }
+        if isNew { watcher.start() } else { watcher.readNow() }
     }
 
     /// Forgets a watcher that has ended.

@@ -72,7 +72,7 @@ struct AppSyncMutations {
                 if isKnown { report.mutations.present += 1 } else { report.mutations.taken += 1 }
                 return
             }
-            try await partition.mutate(operation, queued: QueuedMutation(id: id))
+            try await partition.enqueue(operation, options: MutationOptions(id: id))
             report.mutations.taken += 1
         } catch {
             switch error.code.rawValue {

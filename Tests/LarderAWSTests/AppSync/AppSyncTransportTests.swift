@@ -214,8 +214,8 @@ struct AppSyncTransportTests {
             let online = fixture.app.with(transport: fixture.transport(.apiKey("da2-key")))
             let error = try #require(
                 await #expect(throws: LarderError.self) {
-                    _ = try await online.mutate(
-                        GraphQLOperation(#"mutation { rename(id: "1") }"#), delivery: .immediate(within: .seconds(60)))
+                    _ = try await online.send(
+                        GraphQLOperation(#"mutation { rename(id: "1") }"#), within: .seconds(60))
                 })
             let first = try #require(error.errors.first)
             #expect(AppSyncErrorType.conflictUnhandled ~= first)

@@ -1,6 +1,7 @@
 import BigInt
 import Crypto
 import Foundation
+import LarderFiles
 import Testing
 
 @testable import LarderAWS

@@ -52,7 +52,7 @@ struct StaleCredentialTests {
                 """
                 {"recipes":[{"id":"1","title":"Soup","author":{"id":"a","name":"Ada"}}]}
                 """.utf8))
-        try await app.mutate(giveStars("1", 5))
+        try await app.enqueue(giveStars("1", 5))
         try store.close()
         return credentials
     }

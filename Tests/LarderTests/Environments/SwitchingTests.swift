@@ -35,9 +35,9 @@ struct SwitchingTests {
         try await withStore { store in
             let a = try store.partition(of: backend("a"))
             try await a.write("Recipe:1", title, ["title": "Soup"])
-            let queued = try await a.mutate(
+            let queued = try await a.enqueue(
                 giveStars("1", 5),
-                queued: .init(optimisticResponse: [
+                options: .init(optimisticResponse: [
                     "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 5]
                 ]))
             var named = try await a.watch(named: "all", recipeList).makeAsyncIterator()
@@ -68,7 +68,7 @@ struct SwitchingTests {
         try await withStore { store in
             let ada = try store.partition(of: backend("a"), user: .user("ada"))
             try await ada.write("Recipe:1", title, ["title": "Soup"])
-            try await ada.mutate(giveStars("1", 5))
+            try await ada.enqueue(giveStars("1", 5))
             let bob = try await store.switch(toUser: .user("bob"), pending: .park).partition
             #expect(await code { _ = try bob.read("Recipe:1", title) } == "larder.miss")
             #expect(try bob.mutations().isEmpty)
@@ -82,7 +82,7 @@ struct SwitchingTests {
             let server = ScriptedServer.rating()
             let guest = try store.partition(of: backend("a"), transport: server)
             #expect(try store.current()?.user == .guest)
-            try await guest.mutate(giveStars("1", 4))
+            try await guest.enqueue(giveStars("1", 4))
             let change = try await store.switch(toUser: .user("ada"), pending: .carry, transport: server)
             #expect(change.carried == 1 && change.left?.after.pending == 0 && change.entered.after.pending == 1)
             try await quickRunner(change.partition).drain()
@@ -115,8 +115,8 @@ struct SwitchingTests {
                 ("clear", { try await a.clear() }),
                 ("watch", { _ = try a.watch(recipeList) }),
                 ("named", { _ = try await a.watch(named: "n", recipeList) }),
-                ("queue", { try await a.mutate(giveStars("1", 1)) }),
-                ("mutate", { _ = try await a.mutate(giveStars("1", 1), delivery: .immediate(within: .seconds(1))) }),
+                ("queue", { try await a.enqueue(giveStars("1", 1)) }),
+                ("send", { _ = try await a.send(giveStars("1", 1), within: .seconds(1)) }),
                 ("run", { try await quickRunner(a).drain() }),
             ]
             for (name, call) in calls { #expect(await code(call) == "larder.parked", "\(name)") }
@@ -163,8 +163,8 @@ struct SwitchingTests {
                 return rated("1", 5)
             }
             let a = try store.partition(of: backend("a"), transport: server)
-            let first = try await a.mutate(giveStars("1", 5))
-            let second = try await a.mutate(giveStars("1", 6))
+            let first = try await a.enqueue(giveStars("1", 5))
+            let second = try await a.enqueue(giveStars("1", 6))
             let running = Task { await code { try await quickRunner(a).run() } }
             while !asked.isSet { try await Task.sleep(for: .milliseconds(1)) }
             _ = try await store.switch(to: backend("b"))
@@ -191,7 +191,7 @@ struct SwitchingTests {
             // As it is in another process: a connection of its own.
             let other = try OperationsDatabase(folder: store.folder)
             try await other.environments.leave(.park, now: Date())
-            await #expect(throws: LarderError.self) { try await a.mutate(giveStars("1", 5)) }
+            await #expect(throws: LarderError.self) { try await a.enqueue(giveStars("1", 5)) }
             while try await next(&states) != nil {}
             #expect(await code { _ = try a.read("Recipe:1", title) } == "larder.parked")
             #expect(try await next(&currents) == .some(nil))
@@ -210,7 +210,7 @@ struct SwitchingTests {
             let schema = try Schema(parsing: fixtureSchema)
             var store = try Store.open(at: folder, schema: schema)
             let a = try store.partition(of: backend("prototype"))
-            try await a.mutate(giveStars("1", 5))
+            try await a.enqueue(giveStars("1", 5))
             try store.close()
 
             store = try Store.open(at: folder, schema: schema)
@@ -234,7 +234,7 @@ struct SwitchingTests {
         try await withStore { store in
             let before = try store.partition()
             try await before.write("Recipe:1", title, ["title": "Soup"])
-            try await before.mutate(giveStars("1", 5))
+            try await before.enqueue(giveStars("1", 5))
             let app = try store.partition(of: backend("a", succeeds: .unnamed))
             #expect(try app.read("Recipe:1", title)["title"]?.string == "Soup")
             #expect(try app.mutations().count == 1)
@@ -277,7 +277,7 @@ struct SwitchingTests {
                             let name = ["a", "b"][(task + number) % 2]
                             do {
                                 let app = try await store.switch(to: backend(name), transport: server).partition
-                                try await app.mutate(giveStars("\(task)", number))
+                                try await app.enqueue(giveStars("\(task)", number))
                                 accepted += 1
                             } catch let error as LarderError where error.code == .parked {}
                         }

@@ -154,7 +154,7 @@ private final class FaultyStore: Sendable {
     }
 
     func enqueue(_ app: Partition) async throws {
-        let receipt = try await app.mutate(giveStars("1", 5), queued: QueuedMutation())
+        let receipt = try await app.enqueue(giveStars("1", 5), options: MutationOptions())
         acknowledged.withLock { _ = $0.mutations.insert(receipt.id) }
     }
 

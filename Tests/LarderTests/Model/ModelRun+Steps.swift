@@ -80,7 +80,7 @@ extension ModelRun {
         item.resolver = chance(3) ? nil : Self.resolverNames.randomElement(using: &random)
         item.check = chance(4) ? nil : Self.checkNames.randomElement(using: &random)
         item.expires = chance(6) ? soon() : nil
-        var queued = QueuedMutation(
+        var queued = MutationOptions(
             id: item.id, lane: MutationLane(item.lane), dependencies: Array(item.dependencies),
             optimisticResponse: item.optimistic.map(change.data), listChanges: item.listChanges.map(\.change),
             temporaryIDs: token.map { [$0] } ?? [],
@@ -89,13 +89,13 @@ extension ModelRun {
         if chance(40) {
             queued.optimisticResponse = ["rate": "nonsense"]
             try await expect("larder.data", "a misfit") { [app] in
-                try await app.mutate(change.operation, queued: queued)
+                try await app.enqueue(change.operation, options: queued)
             }
             return "what does not fit is refused"
         }
         if let token { temporaryIDs.append(token) }
         let code = model.enqueue(item)
-        try await expect(code, "enqueue") { [app] in try await app.mutate(change.operation, queued: queued) }
+        try await expect(code, "enqueue") { [app] in try await app.enqueue(change.operation, options: queued) }
         if code == nil, let token, chance(2) { try watch("Recipe:\(token.text)") }
         return "enqueue \(change) as \(item.id)\(code.map { ", \($0)" } ?? "")"
     }

@@ -167,7 +167,7 @@ final class LatestState: Sendable {
     private let state = Mutex<WatchState?>(nil)
     private let task: Mutex<Task<Void, Never>?> = Mutex(nil)
 
-    init(_ states: AsyncStream<WatchState>) {
+    init(_ states: Watch) {
         let new = Task { [weak self] in
             for await state in states {
                 guard let self else { return }

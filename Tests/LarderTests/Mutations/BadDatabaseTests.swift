@@ -28,9 +28,9 @@ private func withWork(_ body: (URL, URL) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
         let server = ScriptedServer.rating(errors: { _ in #"{"data":null,"errors":[{"message":"no"}]}"# })
         let (store, app) = try open(folder, server)
-        try await app.mutate(giveStars("9", 1))
+        try await app.enqueue(giveStars("9", 1))
         try await quickRunner(app).drain()
-        for stars in 2...3 { try await app.mutate(giveStars("\(stars)", stars)) }
+        for stars in 2...3 { try await app.enqueue(giveStars("\(stars)", stars)) }
         try store.close()
         // All of it in the one file.
         try OtherProgram(folder).run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -46,11 +46,11 @@ struct BadDatabaseTests {
             let (store, app) = try open(folder, ScriptedServer.rating(), deadline: .milliseconds(100))
             let other = try OtherProgram(folder)
             try other.run("BEGIN EXCLUSIVE")
-            #expect(await code { try await app.mutate(giveStars("4", 4)) } == "operations.busy")
+            #expect(await code { try await app.enqueue(giveStars("4", 4)) } == "operations.busy")
             #expect(await code { try await quickRunner(app).drain() } == "operations.busy")
             #expect(try app.mutations().count == 3)
             try other.run("COMMIT")
-            try await app.mutate(giveStars("4", 4))
+            try await app.enqueue(giveStars("4", 4))
             try await quickRunner(app).drain()
             #expect(try app.mutations().map(\.state) == [.deadLetter])
             try store.close()
@@ -157,7 +157,7 @@ struct BadDatabaseTests {
             // Whoever removes it says that nothing is missed.
             try FileManager.default.removeItem(at: file)
             let (store, app) = try open(folder, ScriptedServer.rating())
-            try await app.mutate(giveStars("1", 1))
+            try await app.enqueue(giveStars("1", 1))
             try await quickRunner(app).drain()
             try store.close()
         }
@@ -174,7 +174,7 @@ struct BadDatabaseTests {
                 #expect(
                     await code {
                         let (_, app) = try open(folder)
-                        try await app.mutate(giveStars("1", 1))
+                        try await app.enqueue(giveStars("1", 1))
                     } == "operations.damaged")
                 #expect(try Data(contentsOf: log) == content)
             }
@@ -187,7 +187,7 @@ struct BadDatabaseTests {
     func lostLog(isLost: Bool) async throws {
         try await withTemporaryFolder { folder in
             let (store, app) = try open(folder)
-            for stars in 1...5 { try await app.mutate(giveStars("1", stars)) }
+            for stars in 1...5 { try await app.enqueue(giveStars("1", stars)) }
             try store.close()
             let log = folder.appending(path: "larder.sqlite-wal")
             if isLost {
@@ -207,7 +207,7 @@ struct BadDatabaseTests {
         try await withTemporaryFolder { folder in
             try Data().write(to: folder.appending(path: "larder.sqlite"))
             let (store, app) = try open(folder)
-            try await app.mutate(giveStars("1", 1))
+            try await app.enqueue(giveStars("1", 1))
             #expect(try app.mutations().count == 1)
             try store.close()
         }
@@ -232,7 +232,7 @@ struct BadDatabaseTests {
                     let (store, app) = try open(folder, ScriptedServer.rating())
                     defer { try? store.close() }
                     _ = try app.mutations()
-                    try await app.mutate(giveStars("5", 5))
+                    try await app.enqueue(giveStars("5", 5))
                     _ = try app.mutations(in: [.deadLetter])
                 }
                 #expect(
@@ -279,7 +279,7 @@ struct ForeignDatabaseTests {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             let store = try Store.open(at: place, schema: try schema.get())
-            try await store.partition().mutate(giveStars("1", 1))
+            try await store.partition().enqueue(giveStars("1", 1))
             try store.close()
             for name in [folder.path, place.path]
                 + (try FileManager.default.subpathsOfDirectory(atPath: place.path))

@@ -7,11 +7,11 @@ import Testing
 struct BulkTests {
     private let card = GraphQLFragment("fragment F on Recipe { title rating }")
 
-    private func shown(_ recipe: String, _ stars: Int) -> (operation: GraphQLOperation, queued: QueuedMutation) {
+    private func shown(_ recipe: String, _ stars: Int) -> (operation: GraphQLOperation, options: MutationOptions) {
         let answer: Value = [
             "rate": ["__typename": "Recipe", "id": .string(recipe), "title": "Soup", "rating": .int(Int64(stars))]
         ]
-        return (giveStars(recipe, stars), QueuedMutation(optimisticResponse: answer))
+        return (giveStars(recipe, stars), MutationOptions(optimisticResponse: answer))
     }
 
     @Test("Mutations queued together are seen at once, sent in order, and each has a receipt of its own")
@@ -22,7 +22,7 @@ struct BulkTests {
             number == 2 ? #"{"data":null,"errors":[{"message":"no"}]}"# : nil
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipts = try await app.mutate((1...4).map { shown("\($0)", $0) })
+            let receipts = try await app.enqueue((1...4).map { shown("\($0)", $0) })
             #expect(receipts.count == 4)
             for stars in 1...4 {
                 #expect(try app.read("Recipe:\(stars)", card)["rating"]?.double == Double(stars))
@@ -39,9 +39,9 @@ struct BulkTests {
     func order() async throws {
         let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
-            try await app.mutate(giveStars("1", 0), queued: .init())
-            try await app.mutate((1...20).map { (giveStars("1", $0), QueuedMutation()) })
-            try await app.mutate(giveStars("1", 21), queued: .init())
+            try await app.enqueue(giveStars("1", 0), options: .init())
+            try await app.enqueue((1...20).map { (giveStars("1", $0), MutationOptions()) })
+            try await app.enqueue(giveStars("1", 21), options: .init())
             try await quickRunner(app).drain()
             #expect(server.effects == (0...21).map { "1 \($0)" })
         }
@@ -52,16 +52,16 @@ struct BulkTests {
         let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             let id = MutationID(UUID())
-            try await app.mutate(giveStars("9", 9), queued: .init(id: id))
+            try await app.enqueue(giveStars("9", 9), options: .init(id: id))
             let wrongResponse: Value = ["rate": ["__typename": "Recipe", "id": 1]]
-            let bad: [((operation: GraphQLOperation, queued: QueuedMutation), LarderError.Code)] = [
-                ((giveStars("2", 2), QueuedMutation(id: id)), .init(rawValue: "operations.duplicate")),
-                ((giveStars("2", 2), QueuedMutation(optimisticResponse: wrongResponse)), .data),
-                ((giveStars("2", 2), QueuedMutation(updater: "nobody")), .unknownUpdater),
-                ((recipeList, QueuedMutation()), .operation),
+            let bad: [((operation: GraphQLOperation, options: MutationOptions), LarderError.Code)] = [
+                ((giveStars("2", 2), MutationOptions(id: id)), .init(rawValue: "operations.duplicate")),
+                ((giveStars("2", 2), MutationOptions(optimisticResponse: wrongResponse)), .data),
+                ((giveStars("2", 2), MutationOptions(updater: "nobody")), .unknownUpdater),
+                ((recipeList, MutationOptions()), .operation),
             ]
             for (one, code) in bad {
-                await expectCode(code) { try await app.mutate([shown("1", 1), one, shown("3", 3)]) }
+                await expectCode(code) { try await app.enqueue([shown("1", 1), one, shown("3", 3)]) }
             }
             #expect(try app.mutations().map(\.id) == [id])
             await expectCode(.miss) { _ = try app.read("Recipe:1", card) }
@@ -76,9 +76,9 @@ struct BulkTests {
             let schema = try Schema(parsing: fixtureSchema)
             let first = try Store.open(at: folder, schema: schema)
             let app = try first.partition()
-            #expect(try await app.mutate([]).count == 0)
+            #expect(try await app.enqueue([]).count == 0)
             #expect(try app.mutations().count == 0)
-            let receipts = try await app.mutate((1...3).map { shown("\($0)", $0) })
+            let receipts = try await app.enqueue((1...3).map { shown("\($0)", $0) })
             try first.close()
             let second = try Store.open(at: folder, schema: schema)
             let again = try second.partition()

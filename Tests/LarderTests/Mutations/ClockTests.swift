@@ -37,7 +37,7 @@ struct ClockTests {
         let server = ScriptedServer.rating()
         try await withClock(server) { (app, clock) throws in
             for stars in 1...4 {
-                try await app.mutate(giveStars("1", stars))
+                try await app.enqueue(giveStars("1", stars))
                 clock.jump(stars % 2 == 0 ? jump : -2 * jump)
             }
             try await quickRunner(app).drain()
@@ -51,8 +51,8 @@ struct ClockTests {
     func expiry(_ jump: TimeInterval) async throws {
         let server = ScriptedServer.rating()
         try await withClock(server) { (app, clock) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(expires: clock.now + 3_600))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(expires: clock.now + 3_600))
+            let next = try await app.enqueue(giveStars("1", 4))
             clock.jump(jump)
             try await quickRunner(app).drain()
             #expect(try next.status()?.state == .applied)
@@ -75,16 +75,16 @@ struct ClockTests {
             number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: .seconds(3_600)), false) : nil
         }
         try await withClock(server) { (app, clock) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
             let error = await #expect(throws: LarderError.self) {
-                try await receipt.ended(within: .milliseconds(300))
+                try await receipt.outcome(within: .milliseconds(300))
             }
             #expect(error?.code == .unsettled)
             clock.jump(jump)
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             #expect(server.requests.count == 2)
             running.cancel()
             try await running.value
@@ -98,12 +98,12 @@ struct ClockTests {
             number == 0 ? (TransportError(.status, "busy", status: 429, retryAfter: century), false) : nil
         }
         try await withClock(server) { (app, clock) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(2)) }
             clock.jump(86_401)
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             running.cancel()
             try await running.value
         }
@@ -113,7 +113,7 @@ struct ClockTests {
     func backoff() async throws {
         let server = ScriptedServer.rating { $0 < 6 ? (.away, false) : nil }
         try await withClock(server) { (app, clock) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             let setting = Task {
@@ -123,7 +123,7 @@ struct ClockTests {
                 }
             }
             defer { setting.cancel() }
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             #expect(server.effects == ["1 5"])
             running.cancel()
             try await running.value

@@ -26,7 +26,7 @@ struct EffectTests {
     func failedBelow(code: String) async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.body(errors(code, path: below)) }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
@@ -41,7 +41,7 @@ struct EffectTests {
             number < 3 ? ScriptedServer.body(errors("THROTTLED", path: below)) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(Set(server.requests.map(\.headers)).count == 1)
@@ -52,7 +52,7 @@ struct EffectTests {
     func oneOfTwo() async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.body(errors("THROTTLED", path: #"["second"]"#)) }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(
+            let receipt = try await app.enqueue(
                 GraphQLOperation(
                     """
                     mutation {
@@ -79,7 +79,7 @@ struct EffectTests {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition(transport: server)
-            let receipt = try await app.mutate(
+            let receipt = try await app.enqueue(
                 GraphQLOperation(
                     """
                     mutation {
@@ -110,15 +110,15 @@ struct EffectTests {
             isSignedIn.isSet ? ScriptedServer.done(request) : ScriptedServer.body(body, status: status)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipts = try await app.mutate(
-                (1...5).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let receipts = try await app.enqueue(
+                (1...5).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
             #expect(server.requests.count == 1)
             isSignedIn.set()
             runner.resume()
-            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(300)).state == .applied) }
+            for receipt in receipts { #expect(try await receipt.outcome(within: .seconds(300)).isApplied) }
             running.cancel()
             try await running.value
         }
@@ -128,12 +128,15 @@ struct EffectTests {
     func notSignedInField() async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.body(errors("UNAUTHENTICATED", path: #"["rate"]"#)) }
         try await withStoreFixture(server) { (app) throws in
-            let receipts = try await app.mutate((1...5).map { (giveStars("1", $0), QueuedMutation()) })
+            let receipts = try await app.enqueue((1...5).map { (giveStars("1", $0), MutationOptions()) })
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
-            let states = try receipts.map { receipt in try receipt.status()?.state }
-            #expect(states == [.deadLetter, .pending, .pending, .pending, .pending])
+            // The runner waits as soon as the refusal is known, and then notes it.
+            try await eventually {
+                try receipts.map { receipt in try receipt.status()?.state }
+                    == [.deadLetter, .pending, .pending, .pending, .pending]
+            }
             #expect(server.requests.count == 1)
             running.cancel()
             try await running.value
@@ -152,7 +155,7 @@ struct EffectTests {
             number < 4 ? answer : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.requests.count == 5)
@@ -165,7 +168,7 @@ struct EffectTests {
     func unavailable() async throws {
         let unsure = ScriptedServer { _, _ in ScriptedServer.status(503) }
         try await withStoreFixture(unsure) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
             #expect(unsure.requests.count == 1)
@@ -174,7 +177,7 @@ struct EffectTests {
             number < 30 ? ScriptedServer.status(503) : ScriptedServer.done(request)
         }
         try await withStoreFixture(sure) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try receipt.status()?.state == .applied)
         }
@@ -186,7 +189,7 @@ struct EffectTests {
             number < 30 ? ScriptedServer.status(status) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
         }
@@ -200,7 +203,7 @@ struct EffectTests {
                 : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
         }
@@ -217,7 +220,7 @@ struct EffectTests {
         try await withTemporaryFolder { folder in
             let lost = ScriptedServer(first) { _, _ in .failure(TransportError(.interrupted, "lost")) }
             let (store, app) = try opened(folder, lost)
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: check))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: check))
             let runner = quickRunner(app) { options in
                 options.backoff = Backoff(first: .seconds(1_000), cap: .seconds(1_000))
                 options.random = { 0.000_001 }
@@ -305,7 +308,7 @@ struct EffectTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)
             try await app.write(recipeList, json: Array(#"{"recipes":[]}"#.utf8))
-            let answer = try await app.mutate(giveStars("1", 5), delivery: .immediate(within: .seconds(60)))
+            let answer = try await app.send(giveStars("1", 5), within: .seconds(60))
             #expect(locked.withLock { $0 } >= 0)
             #expect(answer["rate"]?["rating"]?.double == 5)
             locked.withLock { descriptor in
@@ -331,7 +334,7 @@ struct EffectTests {
             return ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipts = try await app.mutate([5, 4].map { (giveStars("1", $0), QueuedMutation()) })
+            let receipts = try await app.enqueue([5, 4].map { (giveStars("1", $0), MutationOptions()) })
             let running = Task { try await quickRunner(app).run() }
             await hasBegun.wait()
             running.cancel()
@@ -350,8 +353,8 @@ struct EffectTests {
     func obstinateResolver() async throws {
         let server = ScriptedServer { _, _ in ScriptedServer.status(409) }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "again"))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "again"))
+            let next = try await app.enqueue(giveStars("1", 4))
             let began = ContinuousClock.now
             try await quickRunner(app) { options in
                 options.maximumFaults = 6
@@ -372,7 +375,7 @@ struct EffectTests {
             number < 5 ? .failure(TransportError(.interrupted, "lost")) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "none"))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "none"))
             let began = ContinuousClock.now
             try await quickRunner(app) { options in
                 options.backoff = Backoff(first: .milliseconds(50), cap: .milliseconds(50))
@@ -398,7 +401,8 @@ struct EffectTests {
             return ScriptedServer.status(status, retryAfter: .zero)
         }
         try await withStoreFixture(server) { (app) throws in
-            try await app.mutate((0..<lanes).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            try await app.enqueue(
+                (0..<lanes).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.backoff = Backoff(first: Self.second, cap: Self.second * 300) }
             let running = Task { try await runner.run() }
             try await eventually { requests.count >= 30 || requests.count > 1 && requests.span >= Self.second * 60 }
@@ -423,8 +427,8 @@ struct EffectTests {
             options.now = { Date(timeIntervalSince1970: 1_800_000_000 + later.withLock { $0 }) }
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
             let app = try store.partition(transport: server)
-            let receipts = try await app.mutate(
-                (0..<50).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+            let receipts = try await app.enqueue(
+                (0..<50).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
             let runner = quickRunner(app) { $0.maximumLanes = 1 }
             let running = Task { try await runner.run() }
             while try app.mutations(in: [.deadLetter]).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
@@ -432,7 +436,7 @@ struct EffectTests {
             #expect(server.requests.count == 1)
             hasTime.set()
             later.withLock { $0 = 3_601 }
-            for receipt in receipts { _ = try await receipt.ended(within: .seconds(300)) }
+            for receipt in receipts { _ = try await receipt.outcome(within: .seconds(300)) }
             #expect(try app.mutations(in: [.deadLetter]).count == 1)
             #expect(server.requests.count == 50)
             running.cancel()

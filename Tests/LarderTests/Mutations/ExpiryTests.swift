@@ -24,7 +24,7 @@ struct ExpiryTests {
             let app = try store.partition(transport: server)
             let operation = GraphQLOperation(
                 "mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }")
-            let receipt = try await app.mutate(operation, queued: .init(expires: Self.noon + 10))
+            let receipt = try await app.enqueue(operation, options: .init(expires: Self.noon + 10))
             var running = MutationRunner.Options()
             running.backoff = Backoff(first: .zero, cap: .zero)
             try await MutationRunner(app, options: running).drain()
@@ -41,13 +41,13 @@ struct ExpiryTests {
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
             for number in 0..<60 {
-                let receipt = try await app.mutate(
+                let receipt = try await app.enqueue(
                     GraphQLOperation("mutation { rate(input: {recipe: \(number), stars: 5}) { id rating } }"),
-                    queued: .init(
+                    options: .init(
                         optimisticResponse: [
                             "rate": ["__typename": "Recipe", "id": .string("\(number)"), "rating": 5]
                         ], expires: Date(timeIntervalSince1970: 1_000_000)))
-                #expect(try await receipt.ended(within: .seconds(20)).failure?.kind == "expired")
+                #expect(try await receipt.outcome(within: .seconds(20)).failure?.kind == "expired")
                 let rating = GraphQLFragment("fragment F on Recipe { rating }")
                 // The runner takes the layer out after the mutation is set aside.
                 var triesLeft = 1000
@@ -100,8 +100,8 @@ struct ClosedRunnerTests {
                 return (.away, false)
             }
             let app = try store.partition(transport: server)
-            try await app.mutate(
-                GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }"), queued: .init())
+            try await app.enqueue(
+                GraphQLOperation("mutation { rate(input: {recipe: 1, stars: 5}) { id rating } }"), options: .init())
             let error = await #expect(throws: LarderError.self) {
                 let runner = MutationRunner(app)
                 try await untilEmpty ? runner.drain() : runner.run()

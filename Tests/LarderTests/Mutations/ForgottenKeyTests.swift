@@ -17,12 +17,12 @@ struct ForgottenKeyTests {
             let store = try Store.open(at: folder, schema: schema, options: options)
             let app = try store.partition(transport: ScriptedServer.rating())
             // The server answers something else than what is expected.
-            let receipt = try await app.mutate(
+            let receipt = try await app.enqueue(
                 GraphQLOperation(
                     "mutation Rate($recipe: ID!, $stars: Int!) "
                         + "{ rate(input: {recipe: $recipe, stars: $stars}) { id rating } }",
                     variables: ["recipe": "1", "stars": 3]),
-                queued: .init(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]))
+                options: .init(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]))
             var dying = MutationRunner.Options()
             dying.afterStep = { if $0 == .stored { try? store.close() } }
             await #expect(throws: LarderError.self) { try await MutationRunner(app, options: dying).drain() }

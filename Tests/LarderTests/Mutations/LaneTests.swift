@@ -47,14 +47,14 @@ struct LaneTests {
         try await withStoreFixture(server, schema: Self.schema) { (app) throws in
             for stars in 1...3 as ClosedRange<Int64> {
                 for recipe in ["first", "other"] {
-                    try await app.mutate(
-                        rate(recipe, stars), queued: QueuedMutation(lane: .entity("Recipe:\(recipe)")))
+                    try await app.enqueue(
+                        rate(recipe, stars), options: MutationOptions(lane: .entity("Recipe:\(recipe)")))
                 }
             }
-            let last = try await app.mutate(rate("other", 4), queued: QueuedMutation(lane: .entity("Recipe:other")))
+            let last = try await app.enqueue(rate("other", 4), options: MutationOptions(lane: .entity("Recipe:other")))
             let draining = Task { try await MutationRunner(app).drain() }
             await gate.isHeld.wait()
-            #expect(try await last.ended(within: .seconds(300)).state == .applied)
+            #expect(try await last.outcome(within: .seconds(300)).isApplied)
             #expect(server.effects.filter { $0.hasPrefix("other") } == ["other 1", "other 2", "other 3", "other 4"])
             #expect(server.effects.filter { $0.hasPrefix("first") } == ["first 1"])
             gate.letGo.set()
@@ -71,19 +71,19 @@ struct LaneTests {
             let temporary = TemporaryObjectID()
             let adding = GraphQLOperation(
                 "mutation Add($stars: Int!) { add(stars: $stars) { id stars } }", variables: ["stars": 1])
-            try await app.mutate(
+            try await app.enqueue(
                 adding,
-                queued: QueuedMutation(
+                options: MutationOptions(
                     lane: .entity("Recipe:\(temporary.text)"),
                     optimisticResponse: ["add": ["__typename": "Recipe", "id": .string(temporary.text), "stars": 1]],
                     temporaryIDs: [temporary]))
-            try await app.mutate(
-                rate(temporary.text, 2), queued: QueuedMutation(lane: .entity("Recipe:\(temporary.text)")))
-            try await app.mutate(rate("first", 0), queued: QueuedMutation(lane: .entity("Recipe:first")))
+            try await app.enqueue(
+                rate(temporary.text, 2), options: MutationOptions(lane: .entity("Recipe:\(temporary.text)")))
+            try await app.enqueue(rate("first", 0), options: MutationOptions(lane: .entity("Recipe:first")))
             let draining = Task { try await MutationRunner(app).drain() }
             await gate.isHeld.wait()
-            let third = try await app.mutate(rate("new", 3), queued: QueuedMutation(lane: .entity("Recipe:new")))
-            #expect(try await third.ended(within: .seconds(300)).state == .applied)
+            let third = try await app.enqueue(rate("new", 3), options: MutationOptions(lane: .entity("Recipe:new")))
+            #expect(try await third.outcome(within: .seconds(300)).isApplied)
             #expect(server.effects.filter { $0.hasPrefix("new") } == ["new 1", "new 2", "new 3"])
             gate.letGo.set()
             try await draining.value
@@ -97,10 +97,11 @@ struct LaneTests {
         try await withStoreFixture(server, schema: Self.schema) { (app) throws in
             for number in 0..<20 {
                 for stars in 1...3 as ClosedRange<Int64> {
-                    try await app.mutate(rate("r\(number)", stars), queued: QueuedMutation(lane: .entity("r\(number)")))
+                    try await app.enqueue(
+                        rate("r\(number)", stars), options: MutationOptions(lane: .entity("r\(number)")))
                 }
             }
-            try await app.mutate(rate("first", 0), queued: QueuedMutation(lane: "a"))
+            try await app.enqueue(rate("first", 0), options: MutationOptions(lane: "a"))
             var options = MutationRunner.Options()
             options.maximumLanes = 2
             let runner = MutationRunner(app, options: options)

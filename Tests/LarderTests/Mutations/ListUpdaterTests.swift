@@ -47,8 +47,8 @@ struct ListUpdaterTests {
         try app.read(Self.list)["recipes"]?.elements.compactMap { $0["id"]?.string } ?? []
     }
 
-    private func queued(_ temporary: TemporaryObjectID, _ updater: String) -> QueuedMutation {
-        QueuedMutation(
+    private func queued(_ temporary: TemporaryObjectID, _ updater: String) -> MutationOptions {
+        MutationOptions(
             optimisticResponse: ["add": ["__typename": "Recipe", "id": .string(temporary.text), "title": "Cake"]],
             updater: updater, temporaryIDs: [temporary])
     }
@@ -59,7 +59,7 @@ struct ListUpdaterTests {
             let temporary = TemporaryObjectID()
             let first = try open(folder, ["shelve": Self.shelve])
             try await write(first.1)
-            try await first.1.mutate(Self.add, queued: queued(temporary, "shelve"))
+            try await first.1.enqueue(Self.add, options: queued(temporary, "shelve"))
             #expect(try ids(first.1) == ["r1", temporary.text, "r2"])
             try first.0.close()
             let (store, app) = try open(folder, ["shelve": Self.shelve])
@@ -76,7 +76,7 @@ struct ListUpdaterTests {
         try await withTemporaryFolder { (folder) throws in
             let (store, app) = try open(folder, [:])
             let error = await #expect(throws: LarderError.self) {
-                try await app.mutate(Self.add, queued: queued(TemporaryObjectID(), "shelve"))
+                try await app.enqueue(Self.add, options: queued(TemporaryObjectID(), "shelve"))
             }
             #expect(error?.code == .unknownUpdater)
             #expect(try app.mutations().isEmpty)
@@ -90,7 +90,7 @@ struct ListUpdaterTests {
             try await withTemporaryFolder { (folder) throws in
                 let first = try open(folder, ["shelve": Self.shelve])
                 try await write(first.1)
-                let receipt = try await first.1.mutate(Self.add, queued: queued(TemporaryObjectID(), "shelve"))
+                let receipt = try await first.1.enqueue(Self.add, options: queued(TemporaryObjectID(), "shelve"))
                 try first.0.close()
                 let (store, app) = try open(folder, updaters)
                 #expect(try ids(app) == ["r1", "r2"])

@@ -27,9 +27,9 @@ private func rate(_ recipe: String, _ stars: Int64, in app: Partition) async thr
     let operation = GraphQLOperation(
         "mutation Rate($recipe: ID!, $stars: Int!) { rate(recipe: $recipe, stars: $stars) { id stars } }",
         variables: ["recipe": .string(recipe), "stars": .int(stars)])
-    try await app.mutate(
+    try await app.enqueue(
         operation,
-        queued: QueuedMutation(
+        options: MutationOptions(
             optimisticResponse: ["rate": ["__typename": "Recipe", "id": .string(recipe), "stars": .int(stars)]]))
 }
 

@@ -14,7 +14,7 @@ struct NextRequestTests {
         _ body: (OperationsDatabase, [Mutation], NextRequest, () -> [UUID]) async throws -> Void
     ) async throws {
         try await withStoreFixture(ScriptedServer.rating()) { (app) throws in
-            for stars in 1...2 { try await app.mutate(giveStars("1", stars)) }
+            for stars in 1...2 { try await app.enqueue(giveStars("1", stars)) }
             let database = try app.core.operationsStore.database()
             let made = Mutex<[UUID]>([])
             let core = app.core

@@ -33,7 +33,7 @@ struct OddAnswerTests {
                 ? #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"# : added("1", "Soup")
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.mutate(add("Soup"))
+            let receipt = try await app.enqueue(add("Soup"))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.requests.count == 2)
@@ -53,8 +53,8 @@ struct OddAnswerTests {
                 : #"{"data":{"rate":{"__typename":"Recipe","id":"1","stars":5}}}"#
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            let bad = try await app.mutate(add("Soup"))
-            let good = try await app.mutate(rateOdd("1"))
+            let bad = try await app.enqueue(add("Soup"))
+            let good = try await app.enqueue(rateOdd("1"))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try bad.status()?.state == .deadLetter)
             #expect(try bad.status()?.failure?.kind == "serverFault")
@@ -71,7 +71,7 @@ struct OddAnswerTests {
             return added("1", "Soup")
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.mutate(add("Soup"))
+            let receipt = try await app.enqueue(add("Soup"))
             try await quickRunner(app) { $0.maximumFaults = 3 }.drain()
             #expect(try receipt.status()?.state == .applied)
         }
@@ -93,12 +93,12 @@ struct OddAnswerTests {
             func expected(_ id: TemporaryObjectID, _ title: String) -> Value {
                 ["add": ["__typename": "Recipe", "id": id.value, "title": .string(title)]]
             }
-            let first = try await app.mutate(
-                add("Soup"), queued: .init(optimisticResponse: expected(own, "Soup"), temporaryIDs: [own]))
-            let second = try await app.mutate(
-                add("Bread"), queued: .init(optimisticResponse: expected(other, "Bread"), temporaryIDs: [other]))
-            let lost = try await app.mutate(rateOdd(own.value))
-            let rated = try await app.mutate(rateOdd(other.value))
+            let first = try await app.enqueue(
+                add("Soup"), options: .init(optimisticResponse: expected(own, "Soup"), temporaryIDs: [own]))
+            let second = try await app.enqueue(
+                add("Bread"), options: .init(optimisticResponse: expected(other, "Bread"), temporaryIDs: [other]))
+            let lost = try await app.enqueue(rateOdd(own.value))
+            let rated = try await app.enqueue(rateOdd(other.value))
             try await quickRunner(app).drain()
             #expect(try first.status()?.state == .applied)
             #expect(try second.status()?.state == .applied)
@@ -115,7 +115,7 @@ struct OddAnswerTests {
             return added("1", "Soup")
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.mutate(add("Soup"))
+            let receipt = try await app.enqueue(add("Soup"))
             try await quickRunner(app) { $0.timeout = .milliseconds(1) }.drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.requests.count == 1)
@@ -141,7 +141,7 @@ struct OddAnswerTests {
             return first
         }
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            let receipt = try await app.mutate(add("Soup"))
+            let receipt = try await app.enqueue(add("Soup"))
             try await quickRunner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(effects.withLock { $0.count } == 1)
@@ -159,7 +159,7 @@ struct OddAnswerTests {
         let server = ScriptedServer(ScriptedServer.key) { _ in throw TransportError(.unreachable, "away") }
         try await withStoreFixture(server, schema: schema) { (app) throws in
             let error = await #expect(throws: LarderError.self) {
-                try await app.mutate(rateOdd("1"), queued: .init(optimisticResponse: response))
+                try await app.enqueue(rateOdd("1"), options: .init(optimisticResponse: response))
             }
             #expect(error?.code == .data)
             #expect(try app.mutations().isEmpty)

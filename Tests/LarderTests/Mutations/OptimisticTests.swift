@@ -59,8 +59,8 @@ struct OptimisticTests {
         let server = cookbook()
         try await withStoreFixture(server, schema: schema) { (app) throws in
             try await app.write("Recipe:r9", card, ["title": "Cake", "stars": 1])
-            let receipt = try await app.mutate(
-                rate("r9", 5), queued: QueuedMutation(optimisticResponse: rated("r9", 5)))
+            let receipt = try await app.enqueue(
+                rate("r9", 5), options: MutationOptions(optimisticResponse: rated("r9", 5)))
             #expect(try app.read("Recipe:r9", card)["stars"]?.int == 5)
             #expect(try app.read("Recipe:r9", card)["title"]?.string == "Cake")
             try await MutationRunner(app).drain()
@@ -74,7 +74,7 @@ struct OptimisticTests {
         let server = cookbook()
         let stars = GraphQLFragment("fragment F on Recipe { stars }")
         try await withStoreFixture(server, schema: schema) { (app) throws in
-            try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            try await app.enqueue(rate("r0", 5), options: MutationOptions(optimisticResponse: rated("r0", 4)))
             #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 4)
             try await MutationRunner(app).drain()
             #expect(try app.read("Recipe:r0", stars)["stars"]?.int == 5)
@@ -91,7 +91,7 @@ struct OptimisticTests {
             let first = try #require(try await next(&states))
             #expect(first.complete?["stars"]?.int == 1)
             #expect(!first.isOptimistic)
-            try await app.mutate(rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            try await app.enqueue(rate("r0", 5), options: MutationOptions(optimisticResponse: rated("r0", 4)))
             let expected = try #require(try await next(&states))
             #expect(expected.complete?["stars"]?.int == 4)
             #expect(expected.isOptimistic)
@@ -107,8 +107,8 @@ struct OptimisticTests {
     func restart() async throws {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
-            try await store.partition().mutate(
-                rate("r0", 5), queued: QueuedMutation(optimisticResponse: rated("r0", 4)))
+            try await store.partition().enqueue(
+                rate("r0", 5), options: MutationOptions(optimisticResponse: rated("r0", 4)))
             try store.close()
             let again = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try again.partition(transport: cookbook())
@@ -130,8 +130,9 @@ struct OptimisticTests {
             let expected: Value = [
                 "add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]
             ]
-            try await app.mutate(add("Pie"), queued: QueuedMutation(optimisticResponse: expected, temporaryIDs: [id]))
-            try await app.mutate(rate(id.value, 3), queued: QueuedMutation(optimisticResponse: rated(id.value, 3)))
+            try await app.enqueue(
+                add("Pie"), options: MutationOptions(optimisticResponse: expected, temporaryIDs: [id]))
+            try await app.enqueue(rate(id.value, 3), options: MutationOptions(optimisticResponse: rated(id.value, 3)))
             #expect(try app.read("Recipe:\(id.text)", card)["title"]?.string == "Pie")
             #expect(try app.read("Recipe:\(id.text)", card)["stars"]?.int == 3)
             try store.close()
@@ -158,14 +159,14 @@ struct OptimisticTests {
             }
             try await app.write(list, ["recipes": [["id": "r0", "title": "Soup"]]])
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 add("Pie"),
-                queued: QueuedMutation(
+                options: MutationOptions(
                     optimisticResponse: ["add": ["__typename": "Recipe", "id": id.value, "title": "Pie", "stars": 0]],
                     listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id]))
-            try await app.mutate(
+            try await app.enqueue(
                 rate("r0", 2),
-                queued: QueuedMutation(
+                options: MutationOptions(
                     listChanges: [.remove("Recipe:r0", from: "recipes")]))
             #expect(try titles() == ["Pie"])
             isOpen.set()

@@ -16,9 +16,9 @@ struct OthersQueueTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition()
             func queue(_ recipe: String, _ stars: Int64) async throws {
-                try await app.mutate(
+                try await app.enqueue(
                     GraphQLOperation(Self.document, variables: ["recipe": .string(recipe), "stars": .int(stars)]),
-                    queued: .init(optimisticResponse: [
+                    options: .init(optimisticResponse: [
                         "rate": ["__typename": "Recipe", "id": .string(recipe), "rating": .int(stars)]
                     ]))
             }

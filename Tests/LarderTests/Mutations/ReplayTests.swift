@@ -17,7 +17,7 @@ struct ReplayTests {
             })
             var store = try Store.open(at: folder, schema: schema)
             var app = try store.partition(transport: server)
-            let id = try await app.mutate(giveStars("1", 4)).id
+            let id = try await app.enqueue(giveStars("1", 4)).id
             if afterRestart {
                 try store.close()
                 store = try Store.open(at: folder, schema: schema)
@@ -60,7 +60,7 @@ struct ReplayTests {
         }
         try await withStoreFixture(server) { app in
             var ids: [MutationID] = []
-            for stars in 1...8 { ids.append(try await app.mutate(giveStars("1", stars)).id) }
+            for stars in 1...8 { ids.append(try await app.enqueue(giveStars("1", stars)).id) }
             try await quickRunner(app).drain()
             #expect(try app.mutations(in: [.deadLetter]).map(\.id) == ids)
             isOpen.withLock { $0 = true }
@@ -79,9 +79,9 @@ struct ReplayTests {
             let schema = try Schema(parsing: fixtureSchema)
             let server = ScriptedServer.rating()
             var store = try Store.open(at: folder, schema: schema)
-            let receipt = try await store.partition().mutate(
+            let receipt = try await store.partition().enqueue(
                 giveStars("1", 4),
-                queued: .init(optimisticResponse: [
+                options: .init(optimisticResponse: [
                     "rate": ["__typename": "Recipe", "id": "1", "title": "Soup", "rating": 4]
                 ]))
             try store.close()
@@ -112,7 +112,7 @@ struct ReplayTests {
             $0 < 2 ? (TransportError(.status, "500", status: 500), $0 == 0) : nil
         })
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
             #expect(try receipt.status()?.failure?.kind == "serverFault")
             try await app.editMutation(receipt.id, variables: ["recipe": "1", "stars": 4])
@@ -129,7 +129,7 @@ struct ReplayTests {
             $0 == 0 ? #"{"errors":[{"message":"no","extensions":{"code":"BAD"}}]}"# : nil
         })
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             try await quickRunner(app).drain()
             let misfits: [[String: Value]] = [
                 [:], ["recipe": "1"], ["recipe": "1", "stars": "many"], ["recipe": .null, "stars": 4],

@@ -25,13 +25,15 @@ struct RunnerTests {
         let server = ScriptedServer.rating()
         try await withStoreFixture(server) { (app) throws in
             var receipts: [MutationReceipt] = []
-            for stars in 1...3 { receipts.append(try await app.mutate(rate("1", stars), queued: .init())) }
+            for stars in 1...3 { receipts.append(try await app.enqueue(rate("1", stars), options: .init())) }
             #expect(try app.hasUnsentMutations())
             try await quickRunner(app).drain()
             #expect(server.effects == ["1 1", "1 2", "1 3"])
             #expect(try app.read("Recipe:1", GraphQLFragment("fragment F on Recipe { rating }"))["rating"]?.double == 3)
             #expect(try !app.hasUnsentMutations())
-            let status = try await receipts[2].ended(within: .seconds(300))
+            let receipt = receipts[2]
+            _ = try await receipt.outcome(within: .seconds(300))
+            let status = try #require(try receipt.status())
             #expect(status.state == .applied)
             #expect(status.result.map { String(decoding: $0, as: UTF8.self) }?.contains("\"rating\":3") == true)
         }
@@ -48,7 +50,7 @@ struct RunnerTests {
             var receipts: [MutationReceipt] = []
             for stars in 1...3 {
                 receipts.append(
-                    try await app.mutate(
+                    try await app.enqueue(
                         GraphQLOperation(
                             document, variables: ["recipe": "1", "stars": .int(Int64(stars))])))
             }
@@ -74,8 +76,8 @@ struct RunnerTests {
             }
         }
         try await withStoreFixture(server) { (app) throws in
-            try await app.mutate(rate("1", 5), queued: .init())
-            try await app.mutate(rate("1", 4), queued: .init())
+            try await app.enqueue(rate("1", 5), options: .init())
+            try await app.enqueue(rate("1", 4), options: .init())
             try await quickRunner(app).drain()
             #expect(server.effects == ["1 5", "1 4"])
             let keys = server.requests.map { $0.headers.first { $0.name == "Idempotency-Key" }?.value }
@@ -90,8 +92,8 @@ struct RunnerTests {
             $0 == 0 ? (TransportError(.timedOut, "late"), true) : nil
         }
         try await withStoreFixture(server) { (app) throws in
-            let lost = try await app.mutate(rate("1", 5), queued: .init())
-            let next = try await app.mutate(rate("1", 4), queued: .init())
+            let lost = try await app.enqueue(rate("1", 5), options: .init())
+            let next = try await app.enqueue(rate("1", 4), options: .init())
             try await quickRunner(app).drain()
             #expect(try lost.status()?.state == .deadLetter)
             #expect(try lost.status()?.failure?.kind == "outcomeUnknown")
@@ -106,7 +108,7 @@ struct RunnerTests {
             $0 == 0 ? (TransportError(.timedOut, "late"), tookEffect) : nil
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init(check: "rated"))
+            let receipt = try await app.enqueue(rate("1", 5), options: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.checks["rated"] = { question in
                     #expect(question.id == receipt.id)
@@ -133,9 +135,9 @@ struct RunnerTests {
             $0 == 0 ? #"{"data":null,"errors":[{"message":"no such recipe","extensions":{"code":"BAD"}}]}"# : nil
         })
         try await withStoreFixture(server) { (app) throws in
-            let bad = try await app.mutate(rate("9", 1), queued: .init())
-            let dependent = try await app.mutate(rate("9", 2), queued: .init(dependencies: [bad.id]))
-            let good = try await app.mutate(rate("1", 3), queued: .init())
+            let bad = try await app.enqueue(rate("9", 1), options: .init())
+            let dependent = try await app.enqueue(rate("9", 2), options: .init(dependencies: [bad.id]))
+            let good = try await app.enqueue(rate("1", 3), options: .init())
             try await quickRunner(app).drain()
             let status = try #require(try bad.status())
             #expect(status.state == .deadLetter)
@@ -161,15 +163,16 @@ struct RunnerTests {
             isSignedIn.withLock { $0 } ? nil : (TransportError(.status, "who?", status: 401), false)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            let receipt = try await app.enqueue(rate("1", 5), options: .init())
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
             #expect(server.requests.count == 1)
-            #expect(try receipt.status()?.state == .pending)
+            // The runner waits as soon as the refusal is known, and then notes it.
+            try await eventually { try receipt.status()?.state == .pending }
             isSignedIn.withLock { $0 = true }
             runner.resume()
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             running.cancel()
             try await running.value
             #expect(runner.state == .stopped)
@@ -181,10 +184,10 @@ struct RunnerTests {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = ScriptedServer.rating(errors: { [0, 1, 3, 4].contains($0) ? conflict : nil })
         try await withStoreFixture(server) { (app) throws in
-            let kept = try await app.mutate(rate("1", 1), queued: .init(resolver: "keep"))
-            let changed = try await app.mutate(rate("1", 2), queued: .init(resolver: "change"))
-            let silent = try await app.mutate(rate("1", 3), queued: .init(resolver: "silent"))
-            let last = try await app.mutate(rate("1", 4), queued: .init())
+            let kept = try await app.enqueue(rate("1", 1), options: .init(resolver: "keep"))
+            let changed = try await app.enqueue(rate("1", 2), options: .init(resolver: "change"))
+            let silent = try await app.enqueue(rate("1", 3), options: .init(resolver: "silent"))
+            let last = try await app.enqueue(rate("1", 4), options: .init())
             let begun = ContinuousClock.now
             try await quickRunner(app) { options in
                 options.questionTimeout = .milliseconds(50)
@@ -215,7 +218,7 @@ struct RunnerTests {
             """#
         let server = ScriptedServer.rating(errors: { $0 < 4 ? throttled : nil })
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 1), queued: .init())
+            let receipt = try await app.enqueue(rate("1", 1), options: .init())
             try await quickRunner(app) { $0.maximumFaults = 2 }.drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.requests.count == 5)
@@ -227,7 +230,7 @@ struct RunnerTests {
         let server = ScriptedServer.rating { _ in (.away, false) }
         try await withStoreFixture(server) { (app) throws in
             await #expect(throws: LarderError.self) {
-                try await app.mutate(rate("1", 1), delivery: .immediate(within: .seconds(1)))
+                try await app.send(rate("1", 1), within: .seconds(1))
             }
             #expect(try app.mutations().isEmpty)
         }
@@ -246,8 +249,8 @@ struct RunnerTests {
             running.cancel()
             try await running.value
             while second.state != .running { try await Task.sleep(for: .milliseconds(2)) }
-            let receipt = try await app.mutate(rate("1", 2), queued: .init())
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            let receipt = try await app.enqueue(rate("1", 2), options: .init())
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             waiting.cancel()
             try await waiting.value
         }
@@ -258,7 +261,7 @@ struct RunnerTests {
         try await withTemporaryFolder { (folder) throws in
             let schema = try Schema(parsing: fixtureSchema)
             let store = try Store.open(at: folder, schema: schema)
-            let id = try await store.partition().mutate(rate("1", 5), queued: .init()).id
+            let id = try await store.partition().enqueue(rate("1", 5), options: .init()).id
             try store.close()
             let server = ScriptedServer.rating()
             let again = try Store.open(at: folder, schema: schema)

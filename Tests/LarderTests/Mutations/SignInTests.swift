@@ -36,15 +36,15 @@ struct SignInTests {
         }
         try await withStoreFixture(server) { (app) throws in
             let receipts = [
-                try await app.mutate(rate("1", 5), queued: QueuedMutation(lane: "a")),
-                try await app.mutate(rate("2", 5), queued: QueuedMutation(lane: "b")),
+                try await app.enqueue(rate("1", 5), options: MutationOptions(lane: "a")),
+                try await app.enqueue(rate("2", 5), options: MutationOptions(lane: "b")),
             ]
             let runner = MutationRunner(app)
             let running = Task { try await runner.run() }
             while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
             runner.resume()
             signedIn.set()
-            for receipt in receipts { #expect(try await receipt.ended(within: .seconds(300)).state == .applied) }
+            for receipt in receipts { #expect(try await receipt.outcome(within: .seconds(300)).isApplied) }
             running.cancel()
             try await running.value
         }
@@ -61,7 +61,7 @@ struct SignInTests {
                   rate(input: {recipe: $recipe, stars: $stars}) { id title rating }
                 }
                 """
-            let receipt = try await app.mutate(GraphQLOperation(text, variables: ["recipe": "1", "stars": 5]))
+            let receipt = try await app.enqueue(GraphQLOperation(text, variables: ["recipe": "1", "stars": 5]))
             var options = MutationRunner.Options()
             options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
             try await MutationRunner(app, options: options).drain()
@@ -82,7 +82,7 @@ struct SignInTests {
             return try Self.rated(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5))
+            let receipt = try await app.enqueue(rate("1", 5))
             var options = MutationRunner.Options()
             options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
             try await MutationRunner(app, options: options).drain()
@@ -100,8 +100,8 @@ struct SignInTests {
             while runner.state != .running { try await Task.sleep(for: .milliseconds(2)) }
             let error = await #expect(throws: LarderError.self) { try await runner.drain() }
             #expect(error?.code == .notRunnable)
-            let receipt = try await app.mutate(rate("1", 5))
-            #expect(try await receipt.ended(within: .seconds(300)).state == .applied)
+            let receipt = try await app.enqueue(rate("1", 5))
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
             running.cancel()
             try await running.value
             try await runner.drain()

@@ -137,9 +137,9 @@ private struct Life {
     mutating func queue(_ app: Partition) async throws {
         var last: MutationID?
         for _ in 0..<(1 + chance(4)) {
-            var queued = QueuedMutation(lane: MutationLane("\(chance(3))"))
+            var queued = MutationOptions(lane: MutationLane("\(chance(3))"))
             if let last, chance(3) == 0 { queued.dependencies = [last] }
-            last = try await app.mutate(giveStars("\(nextTag)", nextTag), queued: queued).id
+            last = try await app.enqueue(giveStars("\(nextTag)", nextTag), options: queued).id
             nextTag += 1
         }
     }

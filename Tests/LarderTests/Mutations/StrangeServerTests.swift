@@ -26,7 +26,7 @@ private final class Place: Sendable {
 }
 
 private func queue(_ app: Partition, _ count: Int) async throws -> [MutationReceipt] {
-    try await app.mutate((1...count).map { (giveStars("1", $0), QueuedMutation(lane: MutationLane("\($0)"))) })
+    try await app.enqueue((1...count).map { (giveStars("1", $0), MutationOptions(lane: MutationLane("\($0)"))) })
 }
 
 private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.State?] {
@@ -61,7 +61,7 @@ struct StrangeServerTests {
     func told() async throws {
         let server = Place(ScriptedServer.status(404)).server(afterSearches: .max)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             let runner = quickRunner(app)
             let running = Task { try await runner.run() }
             while runner.state != .unusableServer { try await Task.sleep(for: .milliseconds(2)) }
@@ -83,8 +83,8 @@ struct StrangeServerTests {
     func oneMutation(answer: Result<GraphQLAnswer, TransportError>) async throws {
         let server = ScriptedServer { number, request in number < 2 ? answer : ScriptedServer.done(request) }
         try await withStoreFixture(server) { (app) throws in
-            let refused = try await app.mutate(giveStars("1", 5))
-            let next = try await app.mutate(giveStars("1", 4))
+            let refused = try await app.enqueue(giveStars("1", 5))
+            let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app).drain()
             #expect(try refused.status()?.failure?.kind == "rejected")
             #expect(try next.status()?.state == .applied)
@@ -134,10 +134,10 @@ struct StrangeServerTests {
             String(decoding: request.variables, as: UTF8.self).contains("5") ? answer : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let next = try await app.enqueue(giveStars("1", 4))
             let running = Task { try await quickRunner(app) { $0.maximumFaults = 3 }.drain() }
-            #expect(try await next.ended(within: .seconds(60)).state == .applied)
+            #expect(try await next.outcome(within: .seconds(60)).isApplied)
             running.cancel()
             try await running.value
             #expect(try receipt.status()?.failure?.kind == "serverFault")
@@ -153,9 +153,9 @@ struct StrangeServerTests {
                 ? ScriptedServer.body(#"{"data":{"recipe":null}}"#) : ScriptedServer.status(403)
         }) { number, request in number == 0 ? ScriptedServer.status(404) : ScriptedServer.done(request) }
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5))
+            let receipt = try await app.enqueue(giveStars("1", 5))
             let running = Task { try await quickRunner(app) { $0.probe = probe }.drain() }
-            #expect(try await receipt.ended(within: .seconds(60)).state == .applied)
+            #expect(try await receipt.outcome(within: .seconds(60)).isApplied)
             running.cancel()
             try await running.value
             #expect(server.searches == 1)
@@ -168,7 +168,7 @@ struct StrangeServerTests {
     func unusableProbe(text: String) async throws {
         let server = ScriptedServer { _, request in ScriptedServer.done(request) }
         try await withStoreFixture(server) { (app) throws in
-            try await app.mutate(giveStars("1", 5))
+            try await app.enqueue(giveStars("1", 5))
             await #expect(throws: LarderError.self) {
                 try await quickRunner(app) { $0.probe = GraphQLOperation(text) }.drain()
             }
@@ -182,8 +182,8 @@ struct StrangeServerTests {
             number < 2 ? ScriptedServer.status(404) : ScriptedServer.done(request)
         }
         try await withStoreFixture(server) { (app) throws in
-            let refused = try await app.mutate(giveStars("1", 5))
-            let next = try await app.mutate(giveStars("1", 4))
+            let refused = try await app.enqueue(giveStars("1", 5))
+            let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app).drain()
             #expect(try refused.status()?.failure?.kind == "rejected")
             #expect(try next.status()?.state == .applied)
@@ -222,8 +222,8 @@ struct UnansweredCheckTests {
         let server = losing()
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
+            let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app) { options in
                 options.checks["rated"] = { _ in
                     let count = asked.withLock { asked in
@@ -246,7 +246,7 @@ struct UnansweredCheckTests {
         let server = losing()
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.maximumFaults = 4
                 options.checks["rated"] = { _ in
@@ -268,7 +268,7 @@ struct UnansweredCheckTests {
         try await withTemporaryFolder { folder in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: server)
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
             let asked = Flag()
             let runner = quickRunner(app) { options in
                 options.backoff = Backoff(first: .seconds(1_000), cap: .seconds(1_000))
@@ -299,7 +299,7 @@ struct UnansweredCheckTests {
         let server = ScriptedServer(ScriptedServer.key) { _, _ in ScriptedServer.body(body) }
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(check: "rated"))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(check: "rated"))
             try await quickRunner(app) { options in
                 options.checks["rated"] = { _ in
                     let count = asked.withLock { asked in
@@ -329,8 +329,8 @@ struct UnansweredResolverTests {
         let server = refusing(6)
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "merge"))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
+            let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app) { options in
                 options.resolvers["merge"] = { _ in
                     let count = asked.withLock { asked in
@@ -354,8 +354,8 @@ struct UnansweredResolverTests {
         let server = refusing(4)
         let asked = Mutex(0)
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(giveStars("1", 5), queued: .init(resolver: "merge"))
-            let next = try await app.mutate(giveStars("1", 4))
+            let receipt = try await app.enqueue(giveStars("1", 5), options: .init(resolver: "merge"))
+            let next = try await app.enqueue(giveStars("1", 4))
             try await quickRunner(app) { options in
                 options.maximumFaults = 4
                 options.resolvers["merge"] = { _ in

@@ -49,9 +49,9 @@ struct TemporaryIDTests {
                     "__typename": "Movie", "id": "m", "reviews": [["id": id.value], ["id": "theirs"]],
                 ]
             }
-            try await app.mutate(
-                add, queued: QueuedMutation(optimisticResponse: ["add": .object(review)], temporaryIDs: [id]))
-            let removal = try await app.mutate(remove(id.value))
+            try await app.enqueue(
+                add, options: MutationOptions(optimisticResponse: ["add": .object(review)], temporaryIDs: [id]))
+            let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.state == .applied)
             #expect(server.effects == [#"{"id":"ours"}"#])
@@ -66,12 +66,12 @@ struct TemporaryIDTests {
             """
         try await withReviews(answer) { (app, server) throws in
             let id = TemporaryObjectID()
-            let added = try await app.mutate(
+            let added = try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id movie { id latest { id } } } }"),
-                queued: QueuedMutation(
+                options: MutationOptions(
                     optimisticResponse: ["add": ["id": id.value, "movie": ["id": "m", "latest": ["id": id.value]]]],
                     temporaryIDs: [id]))
-            let removal = try await app.mutate(remove(id.value))
+            let removal = try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(try added.status()?.state == .applied)
             #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
@@ -84,12 +84,12 @@ struct TemporaryIDTests {
         let answer = #"{"data":{"addAll":[{"__typename":"Review","id":"1"},{"__typename":"Review","id":"2"}]}}"#
         try await withReviews(answer) { (app, server) throws in
             let (first, second) = (TemporaryObjectID(), TemporaryObjectID())
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { addAll(bodies: [\"a\", \"b\"]) { id } }"),
-                queued: QueuedMutation(
+                options: MutationOptions(
                     optimisticResponse: ["addAll": [["id": first.value], ["id": second.value]]],
                     temporaryIDs: [first, second]))
-            let removal = try await app.mutate(remove(second.value))
+            let removal = try await app.enqueue(remove(second.value))
             try await quickRunner(app).drain()
             #expect(try removal.status()?.failure?.kind == "temporaryIDLost")
             #expect(server.effects == [])
@@ -105,10 +105,10 @@ struct TemporaryIDTests {
     func numbers(_ real: String) async throws {
         try await withReviews(#"{"data":{"add":{"__typename":"Review","id":\#(real)}}}"#) { (app, server) throws in
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
-            try await app.mutate(remove(id.value))
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+            try await app.enqueue(remove(id.value))
             try await quickRunner(app).drain()
             #expect(server.effects == [#"{"id":"\#(real)"}"#])
         }
@@ -124,11 +124,11 @@ struct TemporaryIDTests {
     func literals(_ document: String) async throws {
         try await withReviews("") { (app, _) throws in
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             let text = document.replacing("*", with: id.text).replacing("+", with: id.text.dropFirst())
-            let error = await #expect(throws: LarderError.self) { try await app.mutate(GraphQLOperation(text)) }
+            let error = await #expect(throws: LarderError.self) { try await app.enqueue(GraphQLOperation(text)) }
             #expect(error?.code == .operation)
             #expect(try app.mutations().count == 1)
         }
@@ -142,12 +142,12 @@ struct TemporaryIDTests {
     func unknownAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             for operation in [remove(id.value), remove(TemporaryObjectID().value)] {
                 let error = await #expect(throws: LarderError.self) {
-                    try await app.mutate(operation, delivery: .immediate(within: .seconds(60)))
+                    try await app.send(operation, within: .seconds(60))
                 }
                 #expect(error?.code.rawValue == "operations.unknownTemporaryID")
             }
@@ -159,11 +159,11 @@ struct TemporaryIDTests {
     func knownAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             try await quickRunner(app).drain()
-            _ = try await app.mutate(remove(id.value), delivery: .immediate(within: .seconds(60)))
+            _ = try await app.send(remove(id.value), within: .seconds(60))
             #expect(server.effects == [#"{"id":"7"}"#])
         }
     }
@@ -180,9 +180,9 @@ struct TemporaryIDTests {
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
             let app = try store.partition(transport: transport)
             let id = TemporaryObjectID()
-            try await app.mutate(
+            try await app.enqueue(
                 GraphQLOperation("mutation { add(body: \"Fine\") { id } }"),
-                queued: QueuedMutation(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
+                options: MutationOptions(optimisticResponse: ["add": ["id": id.value]], temporaryIDs: [id]))
             let query = GraphQLOperation("query Q($id: ID!) { review(id: $id) { body } }", variables: ["id": id.value])
             let error = await #expect(throws: LarderError.self) { try await app.fetch(query, policy: .networkOnly) }
             #expect(error?.code.rawValue == "operations.unknownTemporaryID")
@@ -199,7 +199,7 @@ struct TemporaryIDTests {
             let id = TemporaryObjectID()
             let operation = GraphQLOperation("mutation { remove(review: \"\(id.text)\") { id } }")
             let error = await #expect(throws: LarderError.self) {
-                try await app.mutate(operation, delivery: .immediate(within: .seconds(60)))
+                try await app.send(operation, within: .seconds(60))
             }
             #expect(error?.code == .operation)
             #expect(server.effects == [])

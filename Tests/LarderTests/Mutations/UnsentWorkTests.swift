@@ -15,8 +15,8 @@ struct UnsentWorkTests {
             variables: ["input": ["recipe": "1", "stars": .int(stars)]])
     }
 
-    private func expected(_ rating: Double) -> QueuedMutation {
-        QueuedMutation(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": .float(rating)]])
+    private func expected(_ rating: Double) -> MutationOptions {
+        MutationOptions(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": .float(rating)]])
     }
 
     private static let agreeing = ScriptedServer { request in
@@ -34,7 +34,7 @@ struct UnsentWorkTests {
     func refused() async throws {
         try await withStoreFixture { (app) throws in
             try await write(app)
-            try await app.mutate(rate(5), queued: expected(5))
+            try await app.enqueue(rate(5), options: expected(5))
             for remove in [{ try await app.clear() }, { try await app.erase() }] as [() async throws -> Void] {
                 let error = await #expect(throws: LarderError.self) { try await remove() }
                 #expect(error?.code.rawValue == "operations.unsentWork")
@@ -49,7 +49,7 @@ struct UnsentWorkTests {
     func deadLetter() async throws {
         let refusing = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
         try await withStoreFixture(refusing) { (app) throws in
-            try await app.mutate(rate(5), queued: expected(5))
+            try await app.enqueue(rate(5), options: expected(5))
             try await MutationRunner(app).drain()
             let error = await #expect(throws: LarderError.self) { try await app.clear() }
             #expect(error?.code.rawValue == "operations.unsentWork")
@@ -62,7 +62,7 @@ struct UnsentWorkTests {
     func kept() async throws {
         try await withStoreFixture(Self.agreeing) { (app) throws in
             try await write(app)
-            let receipt = try await app.mutate(rate(5), queued: expected(4))
+            let receipt = try await app.enqueue(rate(5), options: expected(4))
             try await app.erase(unsent: .keep)
             let rating = GraphQLFragment("fragment F on Recipe { rating }")
             #expect(try app.read("Recipe:1", rating)["rating"]?.double == 4)
@@ -77,7 +77,7 @@ struct UnsentWorkTests {
     func discarded() async throws {
         try await withStoreFixture { (app) throws in
             try await write(app)
-            let receipt = try await app.mutate(rate(5), queued: expected(5))
+            let receipt = try await app.enqueue(rate(5), options: expected(5))
             try await app.clear(unsent: .discard)
             #expect(try receipt.status()?.state == .discarded)
             #expect(throws: LarderError.self) {
@@ -98,8 +98,8 @@ struct UnsentWorkTests {
         }
         try await withStoreFixture(slow) { (app) throws in
             try await write(app)
-            let receipt = try await app.mutate(rate(5), queued: expected(5))
-            let later = try await app.mutate(rate(4), queued: expected(4))
+            let receipt = try await app.enqueue(rate(5), options: expected(5))
+            let later = try await app.enqueue(rate(4), options: expected(4))
             let draining = Task { try await MutationRunner(app).drain() }
             await isSent.wait()
             let error = await #expect(throws: LarderError.self) { try await app.clear(unsent: .discard) }
@@ -118,7 +118,7 @@ struct UnsentWorkTests {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: Self.agreeing)
-            let receipt = try await app.mutate(rate(5), queued: expected(5))
+            let receipt = try await app.enqueue(rate(5), options: expected(5))
             // As another process leaves it that dies before it stores the answer.
             let queue = try store.operationsDatabase().mutations
             let head = try #require(try queue.runnable(in: Store.unnamedPartition, now: Date()).heads.first)

@@ -37,8 +37,8 @@ struct UnusableAnswerTests {
     func unstored(response: Value?) async throws {
         try await withStoreFixture(losing()) { (app) throws in
             try await app.write("Recipe:1", stars, ["rating": 1])
-            let receipt = try await app.mutate(
-                rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "rated"))
+            let receipt = try await app.enqueue(
+                rate("1", 5), options: .init(optimisticResponse: rated("1", 5), check: "rated"))
             #expect(try app.read("Recipe:1", stars)["rating"]?.double == 5)
             try await runner(app) { $0.checks["rated"] = { _ in .tookEffect(response: response) } }.drain()
             let status = try #require(try receipt.status())
@@ -56,7 +56,7 @@ struct UnusableAnswerTests {
             let server = ScriptedServer.rating()
             let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
             let app = try store.partition(transport: server)
-            let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
+            let receipt = try await app.enqueue(rate("1", 5), options: .init(optimisticResponse: rated("1", 5)))
             let error = await #expect(throws: LarderError.self) {
                 try await runner(app) { options in
                     options.afterStep = { if $0 == .acknowledged { try? store.close() } }
@@ -82,8 +82,8 @@ struct UnusableAnswerTests {
         let conflict = #"{"data":null,"errors":[{"message":"changed","errorType":"ConflictUnhandled"}]}"#
         let server = ScriptedServer.rating(errors: { $0 == 0 ? conflict : nil })
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init(resolver: "odd"))
-            let next = try await app.mutate(rate("1", 4), queued: .init())
+            let receipt = try await app.enqueue(rate("1", 5), options: .init(resolver: "odd"))
+            let next = try await app.enqueue(rate("1", 4), options: .init())
             try await runner(app) {
                 $0.resolvers["odd"] = { _ in .retry(variables: ["recipe": "1", "stars": .float(number)]) }
             }.drain()
@@ -102,8 +102,8 @@ struct UnusableAnswerTests {
     @Test("A check that answers what JSON cannot say has not answered")
     func checkWithoutJSON() async throws {
         try await withStoreFixture(losing()) { (app) throws in
-            let receipt = try await app.mutate(
-                rate("1", 5), queued: .init(optimisticResponse: rated("1", 5), check: "odd"))
+            let receipt = try await app.enqueue(
+                rate("1", 5), options: .init(optimisticResponse: rated("1", 5), check: "odd"))
             try await runner(app) {
                 $0.checks["odd"] = { _ in .tookEffect(response: ["rate": ["rating": .float(.nan)]]) }
             }.drain()
@@ -121,7 +121,7 @@ struct UnusableAnswerTests {
     func errorsNoList(errors: String) async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":\#(errors)}"#
         try await withStoreFixture(ScriptedServer { _ in text }) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init(optimisticResponse: rated("1", 5)))
+            let receipt = try await app.enqueue(rate("1", 5), options: .init(optimisticResponse: rated("1", 5)))
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .deadLetter)
             #expect(try receipt.status()?.failure?.kind == "outcomeUnknown")
@@ -133,7 +133,7 @@ struct UnusableAnswerTests {
     func errorsNoListThenAnswer() async throws {
         let server = ScriptedServer.rating(errors: { $0 < 2 ? #"{"data":null,"errors":{"message":"no"}}"# : nil })
         try await withStoreFixture(server) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            let receipt = try await app.enqueue(rate("1", 5), options: .init())
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(server.effects == ["1 5"])
@@ -145,7 +145,7 @@ struct UnusableAnswerTests {
     func errorsNull() async throws {
         let text = #"{"data":{"rate":{"__typename":"Recipe","id":"1","rating":5}},"errors":null}"#
         try await withStoreFixture(ScriptedServer { _ in text }) { (app) throws in
-            let receipt = try await app.mutate(rate("1", 5), queued: .init())
+            let receipt = try await app.enqueue(rate("1", 5), options: .init())
             try await runner(app).drain()
             #expect(try receipt.status()?.state == .applied)
             #expect(try app.read("Recipe:1", stars)["rating"]?.double == 5)

@@ -47,8 +47,8 @@ struct MutationFileTests {
                 let (file, _) = try fixture.file(bytes: 10_000)
                 let upload = try await fixture.app.transfers.upload(
                     file, to: TransferFixture.location, options: .init(attributes: .init(contentType: "image/png")))
-                let receipt = try await fixture.app.mutate(
-                    addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                let receipt = try await fixture.app.enqueue(
+                    addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))
                 id = receipt.id
                 let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
@@ -62,7 +62,9 @@ struct MutationFileTests {
                 let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
                 try await fixture.drain()
-                let status = try await fixture.app.mutation(#require(id)).ended(within: .seconds(20))
+                let receipt = try fixture.app.mutation(#require(id))
+                _ = try await receipt.outcome(within: .seconds(20))
+                let status = try #require(try receipt.status())
                 #expect(status.state == .applied)
                 task.cancel()
                 try await task.value
@@ -84,9 +86,9 @@ struct MutationFileTests {
             try await withAlbum(transport, folder, storage) { fixture in
                 let (file, _) = try fixture.file(bytes: 10_000)
                 let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-                let receipt = try await fixture.app.mutate(
+                let receipt = try await fixture.app.enqueue(
                     addPhoto,
-                    queued: .init(
+                    options: .init(
                         files: [MutationFile(upload, in: "input.file")],
                         optimisticResponse: .object([
                             "addPhoto": .object([
@@ -120,22 +122,22 @@ struct MutationFileTests {
             try await withAlbum(ScriptedServer { _ in answered }, folder, storage) { fixture in
                 let (file, _) = try fixture.file(bytes: 10)
                 let upload = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
-                let receipt = try await fixture.app.mutate(
-                    addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                let receipt = try await fixture.app.enqueue(
+                    addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))
                 for (variable, code) in [
                     ("input.title.file", LarderError.Code.variables), ("", .variables), ("input.none", .variables),
                 ] {
                     await expectCode(code) {
-                        _ = try await fixture.app.mutate(
-                            addPhoto, queued: .init(files: [MutationFile(upload, in: variable)]))
+                        _ = try await fixture.app.enqueue(
+                            addPhoto, options: .init(files: [MutationFile(upload, in: variable)]))
                     }
                 }
                 try await upload.cancel()
                 let status = try #require(try receipt.status())
                 #expect(status.state == .deadLetter && status.failure?.code == "transfer.cancelled")
                 await expectCode(.init(rawValue: "operations.wrongState")) {
-                    _ = try await fixture.app.mutate(
-                        addPhoto, queued: .init(files: [MutationFile(upload, in: "input.file")]))
+                    _ = try await fixture.app.enqueue(
+                        addPhoto, options: .init(files: [MutationFile(upload, in: "input.file")]))
                 }
                 #expect(try fixture.app.mutations().count == 1)
             }
@@ -152,20 +154,20 @@ struct MutationFileTests {
                 let cancelled = try await fixture.app.transfers.upload(
                     file, to: ObjectLocation(bucket: "media", key: "v/2.mov", region: "eu-west-1"))
                 try await cancelled.cancel()
-                let withFile = QueuedMutation(lane: "files", files: [MutationFile(upload, in: "input.file")])
+                let withFile = MutationOptions(lane: "files", files: [MutationFile(upload, in: "input.file")])
                 await expectCode(.init(rawValue: "operations.wrongState")) {
-                    try await fixture.app.mutate([
+                    try await fixture.app.enqueue([
                         (addPhoto, withFile), (addPhoto, .init(files: [MutationFile(cancelled, in: "input.file")])),
                     ])
                 }
                 #expect(try fixture.app.mutations().count == 0)
-                let receipts = try await fixture.app.mutate([(addPhoto, withFile), (addPhoto, .init())])
+                let receipts = try await fixture.app.enqueue([(addPhoto, withFile), (addPhoto, .init())])
                 let runner = MutationRunner(fixture.app)
                 let task = Task { try await runner.run() }
-                #expect(try await receipts[1].ended(within: .seconds(20)).state == .applied)
+                #expect(try await receipts[1].outcome(within: .seconds(20)).isApplied)
                 #expect(try receipts[0].status()?.state == .pending)
                 try await fixture.drain()
-                #expect(try await receipts[0].ended(within: .seconds(20)).state == .applied)
+                #expect(try await receipts[0].outcome(within: .seconds(20)).isApplied)
                 task.cancel()
                 try await task.value
             }

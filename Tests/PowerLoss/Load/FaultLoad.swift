@@ -8,8 +8,8 @@ import LarderRecords
 /// What it was promised it marks at once:
 ///
 /// ```
-/// accepted ID     mutate has returned
-/// unknown ID      mutate has thrown operations.commitUnknown
+/// accepted ID     enqueue has returned
+/// unknown ID      enqueue has thrown operations.commitUnknown
 /// present ID      the program has asked then, and was told that the mutation is queued
 /// absent ID       that it is not
 /// failed CODE     something else has failed
@@ -92,7 +92,7 @@ package struct FaultLoad: Sendable {
             "mutation Add($title: String!) { add(title: $title) { id title stars } }",
             variables: ["title": .string("\(id)")])
         do {
-            _ = try await app.mutate(operation, queued: QueuedMutation(id: id))
+            _ = try await app.enqueue(operation, options: MutationOptions(id: id))
             marks("accepted", "\(id)")
             return true
         } catch {

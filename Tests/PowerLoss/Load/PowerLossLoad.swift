@@ -9,7 +9,7 @@ import Synchronization
 /// What it was promised it marks at once:
 ///
 /// ```
-/// accepted ID TAG        mutate has returned
+/// accepted ID TAG        enqueue has returned
 /// effect KEY ...         the server has carried it out
 /// ended ID STATE         its outcome was read
 /// replaying ID           from here on it is no dead letter any more, perhaps
@@ -116,17 +116,17 @@ package struct PowerLossLoad: Sendable {
         ended.append(
             try await queue(
                 app, made, Self.add("title-\(made)"),
-                QueuedMutation(
+                MutationOptions(
                     optimisticResponse: ["add": Self.recipe(id.value, title: "title-\(made)", stars: 0)],
                     listChanges: [.insert("Recipe:\(id.text)", into: "recipes", at: .start)], temporaryIDs: [id])))
         ended.append(
             try await queue(
                 app, rated, Self.rate(id.value, rated),
-                QueuedMutation(
+                MutationOptions(
                     optimisticResponse: ["rate": Self.recipe(id.value, title: "title-\(made)", stars: rated)])))
-        ended.append(try await queue(app, known, Self.rate("r0", known), QueuedMutation(lane: "known")))
-        ended.append(try await queue(app, refused, Self.add("refused-\(refused)"), QueuedMutation(lane: "refused")))
-        ended.append(try await queue(app, given, Self.add("refused-\(given)"), QueuedMutation(lane: "given up")))
+        ended.append(try await queue(app, known, Self.rate("r0", known), MutationOptions(lane: "known")))
+        ended.append(try await queue(app, refused, Self.add("refused-\(refused)"), MutationOptions(lane: "refused")))
+        ended.append(try await queue(app, given, Self.add("refused-\(given)"), MutationOptions(lane: "given up")))
         try await drain(app)
         for task in ended { _ = try await task.value }
         for letter in try app.mutations(in: [.deadLetter]) {
@@ -147,15 +147,16 @@ package struct PowerLossLoad: Sendable {
     }
 
     private func queue(
-        _ app: Partition, _ tag: Int, _ operation: GraphQLOperation, _ queued: QueuedMutation
+        _ app: Partition, _ tag: Int, _ operation: GraphQLOperation, _ queued: MutationOptions
     ) async throws -> Task<MutationStatus, any Error> {
-        let receipt = try await app.mutate(operation, queued: queued)
+        let receipt = try await app.enqueue(operation, options: queued)
         marks("accepted", "\(receipt.id)", "\(tag)")
         return Task { try await end(receipt) }
     }
 
     private func end(_ receipt: MutationReceipt) async throws -> MutationStatus {
-        let status = try await receipt.ended(within: .seconds(60))
+        _ = try await receipt.outcome(within: .seconds(60))
+        guard let status = try receipt.status() else { throw CocoaError(.featureUnsupported) }
         marks("ended", "\(receipt.id)", status.state.rawValue)
         return status
     }

@@ -8,7 +8,7 @@ import LarderOperations
 /// What it was promised it marks at once:
 ///
 /// ```
-/// accepted ID NAME     mutate has returned, under that environment
+/// accepted ID NAME     enqueue has returned, under that environment
 /// going NAME           from here on that environment may be the current one
 /// at NAME              it is
 /// signing NAME N       from here on its credentials may be those
@@ -95,7 +95,7 @@ package struct StoreLoad: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<4 {
                 group.addTask { [marks] in
-                    let receipt = try await app.mutate(
+                    let receipt = try await app.enqueue(
                         GraphQLOperation(
                             "mutation Add($title: String!) { add(title: $title) { id } }",
                             variables: ["title": .string("\(number)")]))

@@ -41,9 +41,9 @@ struct ItemShop {
         let operation = GraphQLOperation(
             "mutation Rename($id: ID!, $title: String!) { rename(id: $id, title: $title) { id title } }",
             name: "Rename", variables: ["id": id, "title": title])
-        var queued = QueuedMutation()
+        var queued = MutationOptions()
         if isShown { queued.optimisticResponse = ["rename": ["__typename": "Item", "id": id, "title": title]] }
-        try await app.mutate(operation, queued: queued)
+        try await app.enqueue(operation, options: queued)
     }
 
     static func key(_ number: Int) -> String { "Item:\(number)" }

@@ -16,12 +16,12 @@ struct RatingDesk {
     private static let title = "A soup of lentils and a good deal of cumin"
 
     /// The same mutations as a program queues them.
-    static func mutation(_ number: Int) -> (operation: GraphQLOperation, queued: QueuedMutation) {
+    static func mutation(_ number: Int) -> (operation: GraphQLOperation, options: MutationOptions) {
         let fields: [String: Value] = ["id": .string("\(number)"), "title": .string(title)]
         let item = fields.merging(["__typename": .string("Item")]) { $1 }
         return (
             GraphQLOperation(document, name: "Rename", variables: fields),
-            QueuedMutation(optimisticResponse: .object(["rename": .object(item)]))
+            MutationOptions(optimisticResponse: .object(["rename": .object(item)]))
         )
     }
 

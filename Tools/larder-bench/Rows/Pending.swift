@@ -11,7 +11,7 @@ extension Bench {
         var rows: [BenchRow] = []
         for count in [1_000, 10_000, 30_000] where count <= largest {
             let pending = try await PendingDesk(folder: freshPath("scroll"), items: count)
-            try await pending.mutate(0..<count)
+            try await pending.enqueue(0..<count)
             let plain = try await PendingDesk(folder: freshPath("scroll"), items: count)
             var (worst, longest): ([Double], [Double]) = ([], [])
             let times = try await Measurement.times(
@@ -124,7 +124,7 @@ extension Bench {
         var rows: [BenchRow] = []
         for count in [1_000, 10_000, 100_000] where count <= max(largest / 10, 1_000) {
             let watched = try await PendingDesk(folder: freshPath("enqueue"), items: 1_000)
-            try await watched.mutate(0..<count)
+            try await watched.enqueue(0..<count)
             try await watched.watch(watchers)
             var (next, bare) = (count, 0)
             let times = try await Measurement.times(
@@ -132,11 +132,11 @@ extension Bench {
                 [
                     {
                         next += 1
-                        return try await Measurement.time { try await watched.mutate(next..<(next + 1)) }
+                        return try await Measurement.time { try await watched.enqueue(next..<(next + 1)) }
                     },
                     {
                         bare += 1
-                        return try await Measurement.time { try await plain.mutate(bare..<(bare + 1)) }
+                        return try await Measurement.time { try await plain.enqueue(bare..<(bare + 1)) }
                     },
                 ])
             try watched.store.close()
@@ -165,7 +165,7 @@ private final class PendingDesk {
     private var app: Partition
     private let folder: String
     private let fragment = GraphQLFragment("fragment F on Item { title }")
-    private var streams: [AsyncStream<WatchState>] = []
+    private var streams: [Watch] = []
 
     init(folder: String, items count: Int) async throws {
         self.folder = folder
@@ -186,9 +186,9 @@ private final class PendingDesk {
         (store, app) = try RatingDesk.reopen(at: folder)
     }
 
-    func mutate(_ numbers: Range<Int>) async throws {
+    func enqueue(_ numbers: Range<Int>) async throws {
         for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: 1_000) {
-            try await app.mutate((start..<min(start + 1_000, numbers.upperBound)).map(RatingDesk.mutation))
+            try await app.enqueue((start..<min(start + 1_000, numbers.upperBound)).map(RatingDesk.mutation))
         }
     }
 

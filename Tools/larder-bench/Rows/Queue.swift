@@ -79,11 +79,11 @@ extension Bench {
                     try await withFreshPath("together") { path in
                         let (store, app) = try RatingDesk.reopen(at: path)
                         // Makes the tables, which a program has by then.
-                        try await app.mutate([RatingDesk.mutation(1_000)])
+                        try await app.enqueue([RatingDesk.mutation(1_000)])
                         let mutations = (0..<8).map { task in (0..<125).map { RatingDesk.mutation(task * 125 + $0) } }
                         let time = try await Measurement.time {
                             try await withThrowingTaskGroup(of: Void.self) { group in
-                                for share in mutations { group.addTask { try await app.mutate(share) } }
+                                for share in mutations { group.addTask { try await app.enqueue(share) } }
                                 try await group.waitForAll()
                             }
                         }

@@ -28,8 +28,8 @@ private final class WatchedStore {
     let store: Store
     private let partition: Partition
     private let fragment = GraphQLFragment("fragment One on Item { id title }")
-    private var concerned: [AsyncStream<WatchState>.Iterator] = []
-    private var others: [AsyncStream<WatchState>] = []
+    private var concerned: [Watch.Iterator] = []
+    private var others: [Watch] = []
     private var round = 0
 
     init(folder: String, watchers: Int) async throws {

@@ -15,7 +15,7 @@ final class Observed<State: Sendable>: Sendable {
     private let seen: Mutex<Seen>
     private let task: Mutex<Task<Void, Never>?>
 
-    init(_ stream: AsyncStream<State>) {
+    init(_ stream: some AsyncSequence<State, Never> & Sendable) {
         seen = Mutex(Seen())
         task = Mutex(nil)
         let task = Task { [weak self] in

@@ -17,8 +17,8 @@ enum KilledSender {
             let runner = MutationRunner(app)
             guard try !app.hasUnsentMutations() else { return try await runner.drain() }
             let rating = try ExpectedRating(of: id, in: app, with: stars)
-            let receipt = try await app.mutate(
-                Questions.rate(id, stars: stars), queued: QueuedMutation(optimisticResponse: rating.response))
+            let receipt = try await app.enqueue(
+                Questions.rate(id, stars: stars), options: MutationOptions(optimisticResponse: rating.response))
             let sending = Task { try await runner.run() }
             // Set as soon as the server could not be reached; never where it answers.
             while try receipt.status()?.failure == nil { try await Task.sleep(for: .milliseconds(1)) }

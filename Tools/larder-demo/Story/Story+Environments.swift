@@ -40,7 +40,7 @@ extension Story {
         try claims.expect("what guests have fetched is not the user's", miss, is: .miss)
         _ = try await app.fetch(Cookbook().operation, policy: .networkOnly)
         try claims.expect("the user's cookbook is there", try cookbook().isComplete, is: true)
-        try await app.mutate(Questions.rate(KilledSender.id, stars: 5))
+        try await app.enqueue(Questions.rate(KilledSender.id, stars: 5))
         try claims.expect("a mutation is pending", try app.mutations(in: [.pending]).count, is: 1)
         try store.close()
 

@@ -98,9 +98,9 @@ extension Story {
         _ = try await card.first("a watcher has its data at once") { $0.complete != nil }
         let rating = try ExpectedRating(of: KilledSender.id, in: app, with: tooMany)
         let start = ContinuousClock.now
-        let receipt = try await app.mutate(
+        let receipt = try await app.enqueue(
             Questions.rate(KilledSender.id, stars: tooMany),
-            queued: QueuedMutation(optimisticResponse: rating.response))
+            options: MutationOptions(optimisticResponse: rating.response))
         let returned = ContinuousClock.now
         let hoped = try await card.first("the watcher sees it before the server does", after: 1) { $0.isOptimistic }
         try claims.expect(

@@ -17,7 +17,7 @@ extension Story {
         _ = try await other.first("a watcher of an author has its data at once") { $0.complete != nil }
         _ = try await everything.first("a watcher of an object hears that it is there") { $0.presence == .present }
 
-        _ = try await app.mutate(Questions.rename(id, to: title), delivery: .immediate(within: patience))
+        _ = try await app.send(Questions.rename(id, to: title), within: patience)
         let answered = try claims.require("the mutation went to the server", http.last)
         let heard = try await list.first("the watcher of the list hears of the new title", after: 1)
         try claims.expect("the list has the new title", titles(heard.state.complete)[id], is: title)
@@ -51,7 +51,7 @@ extension Story {
         _ = try await list.first("a watcher of the list has its data at once") { $0.complete != nil }
         let count = try claims.require("the recipe has a count of ratings", before.state.complete?["ratingCount"]?.int)
 
-        _ = try await app.mutate(Questions.rate(id, stars: 5), delivery: .immediate(within: patience))
+        _ = try await app.send(Questions.rate(id, stars: 5), within: patience)
         let answered = try claims.require("the mutation went to the server", http.last)
         let change = try await object.first("the object's watcher hears of the rating", after: 1)
         try claims.expect(

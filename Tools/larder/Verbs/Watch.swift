@@ -51,11 +51,10 @@ struct Watch: Verb {
         }
     }
 
-    private func watch<State: Sendable>(
+    private func watch<States: AsyncSequence & Sendable>(
         _ folder: StoreFolder, _ schema: [String], _ output: Output,
-        _ tell: @escaping @Sendable (State) throws -> Void,
-        _ states: (Partition) throws -> AsyncStream<State>
-    ) async throws {
+        _ tell: @escaping @Sendable (States.Element) throws -> Void, _ states: (Partition) throws -> States
+    ) async throws where States.Failure == Never {
         let interruption = Interruption()
         try await folder.withPartition(.reading, schema: schema, output) { partition in
             let cache = partition.records

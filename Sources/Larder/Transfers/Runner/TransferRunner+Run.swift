@@ -36,6 +36,8 @@ extension TransferRunner: Service {
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
         let table = try core.operationsStore.database().transfers
+        let session = try core.sessionStanding()
+        progress.withLock { $0.session = session }
         try await lifecycle.alone(options.connectivity) { owner in
             try await core.settingDamagedAside {
                 try await recover(table)
@@ -105,8 +107,11 @@ extension TransferRunner: Service {
         let (now, table) = (core.now(), executor.table)
         try endStopped(table)
         if let left = refusal {
-            lifecycle.set(.waitingForSignIn)
-            return .wait(left)
+            guard try hasNewSession() else {
+                lifecycle.set(.waitingForSignIn)
+                return .wait(left)
+            }
+            resume()
         }
         guard options.connectivity.isConnected else {
             lifecycle.set(.offline)
@@ -128,6 +133,15 @@ extension TransferRunner: Service {
         if !taken.isEmpty { return .begin(taken) }
         if untilEmpty, isOver(runnable, isResting: runnable.isEmpty && busy == clearing) { return .end }
         return .wait(until: runnable.lookAgain, now: now)
+    }
+
+    /// Whether a user or a guest has been signed in since the last look, by whatever process.
+    private func hasNewSession() throws(LarderError) -> Bool {
+        guard let session = try core.sessionStanding(), session.state.hasCredentials else { return false }
+        return progress.withLock { progress in
+            defer { progress.session = session }
+            return progress.session != session
+        }
     }
 
     /// Whether no transfer is left to carry out, and each one that is to be cleared away was tried, or the time for

@@ -89,6 +89,8 @@ public final class TransferRunner: Sendable {
         var ended = 0
         /// Since when there is nothing to carry out.
         var restSince: ContinuousClock.Instant?
+        /// The session that the storage was last tried with, as far as this runner knows.
+        var session: SessionStanding?
         /// How often in a row the credentials were not taken, and until when nothing is begun because of that.
         var refusals = 0
         var refusedUntil: ContinuousClock.Instant?
@@ -117,7 +119,8 @@ public final class TransferRunner: Sendable {
     /// What it is doing now.
     public var state: State { lifecycle.state }
 
-    /// Goes on at once after a user has signed in.
+    /// Goes on at once after a user has signed in. A sign-in to the partition's `Session`, in any process, is noticed
+    /// without this; call it where the program keeps its sign-ins elsewhere.
     public func resume() {
         progress.withLock { progress in
             progress.refusals = 0

@@ -2,7 +2,7 @@ public import Foundation
 public import LarderGraphQL
 
 /// How a mutation is kept until the server has carried it out.
-public struct QueuedMutation: Sendable {
+public struct MutationOptions: Sendable {
     /// By which its outcome is found; a new one unless given. Queueing the same id twice is `operations.duplicate`.
     public var id: MutationID?
     /// The mutations that it must not overtake.

@@ -1,0 +1,76 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("One service for all that a partition does by itself", .timeLimit(.minutes(10)))
+struct RunTests {
+    @Test("run sends mutations and transfers files until it is cancelled")
+    func both() async throws {
+        let (server, storage) = (ScriptedServer.rating(), MemoryStorage())
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder.appending(path: "store"), schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(transport: server)
+            let service = Task { try await app.run(RunOptions(storage: storage)) }
+            let file = folder.appending(path: "photo")
+            try Data([1, 2, 3]).write(to: file)
+            let upload = try await app.transfers.upload(file, to: ObjectLocation(bucket: "photos", key: "1"))
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            #expect(try await upload.finished(within: .seconds(300)).state == .done)
+            service.cancel()
+            try await service.value
+            try store.close()
+        }
+    }
+
+    @Test("run without a transport fails at once, and says why")
+    func noTransport() async throws {
+        try await withStoreFixture { app in
+            await expectCode(.noTransport) { try await app.run() }
+            await expectCode(.noTransport) { try await app.run(RunOptions(storage: MemoryStorage())) }
+        }
+    }
+
+    @Test("Closing the store ends run with parked")
+    func closed() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(transport: ScriptedServer.rating())
+            let service = Task { try await app.run(RunOptions(storage: MemoryStorage())) }
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            _ = try await receipt.outcome(within: .seconds(300))
+            try store.close()
+            await expectCode(.parked) { try await service.value }
+        }
+    }
+
+    @Test("A sign-in to the session, by another process as well, lets the runner go on without resume")
+    func sessionWakes() async throws {
+        let isSignedIn = Flag()
+        let server = ScriptedServer { _ in
+            guard isSignedIn.isSet else { throw TransportError(.status, "who?", status: 401) }
+            return #"{"data":{"rate":{"__typename":"Recipe","id":"1","title":"Soup","rating":5}}}"#
+        }
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema), options: options)
+            let app = try store.partition(transport: server)
+            let receipt = try await app.enqueue(giveStars("1", 5))
+            let runner = MutationRunner(app)
+            let running = Task { try await runner.run() }
+            while runner.state != .waitingForSignIn { try await Task.sleep(for: .milliseconds(2)) }
+            let requests = server.requests.count
+            isSignedIn.set()
+            let tokens = Credentials.UserPoolTokens(
+                idToken: "i", accessToken: "a", refreshToken: "r", expires: .distantFuture)
+            try await app.session.signIn(Credentials(userPool: tokens), deadline: .now + .seconds(300))
+            #expect(try await receipt.outcome(within: .seconds(300)).isApplied)
+            #expect(server.requests.count == requests + 1)
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
+}

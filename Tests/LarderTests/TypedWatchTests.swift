@@ -1,0 +1,111 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Watching in the program's own types", .timeLimit(.minutes(10)))
+struct TypedWatchTests {
+    private struct Recipes: TypedOperation {
+        struct Data: Codable, Sendable, Equatable { var recipes: [Recipe] }
+        struct Recipe: Codable, Sendable, Equatable { var title: String }
+        var operation: GraphQLOperation { GraphQLOperation("query List { recipes(first: 2) { title } }") }
+    }
+
+    private struct Ratings: TypedOperation {
+        struct Data: Decodable, Sendable { var recipes: [Recipe] }
+        struct Recipe: Decodable, Sendable { var title: Int }
+        var operation: GraphQLOperation { Recipes().operation }
+    }
+
+    @Test("A typed watcher fetches by its policy, and gives the new data after each change")
+    func changes() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            var states = try app.watch(Recipes(), policy: .cacheAndNetwork).makeAsyncIterator()
+            var state = await states.next()
+            while state?.isFetching == true { state = await states.next() }
+            #expect(state?.data?.recipes.map(\.title) == ["Soup", "Bread"])
+            #expect(state?.missing.isEmpty == true)
+            #expect(state?.error == nil)
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Stew"])
+            #expect(await states.next()?.data?.recipes.map(\.title) == ["Stew", "Bread"])
+        }
+    }
+
+    @Test("A typed watcher of data that the cache does not have names the missing paths, and has no data")
+    func missing() async throws {
+        try await withStoreFixture { app in
+            var states = try app.watch(Recipes()).makeAsyncIterator()
+            let state = try #require(await states.next())
+            #expect(state.data == nil)
+            #expect(state.missing.map(\.description) == ["recipes"])
+            #expect(!state.isFetching)
+        }
+    }
+
+    @Test("A typed watcher whose type does not fit the answer says so, and goes on")
+    func unfit() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var states = try app.watch(Ratings()).makeAsyncIterator()
+            #expect(await states.next()?.error?.code == .data)
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Stew"])
+            #expect(await states.next()?.error?.code == .data)
+        }
+    }
+
+    @Test("The error of a fetch stays while the answer is not whole, and refetch fetches again")
+    func refetch() async throws {
+        let isThere = Flag()
+        let server = ScriptedServer { _ in
+            guard isThere.isSet else { throw TransportError.away }
+            return recipeListAnswer
+        }
+        try await withStoreFixture(server) { app in
+            let watch = try app.watch(Recipes(), policy: .cacheFirst)
+            var states = watch.makeAsyncIterator()
+            var state = await states.next()
+            while state?.isFetching != false || state?.error == nil { state = await states.next() }
+            #expect(state?.error?.code == .transportUnreachable)
+            try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Stew"])
+            isThere.set()
+            watch.refetch()
+            state = await states.next()
+            while state?.isFetching != false || state?.data == nil { state = await states.next() }
+            #expect(state?.error == nil)
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("A typed mutation is shown as its expected answer until the server has answered")
+    func optimistic() async throws {
+        struct Rate: TypedOperation {
+            struct Data: Codable, Sendable { var rate: Recipe }
+            struct Recipe: Codable, Sendable {
+                var __typename = "Recipe"; var id = "1"; var title: String; var rating: Double
+            }
+            var operation: GraphQLOperation { giveStars("1", 5) }
+        }
+        let server = ScriptedServer.rating()
+        try await withStoreFixture(server) { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            let receipt = try await app.enqueue(Rate(), optimistic: .init(rate: .init(title: "Soup", rating: 5)))
+            let rating = GraphQLFragment("fragment F on Recipe { rating }")
+            #expect(try app.read("Recipe:1", rating)["rating"]?.double == 5)
+            let service = Task { try await app.run() }
+            let outcome = try await receipt.outcome(within: .seconds(300))
+            guard case .applied(let data, let errors) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(errors.isEmpty)
+            guard case .object(let members) = data else {
+                Issue.record("\(data)")
+                return
+            }
+            #expect(members["rate"] != nil)
+            service.cancel()
+            try await service.value
+            #expect(server.effects == ["1 5"])
+        }
+    }
+}
