@@ -42,7 +42,7 @@ func openStore(at folder: URL, schema: String) throws -> Store {
 func firstScreen(_ app: Partition) async throws -> [Card] {
     do {
         return try await app.fetch(LatestCards(limit: 20), policy: .networkFirst).recipes.items
-    } catch  where error.remedy == .connect {
+    } catch let error where error.remedy == .connect {
         return try app.read(LatestCards(limit: 20)).recipes.items  // synchronous: microseconds, from disk
     }
 }

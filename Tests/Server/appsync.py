@@ -109,6 +109,12 @@ def answer(query):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # The client has gone.
+
     def log_message(self, *arguments):
         pass
 

@@ -464,6 +464,12 @@ pool = Pool(json.loads(sys.argv[1]))
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def handle(self):
+        try:
+            super().handle()
+        except ConnectionError:
+            pass  # The client has gone.
+
     def log_message(self, *arguments):
         pass
 

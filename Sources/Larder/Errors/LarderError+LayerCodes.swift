@@ -55,7 +55,7 @@ extension LarderError.Code {
     public static let operationsMigrationMissing = Self(rawValue: OperationsError.Code.migrationMissing.rawValue)
     /// `operations.migrationFailed`: a migration failed; nothing was changed.
     public static let operationsMigrationFailed = Self(rawValue: OperationsError.Code.migrationFailed.rawValue)
-    /// `operations.migrationLocked`: somebody else migrates, backs up or restores the store, and did so past the
+    /// `operations.migrationLocked`: another process migrates, backs up or restores the store, and did so past the
     /// deadline; the message names the process and the thread.
     public static let operationsMigrationLocked = Self(rawValue: OperationsError.Code.migrationLocked.rawValue)
     /// `operations.unknownSchema`: the tables are not those of any version, and no history can be put down for them;
@@ -89,7 +89,7 @@ extension LarderError.Code {
     public static let operationsStorage = Self(rawValue: OperationsError.Code.storage.rawValue)
     /// `operations.notFound`: there is no such mutation, or it is settled.
     public static let operationsNotFound = Self(rawValue: OperationsError.Code.notFound.rawValue)
-    /// `operations.wrongState`: the mutation is in another state than expected; somebody else was quicker.
+    /// `operations.wrongState`: the mutation is in another state than expected; another caller was quicker.
     public static let operationsWrongState = Self(rawValue: OperationsError.Code.wrongState.rawValue)
     /// `operations.notItsTurn`: another mutation of its lane, or one it depends on, is before it.
     public static let operationsNotItsTurn = Self(rawValue: OperationsError.Code.notItsTurn.rawValue)
@@ -97,11 +97,12 @@ extension LarderError.Code {
     public static let operationsExpired = Self(rawValue: OperationsError.Code.expired.rawValue)
     /// `operations.duplicate`: the id or the idempotency key was used before.
     public static let operationsDuplicate = Self(rawValue: OperationsError.Code.duplicate.rawValue)
-    /// `operations.unknownTemporaryID`: a temporary id that nobody reserved, or whose mutation was discarded.
+    /// `operations.unknownTemporaryID`: a temporary id that no mutation reserved, or whose mutation was discarded.
     public static let operationsUnknownTemporaryID = Self(rawValue: OperationsError.Code.unknownTemporaryID.rawValue)
     /// `operations.invalid`: an argument cannot be stored.
     public static let operationsInvalid = Self(rawValue: OperationsError.Code.invalid.rawValue)
-    /// `operations.unsentWork`: work that has not reached the server would be lost, and nobody said that it may.
+    /// `operations.unsentWork`: work that has not reached the server would be lost, and the caller did not say that it
+    /// may.
     public static let operationsUnsentWork = Self(rawValue: OperationsError.Code.unsentWork.rawValue)
     /// `operations.uploadsLeft`: the storage has parts of uploads that were given up, whose names would be lost; let
     /// them be aborted, or say that they may stay there.
@@ -109,7 +110,8 @@ extension LarderError.Code {
     /// `operations.parked`: the partition is not the current one, and nothing is queued or sent there; seen as
     /// `larder.parked`.
     public static let operationsParked = Self(rawValue: OperationsError.Code.parked.rawValue)
-    /// `operations.otherPartition`: another partition is the current one, and nobody said that it may be left.
+    /// `operations.otherPartition`: another partition is the current one, and the caller did not say that it may be
+    /// left.
     public static let operationsOtherPartition = Self(rawValue: OperationsError.Code.otherPartition.rawValue)
     /// `operations.unknownEnvironment`: no environment of this name is stored.
     public static let operationsUnknownEnvironment = Self(rawValue: OperationsError.Code.unknownEnvironment.rawValue)
@@ -148,6 +150,8 @@ extension LarderError.Code {
     /// `transport.notPrepared`: the request could not be made, for a reason that passes: its headers could not be had,
     /// or the client is shut down.
     public static let transportNotPrepared = Self(rawValue: TransportError.Code.notPrepared.rawValue)
+    /// `transport.notSignedIn`: the request needs a user, and none is signed in; nothing of it was sent.
+    public static let transportNotSignedIn = Self(rawValue: TransportError.Code.notSignedIn.rawValue)
     /// `transport.unusableRequest`: a bad URL or header, a URL with a user or a password in it, a head of more than 32
     /// KiB, or a subscription over HTTP.
     public static let transportUnusableRequest = Self(rawValue: TransportError.Code.unusableRequest.rawValue)
@@ -233,7 +237,7 @@ extension LarderError.Code {
     public static let keysNewerFormat = Self(rawValue: KeyError.Code.newerFormat.rawValue)
     /// `keys.notWritable`: the key cannot be written.
     public static let keysNotWritable = Self(rawValue: KeyError.Code.notWritable.rawValue)
-    /// `keys.cannotRotate`: the key is changed by whoever gives it; the message says how.
+    /// `keys.cannotRotate`: the key is changed by the program that gives it; the message says how.
     public static let keysCannotRotate = Self(rawValue: KeyError.Code.cannotRotate.rawValue)
     /// `keys.unsupported`: there is no such key store here.
     public static let keysUnsupported = Self(rawValue: KeyError.Code.unsupported.rawValue)
@@ -242,9 +246,9 @@ extension LarderError.Code {
 
     // MARK: IdentityError
 
-    /// `identity.unreachable`: the identity provider could not be asked; nobody is signed out.
+    /// `identity.unreachable`: the identity provider could not be asked; no user is signed out.
     public static let identityUnreachable = Self(rawValue: IdentityError.Code.unreachable.rawValue)
-    /// `identity.throttled`: it asks to be left alone for a while; nobody is signed out.
+    /// `identity.throttled`: it asks to be left alone for a while; no user is signed out.
     public static let identityThrottled = Self(rawValue: IdentityError.Code.throttled.rawValue)
     /// `identity.userPoolRefused`: the user pool does not accept the tokens any more; sign in again.
     public static let identityUserPoolRefused = Self(rawValue: IdentityError.Code.userPoolRefused.rawValue)

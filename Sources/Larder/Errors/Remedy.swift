@@ -98,7 +98,9 @@ package enum Situation: String, CaseIterable, Sendable {
             for code in codes { situations[code] = situation }
         }
         for (situation, names) in cognito {
-            for name in names { situations[LarderError.Code(rawValue: "cognito." + name)] = situation }
+            for name in names {
+                situations[LarderError.Code(rawValue: ["cognito", name].joined(separator: "."))] = situation
+            }
         }
         return situations
     }()
@@ -116,7 +118,10 @@ package enum Situation: String, CaseIterable, Sendable {
             .recordsResponseMalformed, .identityUnusable,
         ],
         .insecure: [.transportInsecure, .objectInsecure],
-        .notSignedIn: [.notSignedIn, .notInUserPool, .waitReleased, .sessionState, .objectInvalidCredentials],
+        .notSignedIn: [
+            .notSignedIn, .transportNotSignedIn, .notInUserPool, .waitReleased, .sessionState,
+            .objectInvalidCredentials,
+        ],
         .sessionEnded: [.objectExpiredCredentials, .identityUserPoolRefused, .identityFederatedRefused],
         .notAllowed: [.objectAccessDenied, .operationsProtected],
         .deviceFull: [.recordsFull, .operationsFull, .diskFull],

@@ -36,8 +36,8 @@ final class Watcher: Sendable {
 
     init(
         _ core: PartitionCore, _ operation: BoundOperation, _ root: RecordCache.Root,
-        fetch: (@Sendable () async throws(LarderError) -> Void)? = nil,
-        afterReading: @escaping @Sendable () -> Void = {}
+        afterReading: @escaping @Sendable () -> Void = {},
+        fetch: (@Sendable () async throws(LarderError) -> Void)? = nil
     ) {
         self.fetch = fetch
         self.afterReading = afterReading
