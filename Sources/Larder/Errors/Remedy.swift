@@ -91,7 +91,7 @@ package enum Situation: String, CaseIterable, Sendable {
         }
     }
 
-    /// The situation that each code leads to, but for those that depend on more.
+    /// The situation that each code leads to, except the codes whose situation depends on more.
     package static let ofCodes: [LarderError.Code: Situation] = {
         var situations: [LarderError.Code: Situation] = [:]
         for (situation, codes) in codes {

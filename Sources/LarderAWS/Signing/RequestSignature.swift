@@ -11,7 +11,7 @@ enum RequestSignature {
     /// The headers that sign a POST: `x-amz-date`, the session's token where there is one, and
     /// `authorization`.
     ///
-    /// - Parameter headers: Those that are to be signed, beside the host's and these.
+    /// - Parameter headers: The headers that the signature covers, beside the host's and these.
     static func headers(
         to url: URL, _ headers: [GraphQLRequest.Header], body: [UInt8], _ credentials: Credentials.CloudCredentials,
         service: String, region: String, at time: Date

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The generation that a cache works in, and the way to the one that supersedes it.
 ///
-/// Another process may supersede a generation at any time by compacting or clearing; whoever uses one here finds out by
-/// its counters, and goes on with the next.
+/// Another process may supersede a generation at any time by compacting or clearing. The caller that uses one here finds
+/// out by its counters, and goes on with the next.
 final class Generations: Sendable {
     let folder: GenerationFolder
     private let held: Locked<Generation>

@@ -32,7 +32,7 @@ struct LaidLayers: Sendable {
         if other.count > 0 { for layer in other.indices(beyond: self) { insert(layer) } }
     }
 
-    /// Those that are not in another, ascending.
+    /// The members that another set does not have, ascending.
     ///
     /// - Complexity: O(n / 64), beside what is found.
     func indices(beyond other: LaidLayers = LaidLayers()) -> [Int] {
