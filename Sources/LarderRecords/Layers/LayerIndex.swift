@@ -18,7 +18,7 @@ final class LayerIndex: Sendable {
         /// How many layers are in it or in `always`.
         var count = 0
         var always = LaidLayers()
-        /// By the mutations' idempotency keys, apart from those that are too long to be stored as they are.
+        /// By the mutations' idempotency keys, except keys that are too long to be stored as they are.
         var mutations = SharedMap<ExactText, Int32>()
         var hasLongKeys = false
 

@@ -14,15 +14,15 @@ final class LayerSet: Sendable {
     /// Whether the first layers are those of another set.
     func begins(with other: LayerSet) -> Bool { layers.begins(with: other.layers) }
 
-    /// Whether layers can be laid over those of an overlay as if they had been laid in their order: they come after
-    /// them, or have nothing to do with them.
+    /// Whether the wanted layers can go on top of an overlay as if all had been applied in their order: each comes after
+    /// the overlay's layers, or touches nothing of theirs.
     func canLay(_ wanted: LaidLayers, over overlay: Overlay) -> Bool {
         let more = wanted.indices(beyond: overlay.laid)
         guard let first = more.first, first < overlay.laid.last else { return true }
         return overlay.isWhole && more.allSatisfy { layers[$0].touched?.isWhole ?? false }
     }
 
-    /// Gets what these do from where it is kept, apart from those that are laid.
+    /// Gets the contents of these layers from where they are kept, except of layers that are overlaid already.
     ///
     /// - Throws: `OutdatedLayers` if that is something else than was known.
     func fetch(_ wanted: LaidLayers, beyond laid: LaidLayers) throws {
@@ -316,7 +316,7 @@ extension RecordCache {
     ///
     /// Layers that cannot be worked out are left out; `Options.layerFailed` is told of them.
     ///
-    /// - Complexity: O(1) where the layers are a copy of those that were set before, with others appended, and otherwise
+    /// - Complexity: O(1) where the layers are a copy of the last ones, with others appended, and otherwise
     ///   O(n). What they hold is worked out when a caller reads what they touch, or listens, and again whenever
     ///   something is committed that they read.
     package func replaceLayers(_ layers: SharedList<OptimisticLayer>) {

@@ -10,7 +10,7 @@ extension Overlay {
     ///   - index: Of the layers whose indices it has.
     /// - Returns: The newer snapshot's counters; nil where it has to be worked out anew.
     /// - Complexity: O(n) in what was changed since, and in the layers or the mutations that are known, whichever are
-    ///   fewer; where names were given numbers, also in those that it missed.
+    ///   fewer; where names were given numbers, also in the names that the overlay missed.
     func isRight(
         for transaction: borrowing ReadTransaction, after earlier: GenerationState, _ index: LayerIndex
     ) throws -> GenerationState? {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What is to be written, from the caller's wait to its answer.
+/// A write, from the caller's wait to its answer.
 struct PendingWrite: Sendable {
     /// The parts, in their order: each is a commit of its own or shares one, and is written whole or not at all. Where
     /// one cannot be made for a reason that is not its content, later ones are not made either.

@@ -2,7 +2,7 @@ import Foundation
 import Larder
 import LarderRecords
 
-/// What pending mutations cost those who read, and those who queue more.
+/// The cost of pending mutations for a reader, and for a caller that queues more.
 extension Bench {
     // MARK: Scrolling
 
