@@ -82,9 +82,13 @@ final class PartitionSession: Sendable {
 
 extension PartitionCore {
     /// What is stored of the session, in whatever process it began; nil where nothing is. Reads one row, and no key.
+    ///
+    /// A runner asks, to begin again for a user who has signed in. A damaged row is no such user's: it ends no runner,
+    /// and ``Partition/session`` and a check tell of it.
     func sessionStanding() throws(LarderError) -> SessionStanding? {
         guard let database = try operationsStore.database(making: false) else { return nil }
         do { return try database.credentials.session(of: name).map { SessionStanding($0) } } catch {
+            if error.code == .damagedRow { return nil }
             throw LarderError(translating: error)
         }
     }
