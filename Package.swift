@@ -25,6 +25,7 @@ let bigIntegers = Target.Dependency.product(name: "BigInt", package: "BigInt")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let compression = Target.Dependency.product(name: "NIOHTTPCompression", package: "swift-nio-extras")
+let http2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nio = ["NIOCore", "NIOHTTP1", "NIOPosix"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 /// SQLite's C functions.
@@ -54,6 +55,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -122,7 +124,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderFiles", httpClient,
                 // What the client throws is told apart by these modules' error types.
-                compression, tls,
+                compression, http2, tls,
             ] + nio,
             swiftSettings: strict
         ),
