@@ -4,19 +4,16 @@ import Testing
 
 /// A child process works on the stores, so that a trap is a failed test and names its case.
 ///
-/// A run takes some cases, by a seed that a failure prints. `LARDER_ALL_ROWS=1` takes all of them, which takes minutes;
-/// `LARDER_ROW_SEED` takes those of a seed again.
+/// A run takes some cases, by a seed that a failure prints. `LARDER_ALL_ROWS=1` takes all of them, which takes minutes.
 @Suite(
     "Hostile values in rows", .enabled(if: ChildProgram.isBuilt, "\(ChildProgram.requirement)"),
     .timeLimit(.minutes(10)))
 struct HostileRowTests {
-    private static let environment = ProcessInfo.processInfo.environment
-
     @Test(
         "Whatever stands in whatever column, nothing traps, checking names what reading refuses, and the rest goes on")
     func anywhere() async throws {
-        let seed = Self.environment["LARDER_ROW_SEED"].flatMap(UInt64.init) ?? .random(in: 1 ... .max)
-        let isWhole = Self.environment["LARDER_ALL_ROWS"] == "1"
+        let seed = TestSeed.of("rows")
+        let isWhole = ProcessInfo.processInfo.environment["LARDER_ALL_ROWS"] == "1"
         try await withTemporaryFolder { folder in
             let said = folder.appending(path: "said")
             let place = folder.appending(path: "stores")

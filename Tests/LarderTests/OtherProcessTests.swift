@@ -24,7 +24,7 @@ private func openShelf(_ folder: URL, waiting deadline: Duration = .seconds(300)
 struct OtherProcessTests {
     @Test("After kill -9 at any moment everything acknowledged is there and the check finds nothing")
     func killed() async throws {
-        let seed = UInt64.random(in: 0..<1 << 40)
+        let seed = TestSeed.of("killed writer")
         try await withTemporaryFolder { folder in
             let said = folder.appending(path: "said")
             let place = folder.appending(path: "store")

@@ -20,7 +20,7 @@ struct KilledTransferTests {
         .enabled(if: TransferProgram.isUsable, "\(TransferProgram.requirement)"), arguments: 0..<groups)
     func killed(group: Int) async throws {
         for round in stride(from: group, to: Self.rounds, by: Self.groups) {
-            try await self.round(round, seed: .random(in: 0..<1 << 40))
+            try await self.round(round, seed: TestSeed.of("killed transfer", round))
         }
     }
 

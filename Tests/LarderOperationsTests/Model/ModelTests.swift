@@ -7,8 +7,8 @@ import Testing
 @Suite("The queue beside its model")
 struct ModelTests {
     @Test("Random steps, refusals, restarts and clocks that jump leave what plain values say", arguments: 0..<4)
-    func random(_: Int) async throws {
-        let seed = UInt64.random(in: 0..<1 << 40)
+    func random(group: Int) async throws {
+        let seed = TestSeed.of("queue", group)
         try await withTemporaryFolder { folder in
             let pair = try ModelPair(folder, seed: seed)
             for step in 0..<400 {
@@ -28,14 +28,14 @@ private final class ModelPair {
     private let folder: URL
     private(set) var database: OperationsDatabase
     private var models = ["app": ModelQueue(), "other": ModelQueue()]
-    private var random: SeededGenerator
+    private var random: SeededNumbers
     private var now = noon
     private var tokens: [TemporaryID] = []
     private var lastSequence: Int64 = 0
 
     init(_ folder: URL, seed: UInt64) throws {
         self.folder = folder
-        random = SeededGenerator(seed)
+        random = SeededNumbers(seed: seed)
         database = try OperationsDatabase(folder: folder)
     }
 

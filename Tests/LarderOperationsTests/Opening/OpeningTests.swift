@@ -137,8 +137,8 @@ struct OpeningTests {
 
     @Test("A random flip of bytes never ends the process")
     func flips() async throws {
-        let seed = UInt64.random(in: 0..<1 << 40)
-        var random = SeededGenerator(seed)
+        let seed = TestSeed.of("flips")
+        var random = SeededNumbers(seed: seed)
         try await withTemporaryFolder { folder in
             _ = try await makeSample(folder, count: 30)
             let sound = try Data(contentsOf: file(in: folder))

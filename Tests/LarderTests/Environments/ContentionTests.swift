@@ -27,7 +27,7 @@ struct ContentionTests {
             }
             try store.close()
 
-            let seed = UInt64.random(in: 1 ... .max / 4)
+            let seed = TestSeed.of("contention")
             let said = (0..<2).map { folder.appending(path: "said \($0)") }
             let children = try (0..<2).map {
                 try ChildProgram.start(

@@ -230,7 +230,7 @@ struct FaultWalkTests {
             let points = calls.indices.filter { fault.make(calls[$0]) != nil }
             try #require(!points.isEmpty || work.name == "open and close it")
             let stride = max(1, points.count / Self.most)
-            let offset = Int.random(in: 0..<stride)
+            let offset = Int(TestSeed.of(work.name) % UInt64(stride))
             for point in points.dropFirst(offset).enumerated() where point.offset.isMultiple(of: stride) {
                 _ = try await run(work, from: before, fault, at: point.element, in: folder.appending(path: "run"))
             }

@@ -242,13 +242,14 @@ struct ModelClient {
         case "keep":
             setAside(item.id, "conflict")
             _ = discard(item.id, settingAside: false)
-        case "change":
+        case "change", "fail":
             faults[item.id, default: 0] += 1
             if faults[item.id] == Runner.maximumFaults {
                 faults[item.id] = nil
                 return setAside(item.id, "conflict")
             }
             retry(item.id, "conflict", after: pause)
+            guard item.resolver == "change" else { return }
             change(item.id) {
                 $0.isInDoubt = false
                 $0.formerKeys.formUnion($0.key.map { [$0] } ?? [])

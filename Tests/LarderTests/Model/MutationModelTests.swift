@@ -6,8 +6,6 @@ import Testing
 struct MutationModelTests {
     /// More of them by the environment, for a long night.
     private static let seeds = number("LARDER_MODEL_SEEDS") ?? 16
-    /// One that failed, instead of random ones.
-    private static let seed = number("LARDER_MODEL_SEED").map(UInt64.init)
     private static let groups = 4
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap(Int.init) }
@@ -16,8 +14,8 @@ struct MutationModelTests {
         "Random mutations, answers, faults, restarts and clocks that jump leave what plain values say",
         arguments: 0..<groups)
     func random(group: Int) async throws {
-        for _ in 0..<(Self.seeds + Self.groups - 1 - group) / Self.groups {
-            try await run(Self.seed ?? .random(in: 0..<1 << 40))
+        for index in stride(from: group, to: Self.seeds, by: Self.groups) {
+            try await run(TestSeed.of("mutations", index))
         }
     }
 

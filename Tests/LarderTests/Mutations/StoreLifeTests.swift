@@ -206,10 +206,9 @@ struct StoreLifeTests {
         "Queueing, sending, backing up, restoring, losing, repairing, switching and forgetting, in any order",
         arguments: 0..<4)
     func life(number: Int) async throws {
-        let base = ProcessInfo.processInfo.environment["LARDER_LIFE_SEED"].flatMap(UInt64.init) ?? 1
         let seeds = ProcessInfo.processInfo.environment["LARDER_LIFE_COUNT"].flatMap(Int.init) ?? 1
         for run in 0..<seeds {
-            let seed = base &+ UInt64(number * 1_000 + run)
+            let seed = TestSeed.of("life", number * 1_000 + run)
             try await withTemporaryFolder { folder in
                 let server = ChanceServer(SeededNumbers(seed: seed, "server"))
                 var life = Life(numbers: SeededNumbers(seed: seed, "life"), folder: folder, server: server)

@@ -1,11 +1,12 @@
 import Foundation
 import LarderPowerLoss
+import LarderTestSupport
 import Testing
 
 /// A load that is recorded, and whose power is cut then. The environment names another one; more lives, and more cuts
 /// at each place, for a long night.
 struct RecordedLoad {
-    static let seed = number("LARDER_POWER_SEED").map { UInt64($0) } ?? .random(in: 1...1 << 40)
+    static let seed = TestSeed.of("power")
     private static let lives = number("LARDER_POWER_LIVES")
     private static let cuts = number("LARDER_POWER_CUTS")
     private static let sparsity = number("LARDER_POWER_SPARSITY") ?? 24

@@ -6,15 +6,13 @@ import Testing
 struct TransferModelTests {
     /// More of them by the environment, for a long night.
     private static let seeds = number("LARDER_MODEL_SEEDS") ?? 12
-    /// One that failed, instead of random ones.
-    private static let seed = number("LARDER_MODEL_SEED").map(UInt64.init)
 
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap(Int.init) }
 
     @Test("Random transfers, faults, refusals, restarts and switches end as plain values say, with nothing left behind")
     func random() async throws {
-        for _ in 0..<Self.seeds {
-            let seed = Self.seed ?? .random(in: 0..<1 << 40)
+        for index in 0..<Self.seeds {
+            let seed = TestSeed.of("transfers", index)
             try await withTemporaryFolder { folder in
                 let run = try TransferModelRun(folder, seed: seed)
                 var steps: [String] = []
