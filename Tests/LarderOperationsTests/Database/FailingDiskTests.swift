@@ -8,17 +8,9 @@ import Testing
 
 @Suite("A disk that fails in SQLite's own calls", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
-    private static let faults: [FailingDisk.Fault] = [false, true].flatMap { isLasting in
-        let calls: [(FailingDisk.Call, ResultCode)] = [
-            (.read, .SQLITE_IOERR_READ), (.write, .SQLITE_IOERR_WRITE), (.write, .SQLITE_FULL),
-            (.sync, .SQLITE_IOERR_FSYNC), (.truncate, .SQLITE_IOERR_TRUNCATE), (.size, .SQLITE_IOERR_FSTAT),
-        ]
-        return calls.map { FailingDisk.Fault(call: $0, code: $1.rawValue, isLasting: isLasting) }
-    }
-
     @Test(
         "What is acknowledged is kept, and what throws says whether it is there, wherever a call fails",
-        arguments: faults)
+        arguments: FailingDisk.faults)
     func everywhere(fault: FailingDisk.Fault) async throws {
         try await withTemporaryFolder { folder in
             let ready = try OperationsDatabase(folder: folder)

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Makes calls fail by which connections of SQLite read and write a database's file and its log, and notes the writes.
 final class FailingDisk: Sendable {
-    enum Call: Sendable, CaseIterable { case read, write, sync, truncate, size }
+    enum Call: Sendable, CaseIterable { case read, write, sync, truncate, size, open, delete }
 
     struct Fault: Sendable, CustomStringConvertible {
         let call: Call
@@ -15,6 +15,15 @@ final class FailingDisk: Sendable {
         let isLasting: Bool
 
         var description: String { "\(call) \(code) \(isLasting ? "from then on" : "once")" }
+    }
+
+    /// The faults of files that are open, each once and from then on.
+    static let faults: [Fault] = [false, true].flatMap { isLasting in
+        let calls: [(Call, ResultCode)] = [
+            (.read, .SQLITE_IOERR_READ), (.write, .SQLITE_IOERR_WRITE), (.write, .SQLITE_FULL),
+            (.sync, .SQLITE_IOERR_FSYNC), (.truncate, .SQLITE_IOERR_TRUNCATE), (.size, .SQLITE_IOERR_FSTAT),
+        ]
+        return calls.map { Fault(call: $0, code: $1.rawValue, isLasting: isLasting) }
     }
 
     private struct State {
@@ -44,22 +53,35 @@ final class FailingDisk: Sendable {
     func attach(_ db: Database) {
         for (code, isLog) in [(SQLITE_FCNTL_FILE_POINTER, false), (SQLITE_FCNTL_JOURNAL_POINTER, true)] {
             var found: UnsafeMutablePointer<sqlite3_file>?
-            guard sqlite3_file_control(db.sqliteConnection, "main", code, &found) == SQLITE_OK, let file = found,
-                let calls = file.pointee.pMethods
+            guard sqlite3_file_control(db.sqliteConnection, "main", code, &found) == SQLITE_OK, let file = found
             else { continue }
-            // Of an earlier disk's, and of a closed file's whose place it has, the true ones are kept.
-            let isOurs = calls.pointee.xWrite.map { unsafeBitCast($0, to: Int.self) } == Self.ownWrite
-            let real = isOurs ? files.withLock { $0[Address(file)]?.real } ?? Calls(calls) : Calls(calls)
-            files.withLock { $0[Address(file)] = AttachedFile(disk: self, real: real, isLog: isLog) }
-            let own = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-            own.initialize(to: real.pointer.pointee)
-            own.pointee.xRead = failingRead
-            own.pointee.xWrite = failingWrite
-            own.pointee.xSync = failingSync
-            own.pointee.xTruncate = failingTruncate
-            own.pointee.xFileSize = failingSize
-            file.pointee.pMethods = UnsafePointer(own)
+            attach(file, isLog: isLog)
         }
+    }
+
+    /// Runs `body` while each file that SQLite opens below a folder is this disk's.
+    func failing<Value>(below folder: URL, _ body: () async throws -> Value) async rethrows -> Value {
+        _ = system
+        let prefix = folder.resolvingSymlinksInPath().path
+        folders.withLock { $0[prefix] = self }
+        defer { folders.withLock { $0[prefix] = nil } }
+        return try await body()
+    }
+
+    fileprivate func attach(_ file: UnsafeMutablePointer<sqlite3_file>, isLog: Bool) {
+        guard let calls = file.pointee.pMethods else { return }
+        // Of an earlier disk's, and of a closed file's whose place it has, the true ones are kept.
+        let isOurs = calls.pointee.xWrite.map { unsafeBitCast($0, to: Int.self) } == Self.ownWrite
+        let real = isOurs ? files.withLock { $0[Address(file)]?.real } ?? Calls(calls) : Calls(calls)
+        files.withLock { $0[Address(file)] = AttachedFile(disk: self, real: real, isLog: isLog) }
+        let own = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+        own.initialize(to: real.pointer.pointee)
+        own.pointee.xRead = failingRead
+        own.pointee.xWrite = failingWrite
+        own.pointee.xSync = failingSync
+        own.pointee.xTruncate = failingTruncate
+        own.pointee.xFileSize = failingSize
+        file.pointee.pMethods = UnsafePointer(own)
     }
 
     private typealias Write =
@@ -142,4 +164,51 @@ private func failingSize(
 ) -> Int32 {
     guard let attached = attached(file) else { return SQLITE_IOERR }
     return attached.disk.failure(.size) ?? attached.real.pointer.pointee.xFileSize?(file, size) ?? SQLITE_IOERR
+}
+
+/// The disks of folders, by their paths.
+private let folders = Mutex<[String: FailingDisk]>([:])
+
+/// Safe: set once, and never changed.
+private struct System: @unchecked Sendable { let pointer: UnsafeMutablePointer<sqlite3_vfs>? }
+
+/// The true system, once another is in its place that opens files as this one does, and hands those of `folders` to
+/// their disks.
+private let system: System = {
+    guard let real = sqlite3_vfs_find(nil) else { return System(pointer: nil) }
+    let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    own.initialize(to: real.pointee)
+    own.pointee.zName = UnsafePointer(strdup("larder-failing"))
+    own.pointee.pNext = nil
+    own.pointee.xOpen = failingOpen
+    own.pointee.xDelete = failingDelete
+    sqlite3_vfs_register(own, 1)
+    return System(pointer: real)
+}()
+
+private func disk(of name: UnsafePointer<CChar>?) -> FailingDisk? {
+    guard let name else { return nil }
+    let path = String(cString: name)
+    return folders.withLock { folders in folders.first { path.hasPrefix($0.key + "/") }?.value }
+}
+
+private func failingOpen(
+    _: UnsafeMutablePointer<sqlite3_vfs>?, _ name: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?,
+    _ flags: Int32, _ outFlags: UnsafeMutablePointer<Int32>?
+) -> Int32 {
+    let disk = disk(of: name)
+    if let failure = disk?.failure(.open) {
+        file?.pointee.pMethods = nil
+        return failure
+    }
+    let code = system.pointer?.pointee.xOpen(system.pointer, name, file, flags, outFlags) ?? SQLITE_CANTOPEN
+    if code == SQLITE_OK, let disk, let file { disk.attach(file, isLog: flags & SQLITE_OPEN_WAL != 0) }
+    return code
+}
+
+private func failingDelete(
+    _: UnsafeMutablePointer<sqlite3_vfs>?, _ name: UnsafePointer<CChar>?, _ syncsFolder: Int32
+) -> Int32 {
+    disk(of: name)?.failure(.delete)
+        ?? system.pointer?.pointee.xDelete(system.pointer, name, syncsFolder) ?? SQLITE_IOERR
 }

@@ -1,0 +1,198 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Transfers on a disk that fails in SQLite's own calls", .timeLimit(.minutes(10)))
+struct FailingDiskTransferTests {
+    private typealias Step = @Sendable (OperationsDatabase) async throws -> Void
+
+    /// All that is stored of a transfer, and of the mutation that waits for it.
+    private struct Stored: Equatable {
+        var transfer: StoredTransfer?
+        var parts: [StoredPart]?
+        var mutation: MutationState?
+    }
+
+    /// A transfer, and what is done with it in order.
+    private struct Script: Sendable {
+        let transfer: TransferDraft
+        let mutation: MutationDraft
+        let steps: [Step]
+
+        init(_ transfer: TransferDraft, steps: [Step]) {
+            var mutation = MutationDraft(partition: app, lane: transfer.key, content: rename, created: noon)
+            mutation.transfers = [transfer.id]
+            let waiter = mutation
+            (self.transfer, self.mutation) = (transfer, mutation)
+            self.steps =
+                [
+                    { database in try await database.transfers.enqueue([transfer]) },
+                    { database in _ = try await database.mutations.enqueue(waiter) },
+                ] + steps
+        }
+
+        func stored(in database: OperationsDatabase) throws -> Stored {
+            var transfer = try database.transfers.find(transfer.id)
+            // Of no matter here, and another one where an earlier transfer was refused.
+            transfer?.sequence = 0
+            let parts = try transfer.map { try database.transfers.parts(of: $0.id) }
+            return Stored(transfer: transfer, parts: parts, mutation: try database.state(mutation.id))
+        }
+    }
+
+    private static func new(of kind: TransferDraft.Kind, _ key: String) -> TransferDraft {
+        TransferDraft(
+            partition: app, kind: kind, bucket: "media", key: key, path: "/\(key)",
+            source: kind == .upload ? FileIdentity(device: 1, inode: 2, size: 10_000, modified: 3) : nil, created: noon)
+    }
+
+    private static let failure = TransferFailure(code: "object.accessDenied", message: "no", time: noon)
+
+    private static func attempt(_ id: UUID, _ number: Int = 1) -> TransferAttempt {
+        TransferAttempt(transfer: id, number: number)
+    }
+
+    private static func begin(_ id: UUID) -> Step {
+        { database in _ = try await database.transfers.begin(id, owner: "me", now: noon) }
+    }
+
+    private static func note(_ id: UUID, _ notes: [TransferNote], attempt number: Int = 1) -> Step {
+        { database in try await database.transfers.note(attempt(id, number), notes) }
+    }
+
+    private static func finished() -> Script {
+        let draft = new(of: .upload, "finished")
+        let id = draft.id
+        return Script(
+            draft,
+            steps: [
+                begin(id), note(id, [.partSize(4096), .uploadAsked(before: ["other"])]), note(id, [.upload("u")]),
+                note(id, [.parts([.init(number: 1, size: 4096, etag: "\"1\"", crc32c: 1)])]),
+                note(id, [.parts([2, 3].map { .init(number: $0, size: $0 == 2 ? 4096 : 1808, etag: "\"\($0)\"") })]),
+                note(id, [.lost([2])]), note(id, [.parts([.init(number: 2, size: 4096, etag: "\"2\"", crc32c: 2)])]),
+                { db in
+                    try await db.transfers.noteDoubt(of: id, until: after(60), now: noon)
+                },
+                { db in
+                    try await db.transfers.finish(attempt(id), etag: "\"e\"", version: "v", crc32c: 7, now: noon)
+                },
+            ])
+    }
+
+    private static func cancelled() -> Script {
+        let draft = new(of: .upload, "cancelled")
+        let id = draft.id
+        return Script(
+            draft,
+            steps: [
+                begin(id), note(id, [.partSize(4096), .upload("c")]),
+                { db in _ = try await db.transfers.cancel(id, now: noon) },
+                { db in try await db.transfers.cleared(id, now: noon) },
+            ])
+    }
+
+    private static func downloaded() -> Script {
+        let draft = new(of: .download, "downloaded")
+        let id = draft.id
+        return Script(
+            draft,
+            steps: [
+                begin(id), note(id, [.object(etag: "\"e\"", size: 9000, crc32c: 1), .partSize(4096)]),
+                note(
+                    id,
+                    [.file(.init(device: 8, inode: 9, size: 9000, modified: 1)), .parts([.init(number: 3, size: 808)])]),
+                { db in
+                    try await db.transfers.retryLater(attempt(id), at: after(1), failure, now: noon)
+                },
+                { db in try await db.transfers.pause(id) },
+                { db in try await db.transfers.resume(id) },
+                begin(id), { db in try await db.transfers.release(attempt(id, 2)) },
+                begin(id),
+                { db in _ = try await db.transfers.fail(attempt(id, 3), failure, now: noon) },
+                { db in try await db.transfers.retry(id, source: nil) },
+                begin(id), note(id, [.restart], attempt: 4),
+            ])
+    }
+
+    /// A transfer whose upload's name is left to another transfer.
+    private static func left() -> Script {
+        let draft = new(of: .upload, "left")
+        let id = draft.id
+        return Script(draft, steps: [begin(id), note(id, [.upload("l")]), note(id, [.uploadLeft, .restart])])
+    }
+
+    @Test(
+        "What is acknowledged of a transfer is kept, and what throws is all there or not at all, wherever a call fails",
+        arguments: FailingDisk.faults)
+    func everywhere(fault: FailingDisk.Fault) async throws {
+        try await withTemporaryFolder { folder in
+            try OperationsDatabase(folder: folder).close()
+            var count = 0
+            // Each place until the work ends before it; later ones are wider apart.
+            while try await work(fault, after: count, on: folder) { count += 1 + count / 3 }
+            #expect(count > 0 || fault.call == .truncate, "nothing has failed")
+        }
+    }
+
+    /// - Returns: Whether the fault has happened.
+    private func work(_ fault: FailingDisk.Fault, after count: Int, on ready: URL) async throws -> Bool {
+        let disk = FailingDisk()
+        let scripts = [Self.finished(), Self.cancelled(), Self.downloaded(), Self.left()]
+        try await withTemporaryFolder { folder in
+            let name = OperationsDatabase.fileName
+            try FileManager.default.copyItem(
+                at: ready.appending(path: name), to: folder.appending(path: name))
+            let database = try OperationsDatabase(folder: folder)
+            try await database.pool.writeWithoutTransaction { disk.attach($0) }
+            try await database.pool.read { disk.attach($0) }
+            disk.arm(fault, after: count)
+            // How many steps of each are acknowledged, and whether the next one may be there.
+            var told: [(done: Int, isUnknown: Bool)] = []
+            for script in scripts { told.append(await perform(script.steps, on: database)) }
+            disk.heal()
+            try database.settleCommits()
+            let place = "\(fault) after \(count)"
+            try await expect(scripts, told, in: database, place)
+            try database.close()
+
+            let after = try OperationsDatabase(folder: folder)
+            try await expect(scripts, told, in: after, place)
+            try expectSound(after, "\(place)")
+            try after.close()
+        }
+        return disk.hasFailed
+    }
+
+    private func perform(_ steps: [Step], on database: OperationsDatabase) async -> (done: Int, isUnknown: Bool) {
+        for (index, step) in steps.enumerated() {
+            do { try await step(database) } catch {
+                let code = (error as? OperationsError)?.code
+                #expect(code != nil, "\(error)")
+                return (index, code == .commitUnknown)
+            }
+        }
+        return (steps.count, false)
+    }
+
+    /// Compares with what a store says for which the same was done, and nothing failed.
+    private func expect(
+        _ scripts: [Script], _ told: [(done: Int, isUnknown: Bool)], in database: OperationsDatabase, _ place: String
+    ) async throws {
+        try await withTemporaryFolder { folder in
+            let sound = try OperationsDatabase(folder: folder)
+            for (script, told) in zip(scripts, told) {
+                for step in script.steps.prefix(told.done) { try await step(sound) }
+                var possible = [try script.stored(in: sound)]
+                if told.isUnknown {
+                    try await script.steps[told.done](sound)
+                    possible.append(try script.stored(in: sound))
+                }
+                let stored = try script.stored(in: database)
+                #expect(possible.contains(stored), "\(place): \(script.transfer.key), \(told)")
+            }
+            try sound.close()
+        }
+    }
+}

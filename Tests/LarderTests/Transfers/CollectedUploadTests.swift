@@ -1,0 +1,90 @@
+import Foundation
+import Larder
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@Suite("Uploads in parts that are collected without a runner", .timeLimit(.minutes(10)))
+struct CollectedUploadTests {
+    /// An upload whose name was left to a transfer of its own, and one that failed and has its name.
+    private func withLeftUploads(_ body: (TransferFixture, _ sent: Transfer, _ failed: Transfer) async throws -> Void)
+        async throws
+    {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 10_000)
+            let sent = try await fixture.app.transfers.upload(file, to: TransferFixture.location)
+            let failing = ObjectLocation(bucket: TransferFixture.location.bucket, key: "failing")
+            let (cuts, lies) = (Countdown(1), Countdown(1))
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart(5) where cuts.take(): throw ObjectError(.interrupted, "cut")
+                case .parts where lies.take(): throw ObjectError(.noSuchUpload, "there is none", status: 404)
+                case .abort: throw ObjectError(.accessDenied, "not you")
+                default: break
+                }
+            }
+            try await fixture.drain()
+            try await sent.finished(within: .zero)
+
+            let failed = try await fixture.app.transfers.upload(file, to: failing)
+            fixture.storage.onCall { call throws(ObjectError) in
+                switch call {
+                case .putPart, .abort: throw ObjectError(.accessDenied, "not you")
+                default: break
+                }
+            }
+            try await fixture.drain()
+            #expect(try failed.status().state == .failed)
+            #expect(fixture.storage.state.withLock { $0.uploads.count } == 2)
+            try await body(fixture, sent, failed)
+        }
+    }
+
+    /// As `larder transfers gc --write` does it.
+    private func collect(_ fixture: TransferFixture, _ storage: (any ObjectTransport)?) async throws
+        -> TransferRemains.Cleared
+    {
+        let store = fixture.folder.appending(path: "store")
+        return try await OperationsDatabase.using(store) { database in
+            try await TransferRemains(in: store, database.transfers)
+                .clear(database.transfers, storage: storage, timeout: .seconds(30))
+        }
+    }
+
+    @Test("Each is aborted, then forgotten, and a row that was only there for a name goes with it")
+    func aborted() async throws {
+        try await withLeftUploads { fixture, sent, failed in
+            let names = fixture.storage.state.withLock { Set($0.uploads.keys) }
+            fixture.storage.onCall { _ in }
+            let cleared = try await collect(fixture, fixture.storage)
+            #expect(Set(cleared.uploads.compactMap(\.upload)) == names)
+            #expect(cleared.left.isEmpty)
+            #expect(fixture.storage.state.withLock { $0.uploads.isEmpty })
+            #expect(try fixture.app.transfers.all().map(\.id) == [sent.id, failed.id])
+            #expect(try failed.status().state == .failed)
+            #expect(try await collect(fixture, nil).left.isEmpty)
+        }
+    }
+
+    @Test(
+        "None is forgotten while the storage does not abort it",
+        arguments: [ObjectError.Code.accessDenied, .unreachable, .interrupted, .serverFault, nil])
+    func kept(code: ObjectError.Code?) async throws {
+        try await withLeftUploads { fixture, sent, failed in
+            let names = fixture.storage.state.withLock { Set($0.uploads.keys) }
+            fixture.storage.onCall { call throws(ObjectError) in
+                if let code, case .abort = call { throw ObjectError(code, "not now") }
+            }
+            for _ in 0..<2 {
+                let cleared = try await collect(fixture, code == nil ? nil : fixture.storage)
+                #expect(cleared.uploads.isEmpty && cleared.transfers.isEmpty && cleared.left.count == 2)
+                #expect(fixture.storage.state.withLock { Set($0.uploads.keys) } == names)
+                #expect(try fixture.app.transfers.all(in: [.cancelling]).count == 1)
+                #expect(try fixture.app.transfers.all().count == 3)
+            }
+            fixture.storage.onCall { _ in }
+            #expect(Set(try await collect(fixture, fixture.storage).uploads.compactMap(\.upload)) == names)
+            #expect(try fixture.app.transfers.all().map(\.id) == [sent.id, failed.id])
+        }
+    }
+}
