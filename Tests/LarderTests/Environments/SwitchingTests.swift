@@ -132,6 +132,31 @@ struct SwitchingTests {
         }
     }
 
+    @Test("A runner that stands by ends when its partition is parked, also while the other's exchange goes on")
+    func standingBy() async throws {
+        let (isSent, isAnswered, hasAnswered) = (Flag(), Flag(), Flag())
+        let server = ScriptedServer { _, request in
+            isSent.set()
+            await isAnswered.wait()
+            hasAnswered.set()
+            return ScriptedServer.done(request)
+        }
+        try await withStore { store in
+            let app = try store.partition(of: backend("a"), transport: server)
+            try await app.enqueue(giveStars("1", 5))
+            let working = Task { await code { try await quickRunner(app).run() } }
+            await isSent.wait()
+            let second = quickRunner(app)
+            let standingBy = Task { await code { try await second.run() } }
+            try await eventually { second.state == .standingBy }
+            _ = try await store.switch(to: backend("b"))
+            #expect(await standingBy.value == "larder.parked")
+            #expect(!hasAnswered.isSet)
+            isAnswered.set()
+            #expect(await working.value == "larder.parked")
+        }
+    }
+
     @Test("What is fetched late lands in its own partition, and its caller is told that it was parked")
     func lateFetch() async throws {
         try await withStore { store in

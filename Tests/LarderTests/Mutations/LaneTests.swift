@@ -92,6 +92,23 @@ struct LaneTests {
         }
     }
 
+    @Test("A lane that has sent a hundred mutations gives its place to one that waits for it")
+    func longLane() async throws {
+        let gate = Gate()
+        gate.letGo.set()
+        let server = gate.server
+        try await withStoreFixture(server, schema: Self.schema) { (app) throws in
+            try await app.enqueue(
+                (0..<150).map { (rate("long", $0), MutationOptions(lane: "a")) }
+                    + [(rate("short", 0), MutationOptions(lane: "b"))])
+            var options = MutationRunner.Options()
+            options.maximumLanes = 1
+            try await MutationRunner(app, options: options).drain()
+            #expect(server.effects.count == 151)
+            #expect(server.effects.firstIndex(of: "short 0") == 100)
+        }
+    }
+
     @Test("More lanes than may be busy come to their turns, also where one never ends")
     func turns() async throws {
         let gate = Gate()

@@ -52,4 +52,39 @@ struct OthersQueueTests {
             try store.close()
         }
     }
+
+    @Test("What another process queues is sent at once, though the runner's own next mutation is an hour away")
+    func sentMeanwhile() async throws {
+        let server = ScriptedServer { number, request in
+            number == 0 ? .failure(.away) : ScriptedServer.done(request)
+        }
+        try await withTemporaryFolder { (folder) throws in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition(transport: server)
+            let receipt = try await app.enqueue(giveStars("1", 1), options: MutationOptions(lane: "own"))
+            let connectivity = CountedConnectivity()
+            let runner = quickRunner(app) { options in
+                options.connectivity = connectivity
+                options.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600))
+                options.random = { 1 }
+            }
+            let running = Task { try await runner.run() }
+            try await eventually { try receipt.status()?.failure != nil }
+            // It looks by itself, for nothing tells it of what others queue.
+            try await connectivity.someLooks()
+            let other = try OperationsDatabase(folder: folder)
+            _ = try await other.mutations.enqueue(
+                MutationDraft(
+                    partition: Store.unnamedPartition, lane: "other",
+                    content: MutationContent(
+                        document: Self.document, variables: Array(#"{"recipe":"2","stars":2}"#.utf8)),
+                    created: Date()))
+            try other.close()
+            try await eventually { server.requests.count == 2 }
+            #expect(server.requests.last?.values["recipe"] as? String == "2")
+            running.cancel()
+            try await running.value
+            try store.close()
+        }
+    }
 }
