@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderFiles
 import LarderOperations
 import LarderTestSupport
 import Synchronization
@@ -184,6 +185,14 @@ struct RefreshTests {
             await expectCode(unknown) { _ = try await refresh.value }
             await expectCode(unknown) { try await session.signIn(bench.provider.signIn("ada"), deadline: soon) }
             await expectCode(unknown) { _ = try await session.signOut(deadline: soon) }
+            // Nothing of it is kept to be stored later, and so its lock is not either.
+            let names = try FileManager.default.contentsOfDirectory(atPath: bench.locks.path)
+            let locks = names.filter { $0.hasPrefix("a.") }
+            #expect(!locks.isEmpty)
+            for name in locks {
+                let lock = try LockFile(making: bench.locks.appending(path: name).path)
+                #expect(try lock.tryLock(.exclusive), "\(name)")
+            }
             #expect(try bench.database.environments.partitions() == [])
         }
     }

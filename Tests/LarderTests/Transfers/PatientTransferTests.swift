@@ -182,6 +182,69 @@ struct PatientTransferTests {
         #expect(busy.most <= 2)
     }
 
+    @Test("An exchange that was begun before a pause, and then goes well, does not make the next pause a short one")
+    func begunBefore() async throws {
+        let asked = Mutex<[Int]>([])
+        let connections = Connections(limit: 6) { consecutiveThrottles, _ in
+            asked.withLock { $0.append(consecutiveThrottles) }
+            return .zero
+        }
+        let (hasBegun, mayEnd) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
+        let early = Task {
+            try await connections.with("host") {
+                hasBegun.continuation.yield()
+                for await _ in mayEnd.stream { break }
+            }
+        }
+        for await _ in hasBegun.stream { break }
+        connections.hold("host", for: nil, since: .now)
+        mayEnd.continuation.yield()
+        try await early.value
+        connections.hold("host", for: nil, since: .now)
+        #expect(asked.withLock { $0 } == [1, 2])
+    }
+
+    @Test("A transfer that asks while its host is left alone waits for as long as the host is")
+    func hostPause() async throws {
+        try await withTransferFixture { fixture in
+            let (isOtherSent, isFirstHeard) = (Flag(), Flag())
+            fixture.storage.onCall { call throws(ObjectError) in
+                guard case .put(let key) = call else { return }
+                if key == "0" {
+                    await isOtherSent.wait()
+                    throw ObjectError(.throttled, "SlowDown", retryAfter: .seconds(600))
+                }
+                isOtherSent.set()
+                await isFirstHeard.wait()
+                throw ObjectError(.throttled, "SlowDown")
+            }
+            let uploads = try await upload(2, fixture)
+            let runner = fixture.runner()
+            let running = Task { try await runner.run() }
+            try await eventually { try uploads[0].status().failure != nil }
+            isFirstHeard.set()
+            try await eventually { try uploads[1].status().failure != nil }
+            #expect(try #require(try uploads[1].status().notBefore).timeIntervalSinceNow > 60)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test(
+        "That the storage is away or asks for patience is no fault of a transfer, however often",
+        arguments: [ObjectError.Code.throttled, .unreachable, .insecure, .notPrepared])
+    func noFault(code: ObjectError.Code) async throws {
+        try await withTransferFixture { fixture in
+            let failures = Countdown(5)
+            fixture.storage.onCall { call throws(ObjectError) in
+                if case .put = call, failures.take() { throw ObjectError(code, "not now", retryAfter: .zero) }
+            }
+            let uploads = try await upload(1, fixture)
+            try await fixture.drain { $0.maximumFaults = 2 }
+            #expect(try uploads[0].status().state == .done)
+        }
+    }
+
     @Test("An exchange that waits for its place does not begin where the host asks for patience meanwhile")
     func heldWhileWaiting() async throws {
         let connections = Connections(limit: 1) { _, _ in .seconds(3_600) }

@@ -1,0 +1,24 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+@Suite("The file of a download that is under way", .timeLimit(.minutes(10)))
+struct PartialFileTests {
+    @Test("One that is reserved anew has nothing of what it had, also where it is as large as before")
+    func reserved() async throws {
+        try await withTemporaryFolder { folder in
+            let file = try PartialFile(of: UUID(), in: folder, FileSystem())
+            try file.reserve(8)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 8, alignment: 1)
+            defer { buffer.deallocate() }
+            buffer.copyBytes(from: [UInt8](repeating: 7, count: 8))
+            try file.write(0, UnsafeRawBufferPointer(buffer))
+            try file.reserve(8)
+            try file.read(0, buffer)
+            #expect(Array(buffer) == [UInt8](repeating: 0, count: 8))
+        }
+    }
+}
