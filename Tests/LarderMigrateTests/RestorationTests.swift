@@ -106,6 +106,21 @@ struct RestorationTests {
         }
     }
 
+    @Test("A folder that holds something else becomes no store")
+    func somethingElse() async throws {
+        try await MigrationFixture.with { fixture in
+            try await fixture.queue(1)
+            let backup = try await fixture.makeBackup()
+            let other = fixture.folder.appending(path: "other")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+            try Data("mine".utf8).write(to: other.appending(path: "letter.txt"))
+            let outcome = try await MigrateProcess.run(["restore", backup.path, "--store", other.path, "--json"])
+            #expect(outcome.status == 4)
+            #expect(outcome.errors.contains(#""code":"command.notAStore""#), "\(outcome.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: other.path) == ["letter.txt"])
+        }
+    }
+
     @Test("The cache becomes what it was while another process reads and writes; nothing that it queued is lost")
     func whileUsed() async throws {
         try await MigrationFixture.with { fixture in

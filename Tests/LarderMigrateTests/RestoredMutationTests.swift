@@ -103,6 +103,86 @@ struct RestoredMutationTests {
         }
     }
 
+    @Test("What may have taken effect when its environment was forgotten does not come back as pending")
+    func forgottenInDoubt() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            let ids = try await fixture.mutations()
+            let backup = try await fixture.makeBackup()
+            try await fixture.withDatabase { database in
+                let attempt = try await database.mutations.begin(ids[0], owner: "test", now: Date()).attempt
+                let failure = MutationFailure(.outcomeUnknown, message: "no answer", time: Date())
+                try await database.mutations.retryLater(attempt, at: nil, failure, now: Date())
+            }
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let gone = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            #expect(gone.status == 0, "\(gone.errors)")
+            #expect(try await fixture.restore(backup).status == 0)
+            let restored = try await fixture.withDatabase { try $0.mutations.list() }
+            #expect(restored.map(\.id) == ids)
+            #expect(restored.map(\.state) == [.deadLetter, .pending])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A mutation does not come back whose key has taken effect since under another id")
+    func sameKey() async throws {
+        try await MigrationFixture.with { fixture in
+            func queue() async throws -> UUID {
+                let draft = MutationDraft(
+                    partition: Store.unnamedPartition, idempotencyKey: "the program's own",
+                    content: MutationContent(document: "mutation { note }", variables: Array("{}".utf8)),
+                    created: Date())
+                return try await fixture.withDatabase { try await $0.mutations.enqueue(draft).id }
+            }
+            _ = try await queue()
+            let backup = try await fixture.makeBackup()
+            try await fixture.withPartition { _, app in try await app.erase(unsent: .discard) }
+            try await fixture.settle(queue())
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await fixture.mutations() == [])
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A temporary id whose real one only the backup knows is replaced in what is queued after the restoration")
+    func knownToBackup() async throws {
+        try await MigrationFixture.with { fixture in
+            func draft(_ variables: String, making tokens: [TemporaryID] = []) -> MutationDraft {
+                MutationDraft(
+                    partition: Store.unnamedPartition,
+                    content: MutationContent(
+                        document: "mutation($id: ID) { note(id: $id) }", variables: Array(variables.utf8)),
+                    temporaryIDs: tokens, created: Date())
+            }
+            try await fixture.queue(1)
+            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
+            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            let token = TemporaryID()
+            try await fixture.withDatabase { database in
+                let id = try await database.mutations.enqueue(draft("{}", making: [token])).id
+                let attempt = try await database.mutations.begin(id, owner: "test", now: Date()).attempt
+                try await database.mutations.answer(
+                    attempt, Array("{}".utf8), temporaryIDs: [token: "7"], now: Date())
+                try await database.mutations.settle(id, now: Date())
+            }
+            try await fixture.queue(1, named: "second")
+            let backup = try await fixture.makeBackup()
+            try fixture.loseDatabase()
+            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            #expect(try await fixture.restore(backup).status == 0)
+            try await fixture.withDatabase { database in
+                let id = try await database.mutations.enqueue(draft(#"{"id":"\#(token.text)"}"#)).id
+                let queued = try database.mutations.list().first { $0.id == id }
+                #expect(queued?.content.variables == Array(#"{"id":"7"}"#.utf8))
+            }
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("An outcome that was lost with a damaged file is no reason to send its mutation again")
     func lostOutcome() async throws {
         try await MigrationFixture.with { fixture in

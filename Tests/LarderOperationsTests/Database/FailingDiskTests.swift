@@ -108,6 +108,27 @@ struct FailingDiskTests {
         for id in told.settled { #expect(try database.outcome(id) != nil, "what was settled is not") }
     }
 
+    @Test("After a commit whose sync failed all of the log is written again before the next is acknowledged")
+    func failedCommit() async throws {
+        try await withTemporaryFolder { folder in
+            let database = try OperationsDatabase(folder: folder)
+            for number in 0..<5 { _ = try await database.enqueue(draft("\(number)")) }
+            let disk = FailingDisk()
+            try await database.pool.writeWithoutTransaction { disk.attach($0) }
+            disk.arm(.init(call: .sync, code: ResultCode.SQLITE_IOERR_FSYNC.rawValue, isLasting: false), after: 0)
+            await expectFailure(.commitUnknown) { _ = try await database.enqueue(draft("failed")) }
+            disk.heal()
+            _ = try await database.enqueue(draft("acknowledged"))
+            let written = disk.writtenToLog
+            var end: Int64 = 0
+            for range in written.sorted(by: { $0.lowerBound < $1.lowerBound }) where range.lowerBound <= end {
+                end = max(end, range.upperBound)
+            }
+            #expect(end > 0 && end == written.map(\.upperBound).max(), "\(written)")
+            try database.close()
+        }
+    }
+
     @Test("After another process's checkpoint whose sync failed all of the file is written again before the next")
     func othersCheckpoint() async throws {
         try await withTemporaryFolder { folder in

@@ -1,5 +1,6 @@
 import Foundation
 import LarderFiles
+import LarderMigrations
 import LarderTestSupport
 import Synchronization
 import Testing
@@ -43,6 +44,38 @@ struct SyncedLogTests {
             let (again, others) = try open(folder)
             #expect(!others().contains(folder.path))
             try again.close()
+        }
+    }
+
+    @Test("A log that is found has its name on the disk before migrations are applied behind it")
+    func foundBeforeMigrations() async throws {
+        try await withTemporaryFolder { folder in
+            let older = MigrationSet(migrations: Array(Migration.all.dropLast()))
+            let first = try OperationsDatabase(folder: folder, options: .init(), migrations: older)
+            let (second, synced) = try open(folder)
+            #expect(synced().contains(folder.path))
+            try second.close()
+            try first.close()
+        }
+    }
+
+    @Test("A log that is found stays as it is where the process that found it has written nothing behind it")
+    func unwritten() async throws {
+        try await withTemporaryFolder { folder in
+            let (source, copy) = (folder.appending(path: "source"), folder.appending(path: "copy"))
+            let first = try OperationsDatabase(folder: source)
+            _ = try await first.enqueue(draft())
+            // What a process leaves that is killed.
+            try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+            for name in [OperationsDatabase.fileName, OperationsDatabase.fileName + "-wal"] {
+                try FileManager.default.copyItem(at: source.appending(path: name), to: copy.appending(path: name))
+            }
+            let log = copy.appending(path: OperationsDatabase.fileName + "-wal")
+            let before = try Data(contentsOf: log)
+            try #require(before.count > 4_096)
+            try OperationsDatabase(folder: copy).close()
+            #expect(try Data(contentsOf: log) == before)
+            try first.close()
         }
     }
 

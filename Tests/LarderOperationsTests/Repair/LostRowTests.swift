@@ -112,6 +112,54 @@ struct LostRowTests {
         }
     }
 
+    @Test("A mutation of which an outcome tells is not sent again, whatever number the outcome has")
+    func outcomeKnown() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let free = try #require(scene.mutations[.free])
+            try scene.change { db in
+                try db.execute(
+                    sql: "UPDATE outcome SET id = (SELECT id FROM mutation WHERE sequence = \(free.sequence))")
+            }
+            _ = try scene.repair()
+            let database = try OperationsDatabase(folder: folder)
+            #expect(try !database.mutations.list().contains { $0.id == free.id })
+            #expect(try database.outcome(free.id) != nil)
+            try expectSound(database)
+            try database.close()
+        }
+    }
+
+    @Test("A mutation that holds a temporary id which is lost is set aside, and not sent with it")
+    func temporaryIDLost() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
+            try scene.change { try $0.execute(sql: "DELETE FROM temporary_id WHERE sequence = \(maker.sequence)") }
+            _ = try scene.repair()
+            let database = try OperationsDatabase(folder: folder)
+            let found = try database.mutation(holder.id)
+            #expect(found?.state == .deadLetter)
+            #expect(found?.failure?.class == .temporaryIDLost)
+            try database.close()
+        }
+    }
+
+    @Test("Where the note is lost that a mutation holds a temporary id, the real one takes its place all the same")
+    func useLost() async throws {
+        try await withTemporaryFolder { folder in
+            let scene = try await RepairScene.make(in: folder)
+            let (maker, holder) = (try #require(scene.mutations[.maker]), try #require(scene.mutations[.holder]))
+            let token = try #require(maker.temporaryIDs.first)
+            try scene.change { try $0.execute(sql: "DELETE FROM temporary_id_use") }
+            _ = try scene.repair()
+            let database = try OperationsDatabase(folder: folder)
+            try await database.complete(maker.id, temporaryIDs: [token: "7"])
+            #expect(try database.mutation(holder.id)?.content.variables == json(#"{"id":"7"}"#))
+            try database.close()
+        }
+    }
+
     // MARK: The rules
 
     private func expectMended(_ scene: RepairScene, _ loss: Loss) async throws {

@@ -42,6 +42,9 @@ final class FailingDisk: Sendable {
     /// What was written to the database's own file since the disk was healed.
     var writtenToFile: [Range<Int64>] { state.withLock { $0.written.filter { !$0.isLog }.map(\.range) } }
 
+    /// What was written to the log since then.
+    var writtenToLog: [Range<Int64>] { state.withLock { $0.written.filter(\.isLog).map(\.range) } }
+
     /// The call fails that comes after so many of its kind.
     func arm(_ fault: Fault, after count: Int) {
         state.withLock { ($0.fault, $0.left, $0.hasFailed) = (fault, count, false) }
