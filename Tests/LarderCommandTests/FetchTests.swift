@@ -1,7 +1,12 @@
 import Foundation
+import Larder
+import LarderCommandLine
+import LarderRecords
 import LarderTestSupport
 import RecipeServer
 import Testing
+
+@testable import LarderCommand
 
 @Suite("fetch", .timeLimit(.minutes(10)))
 struct FetchTests {
@@ -56,6 +61,19 @@ struct FetchTests {
             #expect(failed.errors.contains(#""code":"transport.unreachable""#))
             let missed = try await fixture.larder(arguments + ["--policy", "cacheOnly"])
             #expect(missed.status == 3)
+        }
+    }
+
+    @Test("An answer that cannot be used is the server's failure, and none of the arguments")
+    func blamesServer() async throws {
+        for code in [RecordError.Code.responseMalformed, .tooLarge] {
+            let failure = await #expect(throws: Failure.self) {
+                try await Fetch.blamingServer {
+                    throw LarderError(.init(rawValue: code.rawValue), "the answer", cause: RecordError(code, "it"))
+                }
+            }
+            #expect(failure?.code == code.rawValue)
+            #expect(failure?.exit == .failure)
         }
     }
 

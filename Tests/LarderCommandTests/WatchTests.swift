@@ -137,6 +137,22 @@ struct WatchTests {
         }
     }
 
+    @Test("A query that the cache cannot answer ends it, with the reason")
+    func unreadable() async throws {
+        try await CommandFixture.withStore { fixture in
+            let schema = try fixture.write(
+                CommandFixture.schema.replacing("title: String!", with: "title: Size!"), to: "other.graphqls")
+            let query = try fixture.write(
+                "query One($id: ID!) { recipe(id: $id) { __typename id title { grams } } }", to: "other.graphql")
+            let outcome = try await fixture.larder(
+                ["watch", "--json", "--count", "1", "--schema", schema, "--operation", query]
+                    + ["--variables", fixture.write(#"{"id":"1"}"#, to: "one.json")])
+            #expect(outcome.status != 0)
+            #expect(outcome.errors.contains(#""code":"records.schemaMismatch""#), "\(outcome.errors)")
+            #expect(outcome.output == "")
+        }
+    }
+
     @Test("An interrupt ends it in order")
     func isInterrupted() async throws {
         try await CommandFixture.withStore { fixture in

@@ -38,7 +38,7 @@ struct Fetch: Verb {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let (url, options) = (try url(), try options())
         let before = folder.byteCount
-        let (response, tally) = try await blamingServer {
+        let (response, tally) = try await Self.blamingServer {
             try await HTTPTransport.withTransport(to: url) { transport in
                 try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
                     let written = WrittenRecords(in: partition.records)
@@ -54,7 +54,7 @@ struct Fetch: Verb {
     }
 
     /// Runs `body`; an answer that cannot be used is the server's failure, and not that of the arguments.
-    private func blamingServer<Result>(_ body: () async throws -> Result) async throws -> Result {
+    static func blamingServer<Result>(_ body: () async throws -> Result) async throws -> Result {
         do { return try await body() } catch let error as LarderError {
             var failure = Failure(error)
             let codes: [RecordError.Code] = [.responseMalformed, .tooLarge]
