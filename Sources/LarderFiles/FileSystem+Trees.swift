@@ -7,8 +7,10 @@ import Musl
 #endif
 
 extension FileSystem {
-    /// Whether there is anything at a path, a symbolic link that leads nowhere apart. False where that cannot be told.
-    package func exists(_ path: String) -> Bool { (try? status(of: path)) ?? nil != nil }
+    /// Whether there is anything at a path, a symbolic link that leads nowhere apart.
+    ///
+    /// - Throws: What keeps the system from telling. It is no proof that there is nothing.
+    package func exists(_ path: String) throws(FileError) -> Bool { try status(of: path) != nil }
 
     /// The names in a folder, sorted by their bytes; none where there is no folder.
     package func names(in folder: String) throws(FileError) -> [String] {
@@ -58,6 +60,32 @@ extension FileSystem {
         switch call(.remove, path, { rmdir(path) }) {
         case 0, ENOENT: return
         case let status: throw FileError(status, doing: "Removing a folder", path: path)
+        }
+    }
+
+    /// Copies the bytes of a file to a new one, durably but for its name.
+    ///
+    /// - Parameter visit: Is given the bytes, a part at a time.
+    package func copy(_ path: String, to new: String, _ visit: ([UInt8]) -> Void = { _ in }) throws(FileError) {
+        let output = try open(new, [.writing, .new])
+        var offset: Int64 = 0
+        try read(path) { (part) throws(FileError) in
+            try output.write(part, at: offset)
+            offset += Int64(part.count)
+            visit(part)
+        }
+        try output.synchronize()
+    }
+
+    /// Reads all of a file, a mebibyte at a time.
+    package func read(_ path: String, _ visit: ([UInt8]) throws(FileError) -> Void) throws(FileError) {
+        let file = try open(path)
+        var offset: Int64 = 0
+        while true {
+            let part = try file.bytes(at: offset, count: 1 << 20)
+            guard !part.isEmpty else { return }
+            try visit(part)
+            offset += Int64(part.count)
         }
     }
 

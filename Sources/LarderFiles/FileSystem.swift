@@ -129,9 +129,6 @@ package struct FileSystem: Sendable {
     /// Whether this user may write to a file, or make files in a folder.
     package func isWritable(_ path: String) -> Bool { call(.status, path) { access(path, W_OK) } == 0 }
 
-    /// Whether this user may list a folder, and open what is in it.
-    package func isReadableFolder(_ path: String) -> Bool { call(.status, path) { access(path, R_OK | X_OK) } == 0 }
-
     /// Makes an empty file where there is none.
     ///
     /// It is made under another name: closing a file gives up the locks that this process has on it by other

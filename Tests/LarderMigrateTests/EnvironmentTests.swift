@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderTestSupport
 import Testing
 
@@ -226,7 +227,7 @@ struct EnvironmentVerbTests {
             let again = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
             #expect(again.status == (isBefore ? 0 : 3))
             #expect(try await fixture.migrate("env", "list").output == "* other, 1 partitions\n")
-            #expect(StoreStatus.partitionFolders(of: fixture.store) == [])
+            #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [])
         }
     }
 
@@ -248,7 +249,8 @@ struct EnvironmentVerbTests {
                 } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
                 let isThere = try database.environments.current()?.partition?.name == forgotten
                 #expect(try database.credentials.keys().count == (isThere ? 1 : 0))
-                #expect(StoreStatus.partitionFolders(of: fixture.store).contains(forgotten) == isThere)
+                #expect(
+                    try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).contains(forgotten) == isThere)
                 #expect(try (database.environments.partition(forgotten) != nil) == isThere)
             }
             try await fixture.expectSound()
@@ -274,7 +276,7 @@ struct EnvironmentVerbTests {
                 } catch { #expect((error as? OperationsError)?.code == .environmentInUse) }
                 #expect(try database.credentials.keys().count == 1)
             }
-            #expect(!CacheFolder(store: fixture.store, partition: partition, Store.Options()).isForgotten)
+            #expect(try !CacheFolder(store: fixture.store, partition: partition, Store.Options()).isForgotten())
             #expect(try await fixture.number() == 1)
             try await fixture.expectSound()
         }
@@ -300,7 +302,9 @@ struct EnvironmentVerbTests {
                     reached: { moment in
                         guard moment == .logEmptied else { return }
                         #expect(holders() == 0)
-                        #expect(StoreStatus.partitionFolders(of: fixture.store).contains(partition))
+                        #expect(
+                            (try? StoreStatus.partitionFolders(of: fixture.store, FileSystem()))?.contains(partition)
+                                == true)
                     })
             }
         }
@@ -347,7 +351,7 @@ struct EnvironmentVerbTests {
                     try FileManager.default.createDirectory(
                         atPath: "\(records)/\(left)", withIntermediateDirectories: true)
                 }
-                #expect(StoreStatus.partitionFolders(of: fixture.store).count == 3)
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 3)
                 try await store.forget(environment: "staging", losingUnsent: true)
                 let left = try store.partitionIdentities().map(\.name)
                 #expect(left.count == 1)
@@ -374,7 +378,7 @@ struct EnvironmentVerbTests {
                     code = nil
                 } catch { code = error.code }
                 #expect(code?.rawValue == "operations.migrationLocked")
-                #expect(StoreStatus.partitionFolders(of: fixture.store).count == 2)
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 2)
             }
         }
     }

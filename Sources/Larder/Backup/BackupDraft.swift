@@ -13,13 +13,13 @@ struct BackupDraft {
     /// Makes a draft, and removes the ones that killed backups have left.
     init(in backups: URL, _ files: FileSystem) throws {
         try files.makeFolder(backups.path)
-        Self.removeLeft(in: backups)
+        Self.removeLeft(in: backups, files)
         for _ in 0..<8 {
             let folder = backups.appending(path: Self.prefix + UUID().uuidString)
             try files.makeFolder(folder.path)
             let lock = try LockFile(existing: folder.path, in: files)
             // Another backup may have taken it for left before it was locked.
-            if try lock.tryLock(.exclusive), FileManager.default.fileExists(atPath: folder.path) {
+            if try lock.tryLock(.exclusive), try files.exists(folder.path) {
                 (self.folder, self.lock) = (folder, lock)
                 return
             }
@@ -27,16 +27,16 @@ struct BackupDraft {
         throw LarderError(.backup, "other backups in \(backups.path) take this one for left; try again")
     }
 
-    private static func removeLeft(in backups: URL) {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: backups.path)) ?? []
-        for name in names where name.hasPrefix(prefix) {
+    private static func removeLeft(in backups: URL, _ files: FileSystem) {
+        for name in (try? files.names(in: backups.path)) ?? [] where name.hasPrefix(prefix) {
             guard UUID(uuidString: String(name.dropFirst(prefix.count))) != nil else { continue }
             let folder = backups.appending(path: name)
             // A draft that cannot be locked or removed belongs to another process or user, and is no reason to fail.
-            guard let lock = try? LockFile(existing: folder.path), (try? lock.tryLock(.exclusive)) == true else {
+            guard let lock = try? LockFile(existing: folder.path, in: files), (try? lock.tryLock(.exclusive)) == true
+            else {
                 continue
             }
-            try? FileManager.default.removeItem(at: folder)
+            try? files.removeTree(folder.path)
         }
     }
 }

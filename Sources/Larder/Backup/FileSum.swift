@@ -4,10 +4,13 @@ import LarderFiles
 
 /// SHA-256 of files, in hexadecimal.
 enum FileSum {
-    private static let partSize = 1 << 20
-
-    static func of(_ file: URL) throws -> (size: Int, sum: String) {
-        try read(file) { _ in }
+    static func of(_ file: URL, _ files: FileSystem = FileSystem()) throws(FileError) -> (size: Int, sum: String) {
+        var (hash, size) = (SHA256(), 0)
+        try files.read(file.path) { part in
+            hash.update(data: part)
+            size += part.count
+        }
+        return (size, hexadecimal(hash.finalize()))
     }
 
     /// Copies a file to a new one, durably.
@@ -15,25 +18,11 @@ enum FileSum {
     /// - Returns: The size and the sum of the copied bytes.
     static func copy(
         _ file: URL, to target: String, _ files: FileSystem
-    ) throws -> (size: Int, sum: String) {
-        let output = try files.open(target, [.writing, .new])
-        var offset: Int64 = 0
-        let result = try read(file) { part in
-            try output.write(Array(part), at: offset)
-            offset += Int64(part.count)
-        }
-        try output.synchronize()
-        return result
-    }
-
-    private static func read(_ file: URL, _ body: (Data) throws -> Void) throws -> (size: Int, sum: String) {
-        let input = try FileHandle(forReadingFrom: file)
-        defer { try? input.close() }
+    ) throws(FileError) -> (size: Int, sum: String) {
         var (hash, size) = (SHA256(), 0)
-        while let part = try input.read(upToCount: partSize), !part.isEmpty {
+        try files.copy(file.path, to: target) { part in
             hash.update(data: part)
             size += part.count
-            try body(part)
         }
         return (size, hexadecimal(hash.finalize()))
     }

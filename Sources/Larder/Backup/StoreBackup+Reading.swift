@@ -68,9 +68,9 @@ extension StoreBackup {
     }
 
     /// Copies one of the backup's files, and compares the copy with the manifest.
-    func copy(_ path: String, to target: String) throws {
+    func copy(_ path: String, to target: String, _ files: FileSystem) throws {
         guard let file = manifest.file(path) else { throw LarderError.damagedBackup("the backup has no \(path)") }
-        try require(file, try FileSum.copy(folder.appending(path: path), to: target, FileSystem()))
+        try require(file, try FileSum.copy(folder.appending(path: path), to: target, files))
     }
 
     private func require(_ file: BackupManifest.File, _ found: (size: Int, sum: String)) throws(LarderError) {

@@ -45,7 +45,7 @@ package struct StoreBackup: Sendable {
                 try reached(.named)
                 return withExtendedLifetime(draft) { StoreBackup(folder: folder, manifest: manifest) }
             } catch {
-                try? FileManager.default.removeItem(at: draft.folder)
+                try? options.files.removeTree(draft.folder.path)
                 throw error
             }
         } catch { throw BackupFailure.typed(error) }
@@ -68,15 +68,15 @@ package struct StoreBackup: Sendable {
         }
         for suffix in ["-wal", "-shm"] {
             let path = draft.appending(path: OperationsDatabase.fileName).path + suffix
-            try? FileManager.default.removeItem(atPath: path)
+            _ = try? options.files.remove(path)
         }
-        if owners != nil { manifest.files.append(try file(OperationsDatabase.fileName, in: draft)) }
+        if owners != nil { manifest.files.append(try file(OperationsDatabase.fileName, in: draft, options.files)) }
         try reached(.database)
         let known = (owners ?? []).map(\.name)
-        let folders = StoreStatus.partitionFolders(of: store)
+        let folders = try StoreStatus.partitionFolders(of: store, options.files)
         // A cache that is to be removed, and that no partition has any more, was left by a killed program.
-        let unknown = folders.filter { name in
-            !known.contains(name) && !CacheFolder(store: store, partition: name, options).isForgotten
+        let unknown = try folders.filter { name in
+            try !known.contains(name) && !CacheFolder(store: store, partition: name, options).isForgotten()
         }
         for name in known + unknown {
             let environment = owners?.first { $0.name == name }?.environment
@@ -111,20 +111,22 @@ package struct StoreBackup: Sendable {
             }
             try cache.copy(to: draft.appending(path: folder).path)
         } catch {
-            try? FileManager.default.removeItem(at: draft.appending(path: folder))
+            try? options.files.removeTree(draft.appending(path: folder).path)
             partition.format = nil
             if error.code == .missing { return partition }
             guard [.damaged, .otherPartition].contains(error.code) else { throw error }
             partition.omitted = error.message
             return partition
         }
-        files.append(try file(folder + "/data.mdb", in: draft))
+        files.append(try file(folder + "/data.mdb", in: draft, options.files))
         partition.cache = folder + "/data.mdb"
         return partition
     }
 
-    private static func file(_ path: String, in folder: URL) throws -> BackupManifest.File {
-        let (size, sum) = try FileSum.of(folder.appending(path: path))
+    private static func file(
+        _ path: String, in folder: URL, _ files: FileSystem
+    ) throws(FileError) -> BackupManifest.File {
+        let (size, sum) = try FileSum.of(folder.appending(path: path), files)
         return BackupManifest.File(path: path, size: size, sha256: sum)
     }
 
@@ -153,10 +155,12 @@ package struct StoreBackup: Sendable {
         for number in 1...10_000 {
             let folder = backups.appending(path: number == 1 ? time : "\(time)-\(number)")
             // `rename` would take the place of an empty folder.
-            if FileManager.default.fileExists(atPath: folder.path) { continue }
-            do { try FileManager.default.moveItem(at: draft, to: folder) } catch let error as CocoaError
-                where error.code == .fileWriteFileExists
-            { continue }
+            if try files.exists(folder.path) { continue }
+            do throws(FileError) { try files.rename(draft.path, folder.path) } catch {
+                // Another backup has taken the name just now.
+                guard (try? files.exists(folder.path)) == true else { throw error }
+                continue
+            }
             try files.synchronizeFolder(backups.path)
             try files.synchronizeFolder(backups.deletingLastPathComponent().path)
             return folder

@@ -46,10 +46,10 @@ package enum StoreRestoration {
         do {
             try backup.verify()
             try finish(store, options: options)
-            OperationsDatabase.removeStaged(in: store)
+            OperationsDatabase.removeStaged(in: store, options.files)
             try requireSame(backup, store, options)
             var report = Report(caches: [])
-            if let backups, hasAnything(store) {
+            if let backups, try hasAnything(store, options) {
                 report.backup = try StoreBackup.make(of: store, into: backups, options: options, now: now).folder
             }
             try reached(.backedUp)
@@ -60,7 +60,7 @@ package enum StoreRestoration {
                 report.database = try commit(backup, token, in: store, lock, nothingSentSince, options, now)
             } catch {
                 for name in report.caches { CacheFolder(store: store, partition: name, options).removeStaged(token) }
-                OperationsDatabase.removeStaged(in: store)
+                OperationsDatabase.removeStaged(in: store, options.files)
                 throw error
             }
             try reached(.committed)
@@ -73,9 +73,9 @@ package enum StoreRestoration {
         } catch { throw BackupFailure.typed(error) }
     }
 
-    private static func hasAnything(_ store: URL) -> Bool {
-        FileManager.default.fileExists(atPath: store.appending(path: OperationsDatabase.fileName).path)
-            || !StoreStatus.partitionFolders(of: store).isEmpty
+    private static func hasAnything(_ store: URL, _ options: Store.Options) throws -> Bool {
+        try options.files.exists(store.appending(path: OperationsDatabase.fileName).path)
+            || !StoreStatus.partitionFolders(of: store, options.files).isEmpty
     }
 
     /// Refuses another store's backup before anything is copied; the transaction looks again.
@@ -96,14 +96,14 @@ package enum StoreRestoration {
         var staged: [String] = []
         do {
             if backup.manifest.schema != nil {
-                try OperationsDatabase.stage(token, in: store, holding: lock) {
-                    try backup.copy(OperationsDatabase.fileName, to: $0)
+                try OperationsDatabase.stage(token, in: store, holding: lock, options: options.operations) {
+                    try backup.copy(OperationsDatabase.fileName, to: $0, options.files)
                 }
             }
             for partition in backup.manifest.partitions {
                 guard let cache = partition.cache else { continue }
                 try CacheFolder(store: store, partition: partition.name, options).stage(token) {
-                    try backup.copy(cache, to: $0)
+                    try backup.copy(cache, to: $0, options.files)
                 }
                 staged.append(partition.name)
             }
@@ -131,7 +131,7 @@ package enum StoreRestoration {
     ///
     /// The caller holds the migration lock; a process that stages holds it too.
     package static func finish(_ store: URL, options: Store.Options = Store.Options()) throws {
-        try finish(store, StoreStatus.partitionFolders(of: store), options)
+        try finish(store, try StoreStatus.partitionFolders(of: store, options.files), options)
     }
 
     private static func finish(_ store: URL, _ partitions: [String], _ options: Store.Options) throws {
@@ -154,10 +154,11 @@ package enum StoreRestoration {
     /// process that restores is still at it.
     static func finish(_ store: URL, partition: String, options: Store.Options) throws(LarderError) {
         let cache = CacheFolder(store: store, partition: partition, options)
-        guard !options.isReadOnly, !cache.stagedTokens().isEmpty, MigrationLock.holder(in: store) == nil else { return }
+        guard !options.isReadOnly, !cache.stagedTokens().isEmpty, MigrationLock.holder(in: store, options.files) == nil
+        else { return }
         do {
             let lock = try MigrationLock.take(
-                in: store, for: "finishing a restoration", within: options.lockDeadline)
+                in: store, for: "finishing a restoration", within: options.lockDeadline, options.files)
             defer { lock.release() }
             try finish(store, [partition], options)
         } catch { throw BackupFailure.typed(error) }

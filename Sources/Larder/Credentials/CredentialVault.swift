@@ -20,14 +20,16 @@ final class CredentialVault: Sendable {
     let identity: String
     let locks: URL
     let label: String
+    private let files: FileSystem
     let ring: KeyRing
     private let owner: SealedBytes.Owner
     private let now: @Sendable () -> Date
 
     init(
         database: OperationsDatabase, partition: String, identity: String, ring: KeyRing, locks: URL, label: String,
-        now: @escaping @Sendable () -> Date
+        now: @escaping @Sendable () -> Date, _ files: FileSystem
     ) {
+        self.files = files
         self.database = database
         self.partition = partition
         self.identity = identity
@@ -143,7 +145,7 @@ final class CredentialVault: Sendable {
         try requireOutside()
         // The program's keys must not be rotated between looking at them and storing what is sealed with one.
         let lock = try await HeldLock.acquire(
-            Self.keyLock, in: locks, for: "making a partition's key", label: label, until: deadline)
+            Self.keyLock, in: locks, files, for: "making a partition's key", label: label, until: deadline)
         defer { lock.release() }
         let making: CredentialTable.KeyMaking
         // Another may have made one meanwhile.

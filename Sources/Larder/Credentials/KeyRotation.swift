@@ -1,5 +1,6 @@
 import Crypto
 package import Foundation
+package import LarderFiles
 package import LarderOperations
 
 /// Takes a new key into use for all partitions of a store.
@@ -27,11 +28,16 @@ public struct KeyRotation: Sendable {
     private let provider: any KeyProvider
     private let locks: URL
     private let label: String
+    private let files: FileSystem
     /// Called after each step; for programs that are killed there.
     package var afterStep: @Sendable (Step) -> Void = { _ in }
 
     /// - Parameter locks: The folder of the store's locks.
-    package init(database: OperationsDatabase, provider: any KeyProvider, locks: URL, label: String) {
+    package init(
+        database: OperationsDatabase, provider: any KeyProvider, locks: URL, label: String,
+        _ files: FileSystem = FileSystem()
+    ) {
+        self.files = files
         self.database = database
         self.provider = provider
         self.locks = locks
@@ -44,7 +50,7 @@ public struct KeyRotation: Sendable {
     ///   `operations.…`.
     public func run(deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
         let lock = try await HeldLock.acquire(
-            CredentialVault.keyLock, in: locks, for: "rotating keys", label: label, until: deadline)
+            CredentialVault.keyLock, in: locks, files, for: "rotating keys", label: label, until: deadline)
         let provider = provider
         // Not given up half-way because a caller has: the lock is released when the work has really ended.
         let task = SharedTask(on: OutsideExecutor(), until: deadline) { [self] () -> Result<Report, LarderError> in

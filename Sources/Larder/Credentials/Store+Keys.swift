@@ -10,8 +10,9 @@ extension Store {
     ///   `.parked`; `operations.…`.
     public func rotateKeys(deadline: ContinuousClock.Instant) async throws(LarderError) -> KeyRotation.Report {
         let rotation = KeyRotation(
-            database: try operationsStore.database(), provider: options.keys ?? FileKeyProvider(besides: folder),
-            locks: folder.appending(path: "locks"), label: options.label)
+            database: try operationsStore.database(),
+            provider: options.keys ?? FileKeyProvider(besides: folder, options.files),
+            locks: folder.appending(path: "locks"), label: options.label, options.files)
         return try await rotation.run(deadline: deadline)
     }
 }

@@ -79,7 +79,7 @@ package enum EnvironmentForgetting {
         for download in forgotten.downloads {
             // What cannot be removed is left to the tools.
             try? DestinationFile(of: download, options.files).removeCopy(of: download.id)
-            _ = try? PartialFile.remove(download.id, in: store)
+            _ = try? PartialFile.remove(download.id, in: store, options.files)
         }
         try reached(.cachesRemoved)
         return forgotten
@@ -88,8 +88,8 @@ package enum EnvironmentForgetting {
     /// Ends what a killed program has begun: a marked cache is removed where the database does not have its partition,
     /// and is a cache like others where it does.
     private static func finish(in store: URL, _ database: OperationsDatabase, _ options: Store.Options) throws {
-        for partition in StoreStatus.partitionFolders(of: store) {
-            guard CacheFolder(store: store, partition: partition, options).isForgotten else { continue }
+        for partition in try StoreStatus.partitionFolders(of: store, options.files) {
+            guard try CacheFolder(store: store, partition: partition, options).isForgotten() else { continue }
             let isKnown = try database.environments.partition(partition) != nil
             try removing(partition, store, options) { (cache) throws(RecordError) in
                 if isKnown { try cache.keepForgotten() } else { try cache.remove() }

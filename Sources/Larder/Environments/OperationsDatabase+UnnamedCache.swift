@@ -6,10 +6,9 @@ extension OperationsDatabase {
     /// The environments of a store, to which a cache may be known that was filled before any environment was named.
     ///
     /// `larder.sqlite` alone does not know of it: nothing has to be kept there before something is queued.
-    package func environments(of store: URL) -> EnvironmentTable {
-        let cache = CacheFolder(store: store, partition: Store.unnamedPartition, Store.Options())
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: cache.path)) ?? []
-        let isThere = names.contains { Int($0) != nil } && !cache.isForgotten
+    package func environments(of store: URL, _ options: Store.Options) throws -> EnvironmentTable {
+        let cache = CacheFolder(store: store, partition: Store.unnamedPartition, options)
+        let isThere = try cache.hasGenerations() && !cache.isForgotten()
         return environments.knowing(unnamed: isThere ? Store.unnamedPartition : nil)
     }
 }

@@ -24,10 +24,12 @@ extension Store {
         transport: (any GraphQLTransport)? = nil
     ) throws(LarderError) -> Partition {
         let destination = try destination(environment, user)
-        let environments = try operationsStore.database().environments(of: folder)
         // Nearly always nothing has to be written.
-        let standing: StoredPartition?
-        do { standing = try environments.standing(destination) } catch { throw LarderError(error) }
+        let (environments, standing): (EnvironmentTable, StoredPartition?)
+        do {
+            environments = try operationsStore.database().environments(of: folder, options)
+            standing = try environments.standing(destination)
+        } catch { throw LarderError(translating: error) }
         if let standing { return try current(standing, transport) }
         let report: SwitchReport
         do {
@@ -111,7 +113,7 @@ extension Store {
         let afterStep = options.afterSwitchStep
         afterStep(.asked)
         do {
-            report = try await operationsStore.database().environments(of: folder).enter(
+            report = try await operationsStore.database().environments(of: folder, options).enter(
                 destination, leaving: .init(work), now: options.now(), beforeCommit: { afterStep(.written) })
         } catch { throw LarderError(translating: error) }
         afterStep(.committed)

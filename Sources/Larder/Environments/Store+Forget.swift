@@ -72,7 +72,7 @@ extension Store {
     private func migrationLock(until deadline: ContinuousClock.Instant) async throws(OperationsError) -> MigrationLock {
         while true {
             do throws(OperationsError) {
-                return try MigrationLock.take(in: folder, for: "forgetting", within: .zero)
+                return try MigrationLock.take(in: folder, for: "forgetting", within: .zero, options.files)
             } catch {
                 guard error.code == .migrationLocked, .now < deadline, !Task.isCancelled else { throw error }
             }

@@ -1,4 +1,5 @@
 package import Foundation
+package import LarderFiles
 package import LarderOperations
 package import LarderRecords
 
@@ -37,7 +38,11 @@ package struct StoreStatus: Sendable {
         of folder: URL, options: Store.Options = Store.Options()
     ) throws(LarderError) -> [Cache] {
         var caches: [Cache] = []
-        for partition in partitionFolders(of: folder) {
+        let partitions: [String]
+        do throws(FileError) { partitions = try partitionFolders(of: folder, options.files) } catch {
+            throw LarderError(RecordError.translated(error))
+        }
+        for partition in partitions {
             let cache = CacheFolder(store: folder, partition: partition, options)
             do throws(RecordError) {
                 let format = try cache.format()
@@ -56,7 +61,8 @@ package struct StoreStatus: Sendable {
         of folder: URL, _ options: Store.Options,
         _ body: (OperationsDatabase) throws(OperationsError) -> Result
     ) throws(OperationsError) -> Result? {
-        guard FileManager.default.fileExists(atPath: folder.appending(path: OperationsDatabase.fileName).path),
+        let file = folder.appending(path: OperationsDatabase.fileName)
+        guard try OperationsDatabase.look(at: file.path, options.files) != nil,
             try !OperationsDatabase.isLost(in: folder, options.files)
         else { return nil }
         var options = options.operations
@@ -68,10 +74,8 @@ package struct StoreStatus: Sendable {
     }
 
     /// The names of all partitions that have a folder for their cache.
-    package static func partitionFolders(of folder: URL) -> [String] {
-        let records = folder.appending(path: "records")
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: records.path)) ?? []
-        return names.filter(isPartitionName).sorted()
+    package static func partitionFolders(of folder: URL, _ files: FileSystem) throws(FileError) -> [String] {
+        try files.names(in: folder.appending(path: "records").path).filter(isPartitionName)
     }
 
     /// Whether a partition may have this name. Anything else among the caches belongs to no partition.

@@ -1,4 +1,5 @@
 import Foundation
+import LarderFiles
 import LarderOperations
 import Synchronization
 
@@ -31,8 +32,10 @@ final class OperationsStore: Sendable {
             case .closed: return .failure(.parked)
             case .unopened:
                 let file = folder.appending(path: OperationsDatabase.fileName)
-                guard making || FileManager.default.fileExists(atPath: file.path) else { return .success(nil) }
                 do throws(OperationsError) {
+                    if !making, try OperationsDatabase.look(at: file.path, options.files) == nil {
+                        return .success(nil)
+                    }
                     try requireNotEmptied(file)
                     let database = try OperationsDatabase(folder: folder, options: options)
                     state = .open(database)
@@ -46,9 +49,8 @@ final class OperationsStore: Sendable {
     /// Refuses a file that has lost all that it held: it would be taken for a new one. A runner's lock is made only
     /// after the file had its tables. SQLite takes a single byte for nothing.
     private func requireNotEmptied(_ file: URL) throws(OperationsError) {
-        let files = FileManager.default
-        guard let size = try? files.attributesOfItem(atPath: file.path)[.size] as? NSNumber, size.intValue <= 1,
-            let locks = try? files.contentsOfDirectory(atPath: folder.appending(path: "locks").path),
+        guard let status = try OperationsDatabase.look(at: file.path, options.files), status.size <= 1,
+            let locks = try? options.files.names(in: folder.appending(path: "locks").path),
             locks.contains(where: { $0.hasSuffix(MutationRunner.lockSuffix) })
         else { return }
         throw OperationsError(

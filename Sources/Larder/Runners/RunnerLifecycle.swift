@@ -92,7 +92,7 @@ final class RunnerLifecycle: Sendable {
     ///
     /// - Parameter work: Is given what stands beside all that is under way: `RunnerLock.owner`.
     func alone(_ connectivity: any Connectivity, _ work: (_ owner: String) async throws -> Void) async throws {
-        let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix)
+        let lock = try RunnerLock(folder: core.folder, partition: core.name, suffix: lockSuffix, core.files)
         let observation = connectivity.observe { [changeSignal] _ in changeSignal.notify() }
         defer { observation.stop() }
         guard try await acquire(lock) else { return }

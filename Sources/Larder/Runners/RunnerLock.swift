@@ -9,10 +9,12 @@ final class RunnerLock: Sendable {
     let owner: String
 
     /// - Parameter suffix: Of the lock's file: it tells what the right is to.
-    init(folder: URL, partition: String, suffix: String) throws(LarderError) {
+    init(folder: URL, partition: String, suffix: String, _ files: FileSystem) throws(LarderError) {
         let locks = folder.appending(path: "locks")
         owner = "\(ProcessInfo.processInfo.processIdentifier) \(UUID().uuidString.lowercased())"
-        do throws(FileError) { file = try LockFile(making: locks.appending(path: partition + suffix).path) } catch {
+        do throws(FileError) {
+            file = try LockFile(making: locks.appending(path: partition + suffix).path, in: files)
+        } catch {
             throw LarderError(.notRunnable, "the runner's lock cannot be made: \(error)", cause: error)
         }
     }

@@ -42,12 +42,13 @@ final class PartitionSession: Sendable {
             sessionOptions.label = options.label
             sessionOptions.logger = options.logger
             sessionOptions.now = options.now
+            sessionOptions.files = options.files
             // One that has nothing in the database yet is that of a program which names no environment.
             let stored = partition ?? StoredPartition(name: name, environment: nil, user: nil)
             let provider = options.identityProvider(PartitionIdentity(stored))
             let session = Session(
                 database: database, partition: name, identity: identity,
-                keys: options.keys ?? FileKeyProvider(besides: folder), provider: provider,
+                keys: options.keys ?? FileKeyProvider(besides: folder, options.files), provider: provider,
                 locksFolder: folder.appending(path: "locks"), options: sessionOptions, unsaved: new.unsaved)
             defer {
                 new.session = session

@@ -59,7 +59,8 @@ extension Session {
         }
         stage("the lock of the refresh")
         let lock = try await HeldLock.acquire(
-            partition + Self.lockSuffix(of: part), in: locks, for: "refreshing credentials", label: options.label,
+            partition + Self.lockSuffix(of: part), in: locks, options.files, for: "refreshing credentials",
+            label: options.label,
             until: end, waiting: { stage("the lock of the refresh, which is held by \($0)") })
         var isKept = false
         defer { if !isKept { lock.release() } }

@@ -1,4 +1,5 @@
 public import Foundation
+package import LarderFiles
 package import LarderOperations
 package import Logging
 import Synchronization
@@ -30,6 +31,8 @@ public final class Session: Sendable {
         package var logger = Logger(label: "larder")
         /// The time of day.
         package var now: @Sendable () -> Date = { Date() }
+        /// Tests put their faults in its place.
+        package var files = FileSystem()
 
         /// A margin of a minute, and half a minute for each provider.
         public init() {}
@@ -95,7 +98,7 @@ public final class Session: Sendable {
         let ring = KeyRing(keys, partition: partition, executor: executor, keyTimeout: options.keyTimeout)
         vault = CredentialVault(
             database: database, partition: partition, identity: identity, ring: ring, locks: locksFolder,
-            label: options.label, now: options.now)
+            label: options.label, now: options.now, options.files)
     }
 
     /// Whether a user is signed in, as it is stored now, by whatever process; unknown where that cannot be read.

@@ -43,19 +43,11 @@ struct KeptSchema {
 
     /// Removes all compiled schemas but this one and the few that were compiled last.
     private func removeOldest(in folder: URL) throws {
-        let others = try FileManager.default.contentsOfDirectory(
-            at: folder, includingPropertiesForKeys: [.contentModificationDateKey]
-        ).filter { $0.pathExtension == "schema" && $0.lastPathComponent != file.lastPathComponent }
-        let dated = try others.map { other in
-            (
-                file: other,
-                time: try other.resourceValues(forKeys: [.contentModificationDateKey])
-                    .contentModificationDate ?? .distantPast
-            )
-        }
-        for old in dated.sorted(by: { $0.time > $1.time }).dropFirst(Self.keptCount - 1) {
-            // Another process may have removed it just now, or read it: it has its bytes.
-            do { try FileManager.default.removeItem(at: old.file) } catch CocoaError.fileNoSuchFile { continue }
-        }
+        let others = try files.names(in: folder.path).filter {
+            $0.hasSuffix(".schema") && $0 != file.lastPathComponent
+        }.map { folder.appending(path: $0).path }
+        let dated = try others.map { (path: $0, time: try files.status(of: $0)?.modified ?? .min) }
+        // Another process may have removed one just now, or read it: it has its bytes.
+        for old in dated.sorted(by: { $0.time > $1.time }).dropFirst(Self.keptCount - 1) { try files.remove(old.path) }
     }
 }

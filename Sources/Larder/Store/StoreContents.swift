@@ -1,4 +1,5 @@
 package import Foundation
+import LarderFiles
 import LarderOperations
 
 /// What lies in a store's folder, so that no other folder is taken for a new store.
@@ -20,6 +21,6 @@ package enum StoreContents {
 
     /// Whether there is nothing else in a folder, which may be empty or missing.
     package static func areAll(of folder: URL) -> Bool {
-        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).allSatisfy(isOwn)
+        ((try? FileSystem().names(in: folder.path)) ?? []).allSatisfy(isOwn)
     }
 }

@@ -1,5 +1,5 @@
 package import Foundation
-import LarderFiles
+package import LarderFiles
 import LarderOperations
 import Logging
 
@@ -16,6 +16,7 @@ package struct StoreExposure: Sendable {
     }
 
     package let folder: URL
+    private let files: FileSystem
     /// A folder comes before its contents.
     package private(set) var items: [Item] = []
     /// Items of which the rights of others could not be taken: they are another user's, or the volume knows no such
@@ -23,14 +24,19 @@ package struct StoreExposure: Sendable {
     package private(set) var left: [Item] = []
 
     /// Looks at what the store has made, and at nothing else that may lie in its folder. Links are not followed.
-    package init(of folder: URL) { self.init(of: folder, isNarrowing: false) }
+    package init(of folder: URL, _ files: FileSystem = FileSystem()) {
+        self.init(of: folder, isNarrowing: false, files)
+    }
 
     /// Takes the rights of others from everything that the store has made.
-    package static func narrow(_ folder: URL) -> StoreExposure { StoreExposure(of: folder, isNarrowing: true) }
+    package static func narrow(_ folder: URL, _ files: FileSystem = FileSystem()) -> StoreExposure {
+        StoreExposure(of: folder, isNarrowing: true, files)
+    }
 
-    private init(of folder: URL, isNarrowing: Bool) {
+    private init(of folder: URL, isNarrowing: Bool, _ files: FileSystem) {
         self.folder = folder
-        let names = Self.names(in: folder)
+        self.files = files
+        let names = names(in: folder)
         // An empty folder is about to become a store. Nothing in it was exposed yet, so that nothing is told.
         if names.isEmpty, isNarrowing {
             look(at: ".", isNarrowing)
@@ -42,11 +48,11 @@ package struct StoreExposure: Sendable {
         for name in names where StoreContents.isMade(name) { walk(name, isNarrowing) }
     }
 
-    private static func names(in folder: URL) -> [String] { (try? FileSystem().names(in: folder.path)) ?? [] }
+    private func names(in folder: URL) -> [String] { (try? files.names(in: folder.path)) ?? [] }
 
     private mutating func walk(_ path: String, _ isNarrowing: Bool) {
         guard look(at: path, isNarrowing) else { return }
-        for name in Self.names(in: folder.appending(path: path)) { walk("\(path)/\(name)", isNarrowing) }
+        for name in names(in: folder.appending(path: path)) { walk("\(path)/\(name)", isNarrowing) }
     }
 
     /// Looks at one of them. A folder is narrowed before anything in it is looked at, so that no other user can put a
@@ -58,20 +64,19 @@ package struct StoreExposure: Sendable {
         let isTop = path == "."
         let place = isTop ? folder.path : folder.appending(path: path).path
         // The folder itself may be named by a link.
-        guard let status = (try? FileSystem().status(of: place, followingLinks: isTop)) ?? nil,
+        guard let status = (try? files.status(of: place, followingLinks: isTop)) ?? nil,
             [.folder, .file].contains(status.kind)
         else { return false }
         if status.mode & 0o077 != 0 {
             let item = Item(path: path, mode: Int(status.mode & 0o777))
             items.append(item)
-            if isNarrowing, !Self.narrow(place, to: status.mode & 0o7700) { left.append(item) }
+            if isNarrowing, !narrow(place, to: status.mode & 0o7700) { left.append(item) }
         }
         return status.kind == .folder
     }
 
     /// By its name: closing a descriptor would give up the locks that this process has on the file.
-    private static func narrow(_ path: String, to mode: UInt16) -> Bool {
-        let files = FileSystem()
+    private func narrow(_ path: String, to mode: UInt16) -> Bool {
         guard (try? files.setMode(mode, of: path)) != nil, let status = (try? files.status(of: path)) ?? nil else {
             return false
         }
@@ -107,7 +112,7 @@ package struct StoreExposure: Sendable {
 
     /// Sees to it when a store is opened.
     static func notice(in folder: URL, _ options: Store.Options) {
-        let exposure = options.isReadOnly ? StoreExposure(of: folder) : narrow(folder)
+        let exposure = options.isReadOnly ? StoreExposure(of: folder, options.files) : narrow(folder, options.files)
         guard let text = options.isReadOnly ? exposure.finding : exposure.change else { return }
         options.logger.warning("\(text)")
     }

@@ -49,7 +49,7 @@ public struct Transfers: Sendable {
                     id: options.id?.uuid ?? id, partition: core.name, kind: .upload, bucket: location.bucket,
                     key: location.key, region: location.region, path: path, contentType: options.attributes.contentType,
                     metadata: try options.attributes.storedMetadata, priority: options.priority,
-                    source: try SourceFile.identity(at: path), sha256: options.sha256, created: now,
+                    source: try SourceFile.identity(at: path, core.files), sha256: options.sha256, created: now,
                     expires: options.expires))
         }
         return try await queue(drafts)

@@ -16,7 +16,7 @@ final class HeldLock: Sendable {
     ///   - waiting: Is told the lock's holder, each time that the lock is found held.
     /// - Throws: `.timedOut` with the holder named; `.cancelled`; `.lock`.
     static func acquire(
-        _ name: String, in locks: URL, _ files: FileSystem = FileSystem(), for purpose: String, label: String,
+        _ name: String, in locks: URL, _ files: FileSystem, for purpose: String, label: String,
         until deadline: ContinuousClock.Instant,
         waiting: @Sendable (String) -> Void = { _ in }
     ) async throws(LarderError) -> HeldLock {

@@ -25,15 +25,13 @@ extension OperationsDatabase {
                 try options.files.synchronize(target.path)
             }
         } catch {
-            Self.removeFiles(of: target)
+            Self.removeFiles(of: target, options.files)
             throw error
         }
     }
 
     /// Removes a database that no connection has open, with what SQLite keeps beside it.
-    static func removeFiles(of file: URL) {
-        for suffix in ["", "-wal", "-shm", "-journal"] {
-            try? FileManager.default.removeItem(atPath: file.path + suffix)
-        }
+    static func removeFiles(of file: URL, _ files: FileSystem) {
+        for suffix in ["", "-wal", "-shm", "-journal"] { _ = try? files.remove(file.path + suffix) }
     }
 }

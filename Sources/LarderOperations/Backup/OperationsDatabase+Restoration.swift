@@ -1,6 +1,6 @@
 package import Foundation
 import GRDB
-import LarderFiles
+package import LarderFiles
 
 extension OperationsDatabase {
     /// What is left to be done where a backup's `larder.sqlite` is put into a store.
@@ -24,12 +24,13 @@ extension OperationsDatabase {
     ///   - lock: Held by the caller, for this store.
     /// - Throws: What `fill` throws; `.newerFormat`, `.migrationChanged`, `.damaged`, `.full`.
     package static func stage(
-        _ token: String, in folder: URL, holding lock: MigrationLock, _ fill: (String) throws -> Void
+        _ token: String, in folder: URL, holding lock: MigrationLock, options: Options = Options(),
+        _ fill: (String) throws -> Void
     ) throws {
         let file = stagedFile(in: folder, token)
         do {
             try fill(file.path)
-            var options = Options()
+            var options = options
             options.schema = .asItIs
             let copy = try OperationsDatabase(file: file, options: options, migrations: .embedded)
             do {
@@ -44,16 +45,16 @@ extension OperationsDatabase {
                 throw error
             }
         } catch {
-            removeFiles(of: file)
+            removeFiles(of: file, options.files)
             throw error
         }
     }
 
     /// Removes what killed processes staged under other tokens.
-    package static func removeStaged(in folder: URL) {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        for name in names where name.hasPrefix("restored-") && name.contains(".sqlite") {
-            try? FileManager.default.removeItem(at: folder.appending(path: name))
+    package static func removeStaged(in folder: URL, _ files: FileSystem = FileSystem()) {
+        for name in (try? files.names(in: folder.path)) ?? []
+        where name.hasPrefix("restored-") && name.contains(".sqlite") {
+            try? files.removeTree(folder.appending(path: name).path)
         }
     }
 
@@ -69,9 +70,9 @@ extension OperationsDatabase {
         options: Options = Options(), now: Date
     ) throws(OperationsError) -> RestorationReport {
         let staged = stagedFile(in: folder, token)
-        defer { removeFiles(of: staged) }
+        defer { removeFiles(of: staged, options.files) }
         let file = folder.appending(path: fileName)
-        guard FileManager.default.fileExists(atPath: file.path), try !isLost(in: folder, options.files) else {
+        guard try look(at: file.path, options.files) != nil, try !isLost(in: folder, options.files) else {
             return try translated { try install(staged, as: file, token, nothingSentSince, now, options.files) }
         }
         var options = options
@@ -128,19 +129,19 @@ extension OperationsDatabase {
         try files.synchronize(staged.path)
         try putAside(remainsOf: file, now, files)
         // Fails where another process has made one meanwhile.
-        try FileManager.default.linkItem(at: staged, to: file)
+        try files.link(staged.path, file.path)
         try FolderNames.synchronize(above: file, files)
         return report
     }
 
     /// Renames what is left of a lost database: SQLite would take its log for that of the file that takes its place.
     private static func putAside(remainsOf file: URL, _ now: Date, _ files: FileSystem) throws {
-        let kept = unusedDamagedName(for: file, now)
+        let kept = try unusedDamagedName(for: file, now, files)
         // The log last: as long as it lies there, the database counts as lost.
-        for suffix in ["", "-journal", "-wal"] where FileManager.default.fileExists(atPath: file.path + suffix) {
-            try FileManager.default.moveItem(atPath: file.path + suffix, toPath: kept.path + suffix)
+        for suffix in ["", "-journal", "-wal"] where try files.exists(file.path + suffix) {
+            try files.rename(file.path + suffix, kept.path + suffix)
         }
-        try? FileManager.default.removeItem(atPath: file.path + "-shm")
+        _ = try? files.remove(file.path + "-shm")
         try files.synchronizeFolder(file.deletingLastPathComponent().path)
     }
 }

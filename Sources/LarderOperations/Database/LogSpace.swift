@@ -1,6 +1,6 @@
-import Foundation
 import GRDB
 import GRDBSQLite
+import LarderFiles
 
 /// Room at the end of the write-ahead log that is on disk before it is needed.
 ///
@@ -28,7 +28,7 @@ enum LogSpace {
     /// A failure needs no handling: the commit that needs the room makes it itself, and says if it cannot.
     ///
     /// - Returns: Whether it is as long as it will be, and need not be looked at for a while.
-    static func reserve(_ db: Database) -> Bool {
+    static func reserve(_ db: Database, _ files: FileSystem) -> Bool {
         // Safe: the file is the connection's, which is not closed while its queue runs this; its functions are called
         // as SQLite itself does, with the file they belong to, and with as many bytes as they are told of.
         var found: UnsafeMutablePointer<sqlite3_file>?
@@ -44,7 +44,7 @@ enum LogSpace {
         var page: UInt32 = 0
         guard calls.xRead?(file, &page, 4, size - frame) == SQLITE_OK, page != 0 else { return false }
         let end = head + min(max(frames * 2, fewestFrames), mostFrames) * frame
-        guard isRoomy(db, for: end - size) else { return false }
+        guard isRoomy(db, for: end - size, files) else { return false }
         let zeros = [UInt8](repeating: 0, count: 64 << 10)
         while size < end {
             let count = min(Int64(zeros.count), end - size)
@@ -54,9 +54,8 @@ enum LogSpace {
         return false
     }
 
-    private static func isRoomy(_ db: Database, for bytes: Int64) -> Bool {
+    private static func isRoomy(_ db: Database, for bytes: Int64, _ files: FileSystem) -> Bool {
         guard let path = sqlite3_db_filename(db.sqliteConnection, "main") else { return false }
-        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: String(cString: path))
-        return (attributes?[.systemFreeSize] as? NSNumber).map { $0.int64Value / leastShare >= bytes } ?? false
+        return (try? files.freeSpace(at: String(cString: path))).map { $0 / leastShare >= bytes } ?? false
     }
 }

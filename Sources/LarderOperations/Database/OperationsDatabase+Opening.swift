@@ -46,7 +46,7 @@ extension OperationsDatabase {
     ) throws {
         guard try !migrations.missing(in: migrations.history(db)).isEmpty else { return }
         let lock = try MigrationLock.take(
-            in: file.deletingLastPathComponent(), for: "opening a store", within: options.busyTimeout)
+            in: file.deletingLastPathComponent(), for: "opening a store", within: options.busyTimeout, options.files)
         defer { lock.release() }
         try log.require(db)
         do { try migrations.apply(db) } catch {
@@ -129,7 +129,8 @@ extension OperationsDatabase {
         do {
             return try pool(file.path, configuration, until: .now + .seconds(seconds))
         } catch let error as DatabaseError
-            where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN && !hasLog(file)
+            where options.isReadOnly && error.resultCode == .SQLITE_CANTOPEN
+            && (try? options.files.exists(file.path + "-wal")) == false
         {
             // A folder that takes no shared-memory file. No process can write there: a writer would have left a log.
             let path = file.path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file.path
@@ -138,7 +139,7 @@ extension OperationsDatabase {
     }
 
     /// What is there; nil where there is nothing. A file that cannot be looked at, on a disk that fails, is not missing.
-    private static func look(at path: String, _ files: FileSystem) throws(OperationsError) -> FileStatus? {
+    package static func look(at path: String, _ files: FileSystem) throws(OperationsError) -> FileStatus? {
         do throws(FileError) { return try files.status(of: path) } catch {
             guard error.code != .permissionDenied else {
                 throw OperationsError(
@@ -160,10 +161,6 @@ extension OperationsDatabase {
                 Thread.sleep(forTimeInterval: 0.002)
             }
         }
-    }
-
-    private static func hasLog(_ file: URL) -> Bool {
-        FileManager.default.fileExists(atPath: file.path + "-wal")
     }
 
     private static func requireOurs(_ db: Database) throws {

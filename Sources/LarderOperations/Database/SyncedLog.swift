@@ -39,7 +39,7 @@ final class SyncedLog: Sendable {
     private let isFileDoubtful = Mutex(false)
     private let folder: URL
 
-    private let files: FileSystem
+    let files: FileSystem
 
     init(of file: URL, _ files: FileSystem) {
         folder = file.deletingLastPathComponent()

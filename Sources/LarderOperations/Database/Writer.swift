@@ -303,7 +303,7 @@ final class Writer: Sendable {
             state.hasRoomFor -= 1
             return true
         }
-        if !hasRoom, LogSpace.reserve(db) { state.withLock { $0.hasRoomFor = Self.looklessCount } }
+        if !hasRoom, LogSpace.reserve(db, log.files) { state.withLock { $0.hasRoomFor = Self.looklessCount } }
     }
 
     private func savepoint(_ job: Job, _ db: Database) throws -> Result<Void, OperationsError> {

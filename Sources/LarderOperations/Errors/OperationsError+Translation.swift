@@ -13,7 +13,6 @@ extension OperationsError {
         switch error {
         case let error as OperationsError: error
         case let error as DatabaseError: translated(error)
-        case let error as CocoaError: translated(error)
         case let error as FileError: translated(error)
         default: OperationsError(.storage, "the store of intent failed", cause: error)
         }
@@ -79,16 +78,6 @@ extension OperationsError {
         case .permissionDenied, .readOnlyVolume:
             OperationsError(.notWritable, "Give this user access to the store's folder.", cause: error)
         default: OperationsError(.storage, "The store's folder cannot be used; the cause says why.", cause: error)
-        }
-    }
-
-    private static func translated(_ error: CocoaError) -> OperationsError {
-        switch error.code {
-        case .fileWriteOutOfSpace:
-            OperationsError(.full, "the disk is full; free space and try again", cause: error)
-        case .fileWriteNoPermission, .fileReadNoPermission, .fileWriteVolumeReadOnly:
-            OperationsError(.notWritable, "give this user access to the store's folder", cause: error)
-        default: OperationsError(.storage, "the store's folder cannot be used; the cause says why", cause: error)
         }
     }
 }

@@ -20,7 +20,8 @@ extension OperationsDatabase {
         folder: URL, waiting time: Duration, migrations: MigrationSet
     ) throws(OperationsError) -> [SchemaStatus.Entry] {
         let file = folder.appending(path: fileName)
-        guard FileManager.default.fileExists(atPath: file.path) else {
+        let files = FileSystem()
+        guard try look(at: file.path, files) != nil else {
             throw OperationsError(.missing, "there is no \(file.path)")
         }
         return try translated {
@@ -32,7 +33,7 @@ extension OperationsDatabase {
                 try queue.writeWithoutTransaction { db in
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                     SyncedLog.prepare(db)
-                    try SyncedLog(of: file, FileSystem()).require(db)
+                    try SyncedLog(of: file, files).require(db)
                     try db.inTransaction(.immediate) {
                         entries = try migrations.recordHistory(db)
                         return entries.isEmpty ? .rollback : .commit

@@ -1,5 +1,5 @@
 package import Foundation
-import LarderFiles
+package import LarderFiles
 
 /// The right to change a store's schema, its formats, or all of its content at once: one thread's, in all processes.
 ///
@@ -20,10 +20,10 @@ package final class MigrationLock: Sendable {
     ///   - work: What it is taken for, for the errors of others who wait: "up".
     /// - Throws: `.migrationLocked`, with the holder, once the time is over; `.notWritable`, `.full`, `.storage`.
     package static func take(
-        in store: URL, for work: String, within time: Duration
+        in store: URL, for work: String, within time: Duration, _ files: FileSystem = FileSystem()
     ) throws(OperationsError) -> MigrationLock {
         do {
-            let file = try LockFile(making: store.appending(path: "locks/\(fileName)").path)
+            let file = try LockFile(making: store.appending(path: "locks/\(fileName)").path, in: files)
             guard try file.lock(.exclusive, until: .now + max(.zero, time)) else {
                 throw OperationsError.migrationLocked(by: file.note(), file.path)
             }
@@ -33,10 +33,10 @@ package final class MigrationLock: Sendable {
     }
 
     /// Who holds the lock; nil where no process does, or where there is no such file.
-    package static func holder(in store: URL) -> String? {
+    package static func holder(in store: URL, _ files: FileSystem = FileSystem()) -> String? {
         let path = store.appending(path: "locks/\(fileName)").path
-        guard FileManager.default.fileExists(atPath: path),
-            let file = try? LockFile(path: path, mustWrite: false), (try? file.tryLock(.shared)) == false
+        guard (try? files.exists(path)) == true, let file = try? LockFile(path: path, mustWrite: false, in: files),
+            (try? file.tryLock(.shared)) == false
         else { return nil }
         return file.note()
     }

@@ -27,26 +27,26 @@ extension OperationsDatabase {
         reached: (RepairStep) throws -> Void = { _ in }
     ) throws -> RepairReport {
         let file = folder.appending(path: fileName)
-        guard FileManager.default.fileExists(atPath: file.path) else {
+        guard try look(at: file.path, files) != nil else {
             throw OperationsError(.missing, "there is no \(file.path); restore a backup")
         }
         let draft = draft(in: folder)
-        try? FileManager.default.removeItem(at: draft)
-        defer { try? FileManager.default.removeItem(at: draft) }
+        try? files.removeTree(draft.path)
+        defer { try? files.removeTree(draft.path) }
         return try translated {
             // Before the work, too, so that it is not done in vain.
-            let before = try ExclusiveUse.of(file, files) { try state(of: file) }
-            let source = try interrupted(file) ?? file
+            let before = try ExclusiveUse.of(file, files) { try state(of: file, files) }
+            let source = try interrupted(file, files) ?? file
             try files.makeFolder(draft.path)
             // SQLite writes to what it reads: it is given a copy.
             let copy = draft.appending(path: "damaged.sqlite")
-            for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source.path + suffix) {
-                try FileManager.default.copyItem(atPath: source.path + suffix, toPath: copy.path + suffix)
+            for suffix in ["", "-wal"] where try files.exists(source.path + suffix) {
+                try files.copy(source.path + suffix, to: copy.path + suffix)
             }
             var report = try salvage(copy, into: draft, now, files)
             try reached(.salvaged)
             report.kept = try ExclusiveUse.of(file, files) {
-                guard try state(of: file) == before else {
+                guard try state(of: file, files) == before else {
                     throw OperationsError(.busy, "another process wrote to \(file.path) meanwhile; end it first")
                 }
                 return try swap(file, for: draft.appending(path: fileName), source, now, files, reached)
@@ -56,26 +56,18 @@ extension OperationsDatabase {
     }
 
     /// The size of the file and its log, and when each was changed.
-    private static func state(of file: URL) throws -> [String] {
-        try ["", "-wal"].map { suffix in
-            guard FileManager.default.fileExists(atPath: file.path + suffix) else { return "" }
-            let attributes = try FileManager.default.attributesOfItem(atPath: file.path + suffix)
-            // A date's description has whole seconds alone.
-            let changed = (attributes[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
-            return "\(attributes[.size] ?? 0) \(changed) "
-                + "\(attributes[.systemFileNumber] ?? 0)"
-        }
+    private static func state(of file: URL, _ files: FileSystem) throws(FileError) -> [FileStatus?] {
+        [try files.status(of: file.path), try files.status(of: file.path + "-wal")]
     }
 
     /// What a killed repair has kept already: the same file, and its log, which it may have taken away.
-    private static func interrupted(_ file: URL) throws -> URL? {
+    private static func interrupted(_ file: URL, _ files: FileSystem) throws(FileError) -> URL? {
         let folder = file.deletingLastPathComponent()
-        let number = try FileManager.default.attributesOfItem(atPath: file.path)[.systemFileNumber] as? NSNumber
-        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        guard let status = try files.status(of: file.path) else { return nil }
+        for name in try files.names(in: folder.path)
         where name.hasPrefix(fileName + ".damaged-") && !name.hasSuffix("-wal") {
             let path = folder.appending(path: name)
-            let other = try FileManager.default.attributesOfItem(atPath: path.path)[.systemFileNumber] as? NSNumber
-            if number == other { return path }
+            if try files.status(of: path.path)?.isSameFile(as: status) ?? false { return path }
         }
         return nil
     }
@@ -84,7 +76,9 @@ extension OperationsDatabase {
         _ damaged: URL, into folder: URL, _ now: Date, _ files: FileSystem
     ) throws -> RepairReport {
         // No other process looks into this folder: the lock is its own.
-        let new = try OperationsDatabase(folder: folder)
+        var options = Options()
+        options.files = files
+        let new = try OperationsDatabase(folder: folder, options: options)
         do {
             var configuration = Configuration()
             // SQLite then takes what it can read of the definitions of tables, where it would refuse all of them:
@@ -128,16 +122,16 @@ extension OperationsDatabase {
     }
 
     /// A name of the moment under which a damaged or lost database is kept, and none is yet.
-    static func unusedDamagedName(for file: URL, _ now: Date) -> URL {
+    static func unusedDamagedName(
+        for file: URL, _ now: Date, _ files: FileSystem
+    ) throws(FileError) -> URL {
         let style = Date.ISO8601FormatStyle(
             dateSeparator: .dash, dateTimeSeparator: .standard, timeSeparator: .omitted, timeZoneSeparator: .omitted)
         var number = 1
         while true {
             let suffix = number == 1 ? "" : "-\(number)"
             let name = file.path + ".damaged-\(now.formatted(style))\(suffix)"
-            if !["", "-wal"].contains(where: { FileManager.default.fileExists(atPath: name + $0) }) {
-                return URL(filePath: name)
-            }
+            if try !files.exists(name), try !files.exists(name + "-wal") { return URL(filePath: name) }
             number += 1
         }
     }
@@ -151,16 +145,14 @@ extension OperationsDatabase {
         let folder = file.deletingLastPathComponent()
         var kept = source
         if source == file {
-            kept = unusedDamagedName(for: file, now)
+            kept = try unusedDamagedName(for: file, now, files)
             // The log first: the file under its name says that both are kept.
-            if FileManager.default.fileExists(atPath: file.path + "-wal") {
-                try FileManager.default.linkItem(atPath: file.path + "-wal", toPath: kept.path + "-wal")
-            }
-            try FileManager.default.linkItem(at: file, to: kept)
+            if try files.exists(file.path + "-wal") { try files.link(file.path + "-wal", kept.path + "-wal") }
+            try files.link(file.path, kept.path)
             try files.synchronizeFolder(folder.path)
         }
         try reached(.kept)
-        for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+        for suffix in ["-wal", "-shm"] { _ = try? files.remove(file.path + suffix) }
         try files.synchronizeFolder(folder.path)
         try files.rename(new.path, file.path)
         try files.synchronizeFolder(folder.path)

@@ -8,7 +8,7 @@ func translated<Result>(_ body: () throws -> Result) throws(RecordError) -> Resu
 
 extension RecordError {
     /// The one place where errors of the layers below become this layer's.
-    static func translated(_ error: any Error) -> RecordError {
+    package static func translated(_ error: any Error) -> RecordError {
         switch error {
         case let error as RecordError: error
         case let error as FileError: translated(LMDBError(error))

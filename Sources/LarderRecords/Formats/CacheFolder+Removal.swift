@@ -8,12 +8,15 @@ extension CacheFolder {
     private var mark: String { path + "/forgotten" }
 
     /// Whether the cache is marked.
-    package var isForgotten: Bool { files.exists(mark) }
+    package func isForgotten() throws(RecordError) -> Bool { try translated { try files.exists(mark) } }
+
+    /// Whether there is a generation, of whatever format.
+    package func hasGenerations() throws(RecordError) -> Bool { try translated { try !folder.numbers().isEmpty } }
 
     /// Marks the cache, durably; nothing where there is none.
     package func markForgotten() throws(RecordError) {
-        guard files.exists(path) else { return }
         try translated {
+            guard try files.exists(path) else { return }
             _ = try files.open(mark, [.writing, .making])
             try files.synchronizeFolder(path)
         }
@@ -34,7 +37,7 @@ extension CacheFolder {
     package func remove() throws(RecordError) {
         try translated {
             let parent = FileSystem.parent(of: path)
-            if files.exists(path) {
+            if try files.exists(path) {
                 // At once, so that no other process finds half of it.
                 try files.rename(path, "\(parent)/\(Self.doomedPrefix)\(FileSystem.uniqueSuffix())")
                 try files.synchronizeFolder(parent)

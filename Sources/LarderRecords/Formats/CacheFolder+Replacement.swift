@@ -50,7 +50,7 @@ extension CacheFolder {
     ) throws(RecordError) {
         let staged = stagedPath(token)
         try translated {
-            guard files.exists(staged) else { return }
+            guard try files.exists(staged) else { return }
             // A folder without a file was adopted, and its removal was cut off.
             if try files.status(of: staged + "/data.mdb") != nil, try !isCurrent(staged) {
                 try replace(deadline, reached) { number, _, _ in

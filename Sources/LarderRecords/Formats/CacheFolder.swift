@@ -30,11 +30,11 @@ package struct CacheFolder: Sendable {
     /// - Throws: What keeps it from looking: `.busy`, `.notWritable`, `.alreadyOpen`.
     package func format() throws(RecordError) -> CacheFormat {
         try translated {
-            let numbers = folder.numbers()
+            let numbers = try folder.numbers()
             for number in numbers {
                 var format = CacheFormat(generation: number, state: .absent, byteCount: byteCount(number))
                 // Below another one it was being removed when the power went.
-                if !hasFile(number) {
+                if try !files.exists(folder.path(of: number) + "/data.mdb") {
                     guard number == numbers.last else { continue }
                     format.state = .damaged("it has no data file")
                     return format
@@ -61,10 +61,6 @@ package struct CacheFolder: Sendable {
     private func byteCount(_ number: Int) -> Int {
         let file = folder.path(of: number) + "/data.mdb"
         return Int(clamping: ((try? files.status(of: file)) ?? nil)?.size ?? 0)
-    }
-
-    private func hasFile(_ number: Int) -> Bool {
-        files.exists(folder.path(of: number) + "/data.mdb")
     }
 
     /// What is wrong with a file, where an error says so; nil for an error that says nothing of the file.

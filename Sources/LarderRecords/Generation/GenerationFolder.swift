@@ -17,12 +17,10 @@ struct GenerationFolder: Sendable {
 
     func path(of number: Int) -> String { "\(path)/\(number)" }
 
-    /// The generations that have their names, ascending; none also where the folder is missing or cannot be read, which
-    /// opening or making one then says.
-    func numbers() -> [Int] {
-        let names = (try? files.names(in: path)) ?? []
+    /// The generations that have their names, ascending; none where the folder is missing.
+    func numbers() throws(FileError) -> [Int] {
         // The next must have a number as well.
-        return names.compactMap(Int32.init).filter { $0 > 0 && $0 < .max }.map(Int.init).sorted()
+        try files.names(in: path).compactMap(Int32.init).filter { $0 > 0 && $0 < .max }.map(Int.init).sorted()
     }
 
     /// Opens the current generation; makes the first unless the cache is read-only.
@@ -33,10 +31,10 @@ struct GenerationFolder: Sendable {
         // one that is being made here for a leftover.
         var failure: (any Error)?
         for _ in 0..<8 {
-            let numbers = numbers().filter { $0 > superseded }
+            let numbers = try numbers().filter { $0 > superseded }
             do {
                 for number in numbers {
-                    if number != numbers.last, lacksFile(number) || isSuperseded(number) { continue }
+                    if number != numbers.last, try lacksFile(number) || isSuperseded(number) { continue }
                     let generation = try open(number)
                     guard try generation.isSuperseded() else {
                         if !options.isReadOnly { try removeSuperseded(below: number) }
@@ -45,7 +43,6 @@ struct GenerationFolder: Sendable {
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {
-                    try requireReadable()
                     throw RecordError(.missing, "there is no record cache at \(path); write to it first")
                 }
                 try makeEmpty((numbers.last ?? superseded) + 1)
@@ -56,7 +53,7 @@ struct GenerationFolder: Sendable {
             }
         }
         // A folder loses its name before its file goes: this one lost the file otherwise.
-        if let number = numbers().first(where: { $0 > superseded }), lacksFile(number) {
+        if let number = try numbers().first(where: { $0 > superseded }), try lacksFile(number) {
             throw RecordError(
                 .damaged, "the record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
         }
@@ -65,8 +62,8 @@ struct GenerationFolder: Sendable {
 
     /// Whether a generation has its name and not its file. Below another one it was being removed when the power went:
     /// not all file systems keep changes of names in their order.
-    private func lacksFile(_ number: Int) -> Bool {
-        files.exists(path(of: number)) && !files.exists(path(of: number) + "/data.mdb")
+    private func lacksFile(_ number: Int) throws -> Bool {
+        try files.exists(path(of: number)) && !files.exists(path(of: number) + "/data.mdb")
     }
 
     /// Whether a generation of whatever format says so; false where it cannot be told. Once one was replaced by the next
@@ -85,14 +82,6 @@ struct GenerationFolder: Sendable {
         defer { try? environment.close() }
         let transaction = try environment.beginRead()
         return try GenerationMark(transaction, environment)
-    }
-
-    /// What may not be looked into only looks as if nothing were there.
-    private func requireReadable() throws(RecordError) {
-        guard files.exists(path), !files.isReadableFolder(path) else { return }
-        throw RecordError(
-            .notWritable,
-            "the record cache at \(path) may not be read; give this user access to the folder and its files")
     }
 
     func open(_ number: Int) throws -> Generation {
@@ -164,7 +153,7 @@ struct GenerationFolder: Sendable {
         }
         guard try draft.finish(packs: false) else { return }
         // Where others have come further meanwhile, theirs is the current one.
-        if numbers().contains(where: { $0 > number }) { remove(number) }
+        if try numbers().contains(where: { $0 > number }) { remove(number) }
     }
 
     /// Writes the counters and the stamp of a generation that is being made.
@@ -178,7 +167,7 @@ struct GenerationFolder: Sendable {
     /// the disk, and the generation would be the current one again. Other processes may have them open, and keep them
     /// until they look again.
     func removeSuperseded(below number: Int) throws {
-        let old = numbers().filter { $0 < number }
+        let old = try numbers().filter { $0 < number }
         guard !old.isEmpty else { return }
         for old in old { remove(old) }
         try files.synchronizeFolder(path)
@@ -197,7 +186,7 @@ struct GenerationFolder: Sendable {
     /// Only for the writer of the current generation: no other process makes one meanwhile. What cannot be removed
     /// takes disk and does no other harm.
     func removeLeftovers(above number: Int) {
-        for next in numbers() where next > number { remove(next) }
+        for next in (try? numbers()) ?? [] where next > number { remove(next) }
         let names = (try? files.names(in: path)) ?? []
         for name in names where name.contains(".draft-") || name.contains(".removed-") {
             try? files.removeTree("\(path)/\(name)")

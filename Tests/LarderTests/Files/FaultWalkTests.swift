@@ -93,6 +93,17 @@ private struct Work: Sendable, CustomTestStringConvertible {
                 backup, to: store.folder, backingUpInto: nil, holding: lock, nothingSentSince: true,
                 options: store.options)
         },
+        Work(name: "repair") { store in
+            let lock = try MigrationLock.take(in: store.folder, for: "a test", within: .seconds(5))
+            defer { lock.release() }
+            do {
+                _ = try OperationsDatabase.repair(folder: store.folder, holding: lock, files: store.options.files)
+            } catch let error as OperationsError { throw LarderError(error) }
+        },
+        Work(name: "read the status") { store in
+            let status = try StoreStatus(of: store.folder, options: store.options)
+            try #require(status.schema != nil && status.caches.count == 1)
+        },
         Work(name: "download") { store in
             try await store.use { app in
                 let file = store.folder.deletingLastPathComponent().appending(path: "copy")
@@ -228,7 +239,7 @@ struct FaultWalkTests {
             // How many calls there are without a fault, and of which kinds.
             let calls = try await run(work, from: before, fault, at: .max, in: folder.appending(path: "none"))
             let points = calls.indices.filter { fault.make(calls[$0]) != nil }
-            try #require(!points.isEmpty || work.name == "open and close it")
+            try #require(!points.isEmpty || ["open and close it", "read the status"].contains(work.name))
             let stride = max(1, points.count / Self.most)
             let offset = Int(TestSeed.of(work.name) % UInt64(stride))
             for point in points.dropFirst(offset).enumerated() where point.offset.isMultiple(of: stride) {

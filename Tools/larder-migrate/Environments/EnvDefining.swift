@@ -54,7 +54,9 @@ struct EnvAdd: Verb {
         }
         try store.makeDatabase()
         let taken = try await store.withLock(for: "env add") { _ in
-            try await store.withDatabase(.writing) { try await put(draft, in: $0.environments(of: store.url)) }
+            try await store.withDatabase(.writing) {
+                try await put(draft, in: $0.environments(of: store.url, store.options))
+            }
         }
         let from: String? =
             switch draft.predecessor {

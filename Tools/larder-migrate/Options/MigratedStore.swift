@@ -51,7 +51,11 @@ struct MigratedStore {
     }
 
     /// Whether there is anything to be lost.
-    var hasAnything: Bool { hasDatabase || !StoreStatus.partitionFolders(of: url).isEmpty }
+    ///
+    /// False also where the folder may not be read.
+    var hasAnything: Bool {
+        hasDatabase || (try? StoreStatus.partitionFolders(of: url, options.files))?.isEmpty == false
+    }
 
     /// Makes the database with all its tables, where there is none. Not under the migration lock: opening takes it.
     func makeDatabase() throws {

@@ -1,5 +1,5 @@
 public import Foundation
-import LarderFiles
+package import LarderFiles
 
 /// Keys in a file that only its owner may read.
 ///
@@ -7,12 +7,19 @@ import LarderFiles
 public struct FileKeyProvider: KeyProvider {
     /// Where the keys are.
     public let file: URL
+    /// Tests put their faults in its place.
+    package var files = FileSystem()
 
     /// - Parameter file: Made, with its folder, when something is to be sealed first.
     public init(file: URL) { self.file = file }
 
     /// - Parameter folder: The store's; `app` has its keys in `app.key`.
     public init(besides folder: URL) { self.init(file: Self.defaultFile(of: folder)) }
+
+    init(besides folder: URL, _ files: FileSystem) {
+        self.init(besides: folder)
+        self.files = files
+    }
 
     /// Where the keys of a store are unless something else is said: beside its folder.
     public static func defaultFile(of folder: URL) -> URL {
@@ -27,7 +34,7 @@ public struct FileKeyProvider: KeyProvider {
     ///
     /// - Throws: `.missing`, `.exposed`, `.unreadable`, `.damaged`, `.foreign`, `.newerFormat`.
     public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        guard let open = try OpenKeyFile(file, for: .reading) else {
+        guard let open = try OpenKeyFile(file, for: .reading, files) else {
             throw KeyError(
                 .missing, "there is no key file \(file.path); put it back, or sign in again, which makes another")
         }
@@ -38,17 +45,17 @@ public struct FileKeyProvider: KeyProvider {
     ///
     /// - Throws: `.notWritable`, and as `keys`.
     public func makeKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
-        if let open = try OpenKeyFile(file, for: .reading) { return try open.keys() }
+        if let open = try OpenKeyFile(file, for: .reading, files) { return try open.keys() }
         let folder = file.deletingLastPathComponent()
-        do throws(FileError) { try FileSystem().makeFolder(folder.path) } catch {
+        do throws(FileError) { try files.makeFolder(folder.path) } catch {
             throw KeyError(.notWritable, "the folder of \(self) cannot be made", cause: error)
         }
         let new = MasterKeys(current: MasterKey())
-        if try NewKeyFile(file, new).placeIfMissing() {
-            if let open = try? OpenKeyFile(file, for: .changing), (try? open.tryLock()) == true,
+        if try NewKeyFile(file, new, files).placeIfMissing() {
+            if let open = try? OpenKeyFile(file, for: .changing, files), (try? open.tryLock()) == true,
                 (try? open.isStill(at: file)) == true
             {
-                NewKeyFile.removeLeftovers(besides: file)
+                NewKeyFile.removeLeftovers(besides: file, files)
             }
             return new
         }
@@ -73,14 +80,14 @@ public struct FileKeyProvider: KeyProvider {
         _ deadline: ContinuousClock.Instant, _ body: (MasterKeys) -> MasterKeys
     ) async throws(KeyError) -> MasterKeys {
         while true {
-            guard let open = try OpenKeyFile(file, for: .changing) else {
+            guard let open = try OpenKeyFile(file, for: .changing, files) else {
                 throw KeyError(.missing, "there is no key file \(file.path); there is nothing to change")
             }
             if try open.tryLock() {
                 // Another may have put a new file in its place before the lock was taken.
                 guard try open.isStill(at: file) else { continue }
                 let new = body(try open.keys())
-                try NewKeyFile(file, new).replace()
+                try NewKeyFile(file, new, files).replace()
                 return new
             }
             guard .now < deadline else {

@@ -6,9 +6,10 @@ struct NewKeyFile {
     private let file: URL
     private let keys: MasterKeys
     private let temporary: String
-    private let files = FileSystem()
+    private let files: FileSystem
 
-    init(_ file: URL, _ keys: MasterKeys) {
+    init(_ file: URL, _ keys: MasterKeys, _ files: FileSystem) {
+        self.files = files
         self.file = file
         self.keys = keys
         temporary = "\(file.path)\(Self.infix)\(UUID().uuidString.prefix(Self.suffixLength))"
@@ -19,14 +20,14 @@ struct NewKeyFile {
 
     /// Removes what other processes left that were killed before their file had its name. The caller must have locked
     /// the file.
-    static func removeLeftovers(besides file: URL) {
+    static func removeLeftovers(besides file: URL, _ files: FileSystem) {
         let folder = file.deletingLastPathComponent()
         let prefix = file.lastPathComponent + infix
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [] {
+        for name in (try? files.names(in: folder.path)) ?? [] {
             guard name.hasPrefix(prefix) else { continue }
             let suffix = name.dropFirst(prefix.count)
             guard suffix.count == suffixLength, suffix.allSatisfy(\.isHexDigit) else { continue }
-            _ = try? FileSystem().remove(folder.appending(path: name).path)
+            _ = try? files.remove(folder.appending(path: name).path)
         }
     }
 
@@ -36,7 +37,9 @@ struct NewKeyFile {
         defer { _ = try? files.remove(temporary) }
         do throws(FileError) { try files.link(temporary, file.path) } catch {
             // The process that has made it in the meantime may have removed this one as a leftover.
-            if error.code == .exists || error.code == .missing && files.exists(file.path) { return false }
+            if error.code == .exists || error.code == .missing && (try? files.exists(file.path)) == true {
+                return false
+            }
             throw failure(error, "made")
         }
         try synchronizeFolder()
@@ -45,7 +48,7 @@ struct NewKeyFile {
 
     /// Puts it in the place of the one that is there, which the caller has locked.
     func replace() throws(KeyError) {
-        Self.removeLeftovers(besides: file)
+        Self.removeLeftovers(besides: file, files)
         try write()
         do throws(FileError) { try files.rename(temporary, file.path) } catch {
             _ = try? files.remove(temporary)

@@ -7,16 +7,18 @@ final class OpenKeyFile {
 
     private let file: LarderFiles.File
     private let status: FileStatus
+    private let files: FileSystem
 
     private var path: String { file.path }
 
     /// Nil where there is no such file.
     ///
     /// - Throws: `.unreadable`, `.exposed`, `.foreign`.
-    init?(_ file: URL, for purpose: Purpose) throws(KeyError) {
+    init?(_ file: URL, for purpose: Purpose, _ files: FileSystem) throws(KeyError) {
+        self.files = files
         let path = file.path
         do throws(FileError) {
-            self.file = try FileSystem().open(path)
+            self.file = try files.open(path)
             status = try self.file.status()
         } catch {
             if error.isNoEntry { return nil }
@@ -53,7 +55,7 @@ final class OpenKeyFile {
 
     /// Whether the name is still this file's.
     func isStill(at file: URL) throws(KeyError) -> Bool {
-        do throws(FileError) { return try FileSystem().status(of: file.path)?.isSameFile(as: status) ?? false } catch {
+        do throws(FileError) { return try files.status(of: file.path)?.isSameFile(as: status) ?? false } catch {
             throw Self.failure(error)
         }
     }

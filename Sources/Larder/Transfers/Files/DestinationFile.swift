@@ -53,8 +53,8 @@ struct DestinationFile {
     /// Whether a file is there with just these bytes: that of another volume, copied before a crash.
     func isSame(as partial: PartialFile) async throws -> Bool {
         let size = try partial.identity().size
-        guard let identity = try? SourceFile.identity(at: file.path), identity.size == size,
-            let source = try? SourceFile(path: file.path, identity: identity)
+        guard let identity = try? SourceFile.identity(at: file.path, files), identity.size == size,
+            let source = try? SourceFile(path: file.path, identity: identity, files)
         else { return false }
         let whole: Range<Int64> = 0..<size
         return try await source.digests(whole) == partial.digests(whole)

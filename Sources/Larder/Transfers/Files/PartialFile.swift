@@ -24,8 +24,8 @@ final class PartialFile: Sendable {
     }
 
     /// The regular files that are named as transfers', by their names; with what each takes on the volume.
-    static func all(in store: URL) -> [(url: URL, transfer: UUID, bytes: Int64)] {
-        let (folder, files) = (folder(of: store), FileSystem())
+    static func all(in store: URL, _ files: FileSystem) -> [(url: URL, transfer: UUID, bytes: Int64)] {
+        let folder = folder(of: store)
         return ((try? files.names(in: folder.path)) ?? []).compactMap { name in
             let url = folder.appending(path: name)
             guard name.hasSuffix(suffix), let transfer = UUID(uuidString: String(name.dropLast(suffix.count))),
@@ -63,9 +63,9 @@ final class PartialFile: Sendable {
     /// - Returns: Whether there was one.
     /// - Throws: `.destinationUnusable` where it cannot be removed.
     @discardableResult
-    static func remove(_ transfer: UUID, in store: URL) throws(LarderError) -> Bool {
+    static func remove(_ transfer: UUID, in store: URL, _ files: FileSystem) throws(LarderError) -> Bool {
         let path = path(of: transfer, in: store)
-        do throws(FileError) { return try FileSystem().remove(path) } catch {
+        do throws(FileError) { return try files.remove(path) } catch {
             throw LarderError(.destinationUnusable, "\(path) cannot be removed: \(error.reason)", cause: error)
         }
     }

@@ -11,15 +11,17 @@ final class SourceFile: Sendable {
     /// - Parameter identity: As it was when it was queued, on whatever device.
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`; `.sourceChanged` where it is not the file
     ///   that was queued, or was written to since.
-    init(path: String, identity: FileIdentity) throws(LarderError) {
-        file = try Self.open(path)
+    init(path: String, identity: FileIdentity, _ files: FileSystem) throws(LarderError) {
+        file = try Self.open(path, files)
         self.identity = try Self.identity(of: file)
         guard self.identity.isSame(as: identity) else { throw Self.changed(path) }
     }
 
     private var path: String { file.path }
 
-    static func identity(at path: String) throws(LarderError) -> FileIdentity { try identity(of: open(path)) }
+    static func identity(at path: String, _ files: FileSystem) throws(LarderError) -> FileIdentity {
+        try identity(of: open(path, files))
+    }
 
     /// - Throws: `.sourceChanged` where the file is not as it was queued any more.
     func check() throws(LarderError) {
@@ -51,8 +53,8 @@ final class SourceFile: Sendable {
         }
     }
 
-    private static func open(_ path: String) throws(LarderError) -> File {
-        do throws(FileError) { return try FileSystem().open(path) } catch {
+    private static func open(_ path: String, _ files: FileSystem) throws(LarderError) -> File {
+        do throws(FileError) { return try files.open(path) } catch {
             guard error.code != .missing else {
                 throw LarderError(.sourceMissing, "there is no \(path)", cause: error)
             }
@@ -99,7 +101,7 @@ extension FileIdentity {
     ///
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`.
     package init(ofSource path: String) throws(LarderError) {
-        self = try SourceFile.identity(at: path)
+        self = try SourceFile.identity(at: path, FileSystem())
     }
 
     init(_ status: FileStatus) {

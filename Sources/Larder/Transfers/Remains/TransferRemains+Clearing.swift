@@ -50,7 +50,8 @@ extension TransferRemains {
         var cleared = removeStrayFiles()
         guard let table else { return cleared }
         for (partition, transfers) in Dictionary(grouping: transfers, by: \.partition).sorted(by: { $0.key < $1.key }) {
-            let lock = try RunnerLock(folder: folder, partition: partition, suffix: TransferRunner.lockSuffix)
+            let lock = try RunnerLock(
+                folder: folder, partition: partition, suffix: TransferRunner.lockSuffix, system)
             guard try lock.tryAcquire() else {
                 cleared.left += transfers.map { Left(transfer: $0.id, reason: .runnerWorks) }
                 continue
@@ -114,7 +115,7 @@ extension TransferRemains {
     /// - Returns: Whether there is none beside a download's destination.
     private func removeCopy(of transfer: StoredTransfer, _ cleared: inout Cleared) -> Bool {
         guard transfer.kind == .download else { return true }
-        do throws(LarderError) { try DestinationFile(of: transfer, FileSystem()).removeCopy(of: transfer.id) } catch {
+        do throws(LarderError) { try DestinationFile(of: transfer, system).removeCopy(of: transfer.id) } catch {
             cleared.left.append(Left(transfer: transfer.id, reason: .local(error)))
             return false
         }
@@ -126,7 +127,7 @@ extension TransferRemains {
     private func remove(_ file: File, _ cleared: inout Cleared) -> Bool {
         do throws(LarderError) {
             // Whose transfer has just ended removes it as well.
-            if try PartialFile.remove(file.transfer, in: folder) { cleared.files.append(file) }
+            if try PartialFile.remove(file.transfer, in: folder, system) { cleared.files.append(file) }
             return true
         } catch {
             cleared.left.append(Left(transfer: file.transfer, reason: .local(error)))

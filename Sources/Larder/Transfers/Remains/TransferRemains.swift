@@ -1,4 +1,5 @@
 package import Foundation
+package import LarderFiles
 package import LarderOperations
 
 /// What transfers that do not go on have left behind: partial files in the store's folder, and uploads in parts at the
@@ -24,16 +25,19 @@ package struct TransferRemains: Sendable {
     package private(set) var transfers: [StoredTransfer] = []
 
     let folder: URL
+    let system: FileSystem
 
     /// Looks what there is.
     ///
     /// - Parameters:
     ///   - folder: The store's.
     ///   - table: Nil where nothing was ever queued.
-    package init(in folder: URL, _ table: TransferTable?) throws(OperationsError) {
-        self.folder = folder
+    package init(
+        in folder: URL, _ table: TransferTable?, _ system: FileSystem = FileSystem()
+    ) throws(OperationsError) {
+        (self.folder, self.system) = (folder, system)
         // First the files: the rows of all that are made later are there then.
-        for found in PartialFile.all(in: folder) {
+        for found in PartialFile.all(in: folder, system) {
             let state = try table?.find(found.transfer)?.state
             if state.map(Self.mayGoOn) ?? false { continue }
             files.append(File(url: found.url, bytes: found.bytes, transfer: found.transfer, state: state))

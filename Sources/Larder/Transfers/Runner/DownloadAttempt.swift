@@ -119,7 +119,7 @@ struct DownloadAttempt: Sendable {
         else { return nil }
         let parts = try executor.table.parts(of: transfer.id)
         guard let whole = PartsSummary(parts.map(UploadedPart.init)), whole.size == size,
-            let moved = try? SourceFile(path: transfer.path, identity: found),
+            let moved = try? SourceFile(path: transfer.path, identity: found, executor.core.files),
             (try? await moved.checksum(0..<size)) == whole.crc32c
         else { return nil }
         try destination.synchronizeFolder()

@@ -28,7 +28,7 @@ extension TransferExecutor {
     func sweep() async {
         repeat {
             do {
-                let remains = try TransferRemains(in: core.folder, table)
+                let remains = try TransferRemains(in: core.folder, table, core.files)
                 for left in remains.removeStrayFiles().left {
                     core.logger.warning(
                         "a partial file that nobody goes on with cannot be removed",
@@ -58,7 +58,7 @@ extension TransferExecutor {
     /// - Returns: Whether nothing is left.
     func isCleared(_ transfer: StoredTransfer) async -> Bool {
         do {
-            if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder) }
+            if transfer.kind == .download { try PartialFile.remove(transfer.id, in: core.folder, core.files) }
             let now = try table.find(transfer.id) ?? transfer
             if transfer.kind == .download { try DestinationFile(of: transfer, core.files).removeCopy(of: transfer.id) }
             do {

@@ -67,7 +67,7 @@ struct TransferExecutor: Sendable {
             options.afterStep(.finished)
             runner.forgetTroubles(of: id)
             core.operationsStore.changeSignal.notify()
-            if transfer.kind == .download { try PartialFile.remove(id, in: core.folder) }
+            if transfer.kind == .download { try PartialFile.remove(id, in: core.folder, core.files) }
         } catch {
             if let time = doubt.time {
                 try await table.noteDoubt(of: id, until: core.now().addingTimeInterval(time.seconds), now: core.now())

@@ -18,7 +18,9 @@ struct UploadAttempt: Sendable {
             throw LarderError(.invalidTransfer, "nothing is known of the file that was queued")
         }
         let source: SourceFile
-        do throws(LarderError) { source = try SourceFile(path: transfer.path, identity: identity) } catch {
+        do throws(LarderError) {
+            source = try SourceFile(path: transfer.path, identity: identity, executor.core.files)
+        } catch {
             // It may have arrived before it went.
             guard let object = try await objectOfParts() else { throw error }
             try await executor.abortForgotten(transfer.multipartUpload, of: transfer)

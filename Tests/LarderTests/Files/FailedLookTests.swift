@@ -1,0 +1,148 @@
+import Foundation
+import LarderFiles
+import LarderOperations
+import LarderRecords
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What fails when the system is asked what is at a path.
+private struct FailedLook: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let status: Int32
+
+    static let all = [
+        FailedLook(testDescription: "an input/output error", status: EIO),
+        FailedLook(testDescription: "missing rights", status: EACCES),
+    ]
+
+    /// A file system on which every look at a path with this end fails, and every listing of it.
+    func files(at end: String) -> FileSystem {
+        FileSystem(injecting: { [status] call in
+            call.path.hasSuffix(end) && [.status, .open].contains(call.kind) ? .failure(status) : nil
+        })
+    }
+}
+
+@Suite("Files that the system cannot look at", .timeLimit(.minutes(5)))
+struct FailedLookTests {
+    @Test("A restoration does not replace a database that it cannot look at", arguments: FailedLook.all)
+    private func restoration(_ look: FailedLook) async throws {
+        try await withStore { folder, id in
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(5))
+            defer { lock.release() }
+            let source = try OperationsDatabase(folder: folder)
+            try OperationsDatabase.stage("token", in: folder, holding: lock) { try source.copy(to: URL(filePath: $0)) }
+            try source.close()
+            let before = try FileSystem().status(of: database(folder))
+            var options = OperationsDatabase.Options()
+            options.files = look.files(at: OperationsDatabase.fileName)
+            #expect(throws: OperationsError.self) {
+                _ = try OperationsDatabase.restoreStaged(
+                    "token", in: folder, holding: lock, options: options, now: Date())
+            }
+            let after = try #require(try FileSystem().status(of: database(folder)))
+            #expect(before?.isSameFile(as: after) == true)
+            #expect(try mutations(folder) == [id])
+        }
+    }
+
+    @Test("A store's status says so when the database cannot be looked at", arguments: FailedLook.all)
+    private func status(_ look: FailedLook) async throws {
+        try await withStore { folder, _ in
+            var options = Store.Options()
+            options.files = look.files(at: OperationsDatabase.fileName)
+            #expect(throws: LarderError.self) { _ = try StoreStatus(of: folder, options: options) }
+        }
+    }
+
+    @Test("A repair does not call a database missing that it cannot look at", arguments: FailedLook.all)
+    private func repair(_ look: FailedLook) async throws {
+        try await withStore { folder, id in
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(5))
+            defer { lock.release() }
+            let error = #expect(throws: OperationsError.self) {
+                _ = try OperationsDatabase.repair(
+                    folder: folder, holding: lock, files: look.files(at: OperationsDatabase.fileName))
+            }
+            #expect([.storage, .notWritable].contains(error?.code))
+            #expect(try mutations(folder) == [id])
+        }
+    }
+
+    @Test("A backup fails rather than leave out caches that it cannot list", arguments: FailedLook.all)
+    private func backup(_ look: FailedLook) async throws {
+        try await withStore { folder, _ in
+            var options = Store.Options()
+            options.files = look.files(at: "/records")
+            let backups = folder.deletingLastPathComponent().appending(path: "backups")
+            #expect(throws: LarderError.self) {
+                _ = try StoreBackup.make(of: folder, into: backups, options: options)
+            }
+        }
+    }
+
+    @Test("Opening a cache whose folder cannot be listed makes no new generation", arguments: FailedLook.all)
+    private func listing(_ look: FailedLook) async throws {
+        try await withStore { folder, _ in
+            let cache = folder.appending(path: "records/\(Store.unnamedPartition)").path
+            let before = try FileSystem().names(in: cache)
+            var options = Store.Options()
+            options.silence()
+            options.files = look.files(at: "records/\(Store.unnamedPartition)")
+            #expect(throws: (any Error).self) {
+                let store = try Store.open(at: folder, schema: try schema, options: options)
+                defer { try? store.close() }
+                _ = try store.partition(transport: transport)
+            }
+            #expect(try FileSystem().names(in: cache) == before)
+            // The first generation's number is free since the compaction.
+            #expect(!before.contains("1"))
+        }
+    }
+
+    // MARK: Support
+
+    private var schema: Schema { get throws { try Schema(parsing: fixtureSchema) } }
+
+    private var transport: ScriptedServer {
+        ScriptedServer { _ in
+            #"{"data":{"recipe":{"__typename":"Recipe","id":"1","title":"Soup","author":null}}}"#
+        }
+    }
+
+    private func database(_ folder: URL) -> String { folder.appending(path: OperationsDatabase.fileName).path }
+
+    private func mutations(_ folder: URL) throws -> [MutationID] {
+        var options = Store.Options()
+        options.silence()
+        let store = try Store.open(at: folder, schema: schema, options: options)
+        defer { try? store.close() }
+        return try store.partition().mutations().map(\.id)
+    }
+
+    /// A store with a compacted cache and one queued mutation.
+    private func withStore(_ body: (URL, MutationID) async throws -> Void) async throws {
+        try await withTemporaryFolder { parent in
+            let folder = parent.appending(path: "store")
+            var options = Store.Options()
+            options.silence()
+            let store = try Store.open(at: folder, schema: schema, options: options)
+            let app = try store.partition(transport: transport)
+            _ = try await app.fetch(recipe(1), policy: .networkOnly)
+            let receipt = try await app.enqueue(giveStars("1", 5), options: MutationOptions())
+            _ = try await app.records.compact()
+            try store.close()
+            try await body(folder, receipt.id)
+        }
+    }
+}
