@@ -6,6 +6,10 @@ import LarderRecords
 enum Load: String {
     /// A list of 100,000 objects.
     case objects
+    /// Half a million objects of one number each, without identity: 4 MiB.
+    case parts
+    /// A list of four million numbers: 8 MiB.
+    case numbers
     /// 100,000 fields of the root, one for each argument.
     case fields
     /// One field 5,000 times, under as many names.
@@ -21,7 +25,11 @@ enum Load: String {
 
     func run(_ folder: URL) async throws {
         let schema = try Schema(
-            parsing: "type Book { id: ID! title: String! } type Query { books: [Book!]! book(id: ID!): Book }")
+            parsing: """
+                type Book { id: ID! title: String! }
+                type Part { a: Int! }
+                type Query { books: [Book!]! book(id: ID!): Book parts: [Part!]! numbers: [Int!]! }
+                """)
         let store = try Store.open(at: folder, schema: schema)
         let app = try store.partition()
         let before = try peak()
@@ -31,6 +39,8 @@ enum Load: String {
             let operation = GraphQLOperation("{ books { id title } }")
             try await app.write(operation, json: Array(#"{"books":[\#(elements.joined(separator: ","))]}"#.utf8))
             say("elements \(try app.read(operation)["books"]?.count ?? 0)")
+        case .parts: try await list("parts { a }", "parts", of: #"{"a":1}"#, bytes: 4 << 20, app)
+        case .numbers: try await list("numbers", "numbers", of: "1", bytes: 8 << 20, app)
         case .fields:
             for start in stride(from: 0, to: 100_000, by: 5_000) {
                 let numbers = start..<(start + 5_000)
@@ -71,6 +81,19 @@ enum Load: String {
         say("peak \((try peak() - before) >> 20)")
         say(try app.records.check().isSound ? "sound" : "unsound")
         try store.close()
+    }
+
+    /// Writes and reads one list, of which the JSON has so many bytes.
+    private func list(
+        _ selection: String, _ field: String, of element: String, bytes: Int, _ app: Partition
+    ) async throws {
+        var json = Array("{\"\(field)\":[\(element)".utf8)
+        json.reserveCapacity(bytes + 64)
+        while json.count < bytes { json.append(contentsOf: ",\(element)".utf8) }
+        json.append(contentsOf: "]}".utf8)
+        let operation = GraphQLOperation("{ \(selection) }")
+        try await app.write(operation, json: json)
+        say("elements \(try app.read(operation)[field]?.count ?? 0)")
     }
 
     private func upload(_ app: Partition, _ folder: URL) async throws {

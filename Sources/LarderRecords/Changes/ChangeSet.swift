@@ -44,6 +44,7 @@ package struct ChangeSet: Sendable, Hashable {
         if pairs.count > Self.storedLimit {
             for field in fields where whole.last?.record != field.record {
                 whole.append(RecordField(record: field.record, field: RecordField.any))
+                if whole.count > Self.storedLimit { break }
             }
             pairs = whole[...]
         }

@@ -28,7 +28,7 @@ package struct TouchedKeys: Sendable, Hashable {
         var isWhole = true
         if let answer = content.response {
             let parsed = answer.parsed
-            for object in parsed.objects.indices where parsed.objects[object].keyCount > 0 {
+            for object in parsed.objects.indices where !parsed.isPart(object) {
                 numbers.insert(Self.number(of: parsed.key(of: object)))
             }
             if case .record(let key) = ResponseWriter.Root(answer.root, answer.operation) {

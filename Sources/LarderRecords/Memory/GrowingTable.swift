@@ -28,12 +28,17 @@ struct GrowingTable<Element: BitwiseCopyable>: ~Copyable {
         count += 1
     }
 
-    mutating func append(contentsOf others: ArraySlice<Element>) {
+    mutating func append(contentsOf others: some RandomAccessCollection<Element>) {
         if memory.count - count < others.count { reserve(max(count + others.count, memory.count + memory.count / 2)) }
         for other in others {
             memory[count] = other
             count += 1
         }
+    }
+
+    mutating func removeLast(_ removed: Int) {
+        precondition(removed >= 0 && removed <= count)
+        count -= removed
     }
 
     /// Gives its memory away, cut to what is in it, and is empty then.

@@ -18,15 +18,16 @@ struct EntityTable {
 
     /// The object with that key that was met first; puts this one in its place if there is none.
     ///
-    /// - Parameter objects: Of the response; `keys` are theirs, one after the other.
+    /// - Parameter objects: Of the response; `entities` and `keys` are theirs.
     mutating func first(
-        like object: Int, _ objects: UnsafeBufferPointer<ParsedObject>, _ keys: UnsafeRawBufferPointer
+        like object: Int, _ objects: UnsafeBufferPointer<ParsedObject>, _ entities: UnsafeBufferPointer<ParsedEntity>,
+        _ keys: UnsafeRawBufferPointer
     ) -> Int {
-        let key = objects[object].key(in: keys)
+        let key = entities[Int(objects[object].entity)].key(in: keys)
         var place = Int(checksum(key, seed: Self.seed)) & mask
         while places[place] >= 0 {
             let other = Int(places[place])
-            if hasSameBytes(objects[other].key(in: keys), key) { return other }
+            if hasSameBytes(entities[Int(objects[other].entity)].key(in: keys), key) { return other }
             place = (place + 1) & mask
         }
         places[place] = Int32(truncatingIfNeeded: object)

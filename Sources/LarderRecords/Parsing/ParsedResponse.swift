@@ -12,6 +12,8 @@ package final class ParsedResponse: Sendable {
     /// Cache keys, one after the other.
     let keys: FlatBuffer<UInt8>
     let objects: FlatBuffer<ParsedObject>
+    /// The identities of those objects that have one.
+    let entities: FlatBuffer<ParsedEntity>
     let fields: FlatBuffer<ParsedField>
     /// Elements of lists.
     let items: FlatBuffer<ParsedCell>
@@ -26,14 +28,15 @@ package final class ParsedResponse: Sendable {
 
     init(
         layout: PlanLayout, text: consuming FlatBuffer<UInt8>, keys: [UInt8],
-        objects: consuming FlatBuffer<ParsedObject>, fields: consuming FlatBuffer<ParsedField>,
-        items: consuming FlatBuffer<ParsedCell>, unknownTypes: [String], root: Int?, errors: [GraphQLError],
-        extensions: [String: Value], unanswered: Set<Int>
+        objects: consuming FlatBuffer<ParsedObject>, entities: consuming FlatBuffer<ParsedEntity>,
+        fields: consuming FlatBuffer<ParsedField>, items: consuming FlatBuffer<ParsedCell>,
+        unknownTypes: [String], root: Int?, errors: [GraphQLError], extensions: [String: Value], unanswered: Set<Int>
     ) {
         self.layout = layout
         self.text = text
         self.keys = FlatBuffer(keys)
         self.objects = objects
+        self.entities = entities
         self.fields = fields
         self.items = items
         self.unknownTypes = unknownTypes
@@ -49,8 +52,14 @@ package final class ParsedResponse: Sendable {
     /// The cache key of an object; empty where it has no identity.
     @inline(__always)
     func key(of object: Int) -> UnsafeRawBufferPointer {
-        objects[object].key(in: UnsafeRawBufferPointer(keys.elements))
+        let entity = Int(objects[object].entity)
+        guard entity >= 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return entities[entity].key(in: UnsafeRawBufferPointer(keys.elements))
     }
+
+    /// Whether an object has no identity.
+    @inline(__always)
+    func isPart(_ object: Int) -> Bool { objects[object].entity < 0 }
 
     /// The bytes of a text, valid as long as this lives.
     @inline(__always)
@@ -71,14 +80,20 @@ struct ParsedObject {
     var caseIndex: Int32
     var fieldStart: Int32
     var fieldCount: Int32
-    /// Its cache key in `ParsedResponse.keys`; the count is 0 where it has no identity.
-    var keyStart: Int32
-    var keyCount: Int32
-    /// The first object in the text with the same key: itself where it is that, or has no identity.
-    var first: Int32
+    /// Its identity in `ParsedResponse.entities`, or -1. Apart, because an answer of many small objects has few.
+    var entity: Int32 = -1
 
     /// Its fields in `ParsedResponse.fields`.
     var fields: Range<Int> { Int(fieldStart)..<Int(fieldStart + fieldCount) }
+}
+
+/// The identity of an object of the response.
+struct ParsedEntity {
+    /// Its cache key in `ParsedResponse.keys`.
+    var keyStart: Int32
+    var keyCount: Int32
+    /// The first object in the text with the same key, which may be this one.
+    var first: Int32
 
     @inline(__always)
     func key(in keys: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

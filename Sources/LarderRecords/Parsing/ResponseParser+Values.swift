@@ -45,8 +45,13 @@ extension ResponseParser {
         }
         let count = openItems.count - firstOpen
         let start = items.count
-        items.append(contentsOf: openItems[firstOpen...])
-        openItems.removeLast(count)
+        if start == 0, firstOpen == 0 {
+            // No other list is open or complete: the elements stay where they were read.
+            swap(&items, &openItems)
+        } else {
+            items.append(contentsOf: openItems.elements[firstOpen...])
+            openItems.removeLast(count)
+        }
         return ParsedCell(.list, count: UInt32(count), payload: UInt64(start))
     }
 

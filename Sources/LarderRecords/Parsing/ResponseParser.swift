@@ -43,6 +43,7 @@ struct ResponseParser: ~Copyable {
     var scanner: JSONScanner
     private var keys: [UInt8] = []
     var objects: GrowingTable<ParsedObject>
+    private var entities = GrowingTable<ParsedEntity>()
     var fields: GrowingTable<ParsedField>
     var items = GrowingTable<ParsedCell>()
     private var unknownTypes = UnknownTypes()
@@ -50,7 +51,7 @@ struct ResponseParser: ~Copyable {
     private var typenames = NotedTypenames()
     /// Fields of the objects, and elements of the lists, that are not complete yet.
     private var openFields: [ParsedField] = []
-    var openItems: [ParsedCell] = []
+    var openItems = GrowingTable<ParsedCell>()
     /// By field of the plan: the object in which it was seen last.
     private var lastSeen: [Int32]
     /// The way to the value that is being read.
@@ -119,24 +120,23 @@ struct ResponseParser: ~Copyable {
     ) -> ParsedResponse {
         var text = FlatBuffer<UInt8>()
         swap(&text, &memory)
-        openItems = []
+        _ = openItems.take()
         findEntities()
         let unanswered = root.map { unansweredFields(errors, from: $0) } ?? []
         return ParsedResponse(
-            layout: layout, text: text, keys: keys, objects: objects.take(), fields: fields.take(), items: items.take(),
-            unknownTypes: unknownTypes.names, root: root, errors: errors, extensions: extensions,
-            unanswered: unanswered)
+            layout: layout, text: text, keys: keys, objects: objects.take(), entities: entities.take(),
+            fields: fields.take(), items: items.take(), unknownTypes: unknownTypes.names, root: root, errors: errors,
+            extensions: extensions, unanswered: unanswered)
     }
 
     /// Notes for each entity where it comes first in the text.
     private mutating func findEntities() {
+        guard entities.count > 0 else { return }
         let all = objects.elements
-        let count = all.count(where: { $0.keyCount > 0 })
-        guard count > 0 else { return }
-        var entities = EntityTable(capacity: count)
-        for object in all.indices where all[object].keyCount > 0 {
-            let first = keys.withUnsafeBytes { entities.first(like: object, all, $0) }
-            objects[object].first = Int32(truncatingIfNeeded: first)
+        var table = EntityTable(capacity: entities.count)
+        for object in all.indices where all[object].entity >= 0 {
+            let first = keys.withUnsafeBytes { table.first(like: object, all, entities.elements, $0) }
+            entities[Int(all[object].entity)].first = Int32(truncatingIfNeeded: first)
         }
     }
 
@@ -159,9 +159,7 @@ struct ResponseParser: ~Copyable {
         let planned = layout.cases[Int(type.caseIndex)]
         let index = Int32(objects.count)
         objects.append(
-            ParsedObject(
-                type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0, keyStart: 0, keyCount: 0,
-                first: index))
+            ParsedObject(type: type.number, caseIndex: type.caseIndex, fieldStart: 0, fieldCount: 0))
         let firstOpen = openFields.count
         var visible: Int32 = 0
         var guess: Int32 = 0
@@ -190,8 +188,10 @@ struct ResponseParser: ~Copyable {
         let key = try identity(planned, type: type, fields: firstOpen)
         objects[Int(index)].fieldStart = Int32(fields.count)
         objects[Int(index)].fieldCount = Int32(openFields.count - firstOpen)
-        objects[Int(index)].keyStart = key.start
-        objects[Int(index)].keyCount = key.count
+        if key.count > 0 {
+            objects[Int(index)].entity = Int32(entities.count)
+            entities.append(ParsedEntity(keyStart: key.start, keyCount: key.count, first: index))
+        }
         fields.append(contentsOf: openFields[firstOpen...])
         openFields.removeLast(openFields.count - firstOpen)
         return index

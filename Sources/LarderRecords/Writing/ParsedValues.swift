@@ -12,7 +12,7 @@ struct ParsedValues {
     }
 
     @inline(__always)
-    func isPart(_ object: Int) -> Bool { parsed.objects[object].keyCount == 0 }
+    func isPart(_ object: Int) -> Bool { parsed.isPart(object) }
 
     /// The records of the parts that a value holds, in lists as well.
     func parts(in cell: ParsedCell) -> [RecordID] {

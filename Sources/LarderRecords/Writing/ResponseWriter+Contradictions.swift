@@ -40,7 +40,7 @@ extension ResponseWriter {
         switch (cell.kind, word.tag) {
         case (.object, .part), (.object, .widePart):
             let object = cell.offset
-            guard parsed.objects[object].keyCount == 0 else { return true }
+            guard parsed.isPart(object) else { return true }
             if !isAlwaysMerged(object, field) { pairs.rest.append((object, try payload.record(word))) }
             return false
         case (.object, .reference), (.object, .wideReference):

@@ -24,22 +24,22 @@ extension ResponseWriter {
         if !key.isEmpty {
             // An entity: the same record for every object of its key.
             if let root, hasSameBytes(key, root.key) { return root.record }
-            let first = Int(parsed.objects[object].first)
+            let first = Int(parsed.entities[Int(parsed.objects[object].entity)].first)
             if first != object, places[first] >= 0 { return Int(places[first]) }
             return try stageEntity(object, key: key, &cursor, transaction)
         }
         switch origins[object] {
         case .unstored: return nil
         case .same(let other):
-            let first = firstOccurrence(of: other)
+            let first = firstOccurrence(of: Int(other))
             if case .unstored = origins[first] { return nil }
             return places[first] >= 0 ? Int(places[first]) : nil
-        case .new(let owner):
-            return append(StagedRecord(id: changes.newRecordID(), object: object, owner: owner))
-        case .existing(let part):
-            let record = try append(part.id, object, owner: part.owner, &cursor, transaction)
+        case .new(let place):
+            return append(StagedRecord(id: changes.newRecordID(), object: object, place: place))
+        case .existing(let index):
+            let part = storedParts[Int(index)]
+            let record = try append(part.id, object, place: part.place, &cursor, transaction)
             if part.isReplaced { staged[record].isReplaced = true }
-            staged[record].holder = part.holder
             staged[record].isCompared = part.isCompared
             return record
         }
@@ -52,8 +52,8 @@ extension ResponseWriter {
         guard mayHaveKeys, let id = try storedRecord(of: object, key: key, transaction) else {
             return append(StagedRecord(id: changes.created(key), object: object))
         }
-        let record = try append(id, object, owner: nil, &cursor, transaction)
-        if staged[record].existing == nil { changes.cameBack(key, as: id) }
+        let record = try append(id, object, place: nil, &cursor, transaction)
+        if existing(of: staged[record]) == nil { changes.cameBack(key, as: id) }
         return record
     }
 
@@ -61,7 +61,10 @@ extension ResponseWriter {
     mutating func storedRecord(
         of object: Int, key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
-        let first = Int(parsed.objects[object].first)
+        // The root need have no key of its own.
+        guard !parsed.isPart(object) else { return try generation.tables.record(of: key, transaction) }
+        let entity = parsed.entities[Int(parsed.objects[object].entity)]
+        let first = Int(parsed.objects[Int(entity.first)].entity)
         if storedRecords[first] == 0 {
             storedRecords[first] = try generation.tables.record(of: key, transaction) ?? Self.noRecord
         }
@@ -72,10 +75,10 @@ extension ResponseWriter {
 
     /// Stages a record whose number is known; one of another type is replaced.
     private mutating func append(
-        _ id: RecordID, _ object: Int, owner: RecordField?, _ cursor: inout Cursor,
+        _ id: RecordID, _ object: Int, place: PartPlace?, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
-        var record = StagedRecord(id: id, object: object, owner: owner)
+        var record = StagedRecord(id: id, object: object, place: place)
         // Nothing is written before all is worked out, so the bytes stay where they are.
         let stored =
             if let laid = transaction.overlay?.record(id) { laid.bytes } else {
@@ -84,7 +87,10 @@ extension ResponseWriter {
         if let stored {
             let view = try RecordView(stored)
             let type = try typeID(of: object, transaction)
-            if !view.isTombstone { record.existing = view }
+            if !view.isTombstone {
+                record.existing = Int32(truncatingIfNeeded: storedViews.count)
+                storedViews.append(view)
+            }
             if !view.isTombstone, view.type != type { record.isReplaced = true }
         }
         return append(record)

@@ -9,6 +9,8 @@ extension ResponseWriter {
         var field: FieldID
         /// What the schema says of the field's part.
         var parts: PartPolicy?
+
+        var place: PartPlace { PartPlace(holder: Int32(truncatingIfNeeded: record), field: field) }
     }
 
     /// Notes for each part in a field's value where its record comes from.
@@ -23,9 +25,9 @@ extension ResponseWriter {
         switch cell.kind {
         case .object:
             let object = cell.offset
-            guard parsed.objects[object].keyCount == 0 else { return }
+            guard parsed.isPart(object) else { return }
             let origin = try origin(of: object, holder, stored, inList: inList, transaction)
-            if let earlier, earlier.kind == .object, parsed.objects[earlier.offset].keyCount == 0,
+            if let earlier, earlier.kind == .object, parsed.isPart(earlier.offset),
                 try isSame(object, earlier.offset, holder, transaction)
             {
                 join(object, origin, earlier.offset)
@@ -55,8 +57,7 @@ extension ResponseWriter {
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> PartOrigin {
         let record = staged[holder.record]
-        let owner = RecordField(record: record.id, field: holder.field)
-        guard let stored, stored.word.tag == .part || stored.word.tag == .widePart else { return .new(owner: owner) }
+        guard let stored, stored.word.tag == .part || stored.word.tag == .widePart else { return .new(holder.place) }
         let id = try stored.payload.record(stored.word)
         let policy = policy(of: object, holder)
         let isReplaced =
@@ -68,10 +69,10 @@ extension ResponseWriter {
                 // What was compared with the part that holds it need not be once more.
                 try !record.isCompared && contradicts(object, stored: id, transaction)
             }
-        return .existing(
+        storedParts.append(
             StoredPart(
-                id: id, owner: owner, holder: holder.record, isReplaced: isReplaced,
-                isCompared: policy == nil && !inList))
+                id: id, place: holder.place, isReplaced: isReplaced, isCompared: policy == nil && !inList))
+        return .existing(Int32(truncatingIfNeeded: storedParts.count - 1))
     }
 
     private func policy(of object: Int, _ holder: Holder) -> PartPolicy? {
@@ -106,7 +107,7 @@ extension ResponseWriter {
     /// The first object in the text that stands for the same part.
     func firstOccurrence(of object: Int) -> Int {
         var first = object
-        while case .same(let other) = origins[first] { first = other }
+        while case .same(let other) = origins[first] { first = Int(other) }
         return first
     }
 
@@ -116,19 +117,20 @@ extension ResponseWriter {
     /// - Parameter origin: What the object's would be by itself. Where it contradicts what is stored, both do.
     private mutating func join(_ object: Int, _ origin: PartOrigin, _ known: Int) {
         let first = firstOccurrence(of: known)
-        if case .existing(var part) = origins[first], case .existing(let own) = origin, own.isReplaced {
-            part.isReplaced = true
-            origins[first] = .existing(part)
+        if case .existing(let part) = origins[first], case .existing(let own) = origin,
+            storedParts[Int(own)].isReplaced
+        {
+            storedParts[Int(part)].isReplaced = true
             if places[first] >= 0 { staged[Int(places[first])].isReplaced = true }
         }
         var others = twins.removeValue(forKey: first) ?? []
         if first < object {
-            origins[object] = .same(object: first)
+            origins[object] = .same(object: Int32(truncatingIfNeeded: first))
             remember(object, among: &others, of: first)
             twins[first] = others
         } else {
             origins[object] = origins[first]
-            origins[first] = .same(object: object)
+            origins[first] = .same(object: Int32(truncatingIfNeeded: object))
             remember(first, among: &others, of: object)
             twins[object] = others
         }
@@ -171,7 +173,7 @@ extension ResponseWriter {
     /// The objects without identity that a value holds, in lists as well.
     private func parts(in cell: ParsedCell) -> [Int] {
         switch cell.kind {
-        case .object: parsed.objects[cell.offset].keyCount == 0 ? [cell.offset] : []
+        case .object: parsed.isPart(cell.offset) ? [cell.offset] : []
         case .list: (0..<Int(cell.count)).flatMap { parts(in: parsed.items[cell.offset + $0]) }
         default: []
         }

@@ -2,11 +2,17 @@ import LarderLMDB
 
 /// Records: what is stored of each is compared with what came, and encoded if it is different.
 extension ResponseWriter {
+    /// A record as it is stored; nil if it is not, or is a tombstone.
+    @inline(__always)
+    func existing(of record: StagedRecord) -> RecordView? {
+        record.existing < 0 ? nil : storedViews[Int(record.existing)]
+    }
+
     /// The value of a field as it is stored.
     func storedValue(
         of field: FieldID, in record: StagedRecord, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> (word: ValueWord, payload: PayloadView)? {
-        guard let existing = record.existing else { return nil }
+        guard let existing = existing(of: record) else { return nil }
         return try generation.value(of: field, in: existing, record.id, transaction)
     }
 
@@ -19,7 +25,7 @@ extension ResponseWriter {
         let came = sortedFields(of: record)
         defer { fields.removeLast(fields.count - count) }
         let type = try typeID(of: record.object, transaction)
-        guard let existing = record.existing else {
+        guard let existing = existing(of: record) else {
             changes.changed(record.id)
             return try encodeNew(record, type: type, came, values)
         }
@@ -176,10 +182,10 @@ extension ResponseWriter {
         changes.records.append((record.id, range))
     }
 
-    private func flags(of record: StagedRecord) -> RecordFlags { record.owner == nil ? .entity : [] }
+    private func flags(of record: StagedRecord) -> RecordFlags { record.holder < 0 ? .entity : [] }
 
     private func identity(of record: StagedRecord) -> RecordEncoder.Identity {
-        if let owner = record.owner { return .part(owner: owner.record, field: owner.field) }
+        if record.holder >= 0 { return .part(owner: staged[record.holder].id, field: record.holderField) }
         // The root's key need not be one that its fields spell.
         if let root, staged[root.record].id == record.id { return .entity(key: root.key) }
         return .entity(key: parsed.key(of: record.object))

@@ -18,10 +18,12 @@ struct ResponseWriter: ~Copyable {
     var records: [RecordID]
     /// By object: the index of its record in `staged`, or -1.
     var places: [Int32]
-    /// By object, the first of its key: the number that the key has in the store; 0 until it is needed.
+    /// By entity, the first of its key: the number that the key has in the store; 0 until it is needed.
     var storedRecords: [RecordID]
     /// By object without identity.
     var origins: [PartOrigin]
+    /// Of `PartOrigin.existing`.
+    var storedParts: [StoredPart] = []
     /// Of parts that the response has more than once, by the first: those after it, one of each case.
     var twins: [Int: [Int]] = [:]
     /// Whether the response is what a program made of an answer that it read: a part that it changed is the same part.
@@ -30,6 +32,8 @@ struct ResponseWriter: ~Copyable {
     var compared: [(comparison: Int, cell: ParsedCell)] = []
     var comparisons = 0
     var staged: [StagedRecord] = []
+    /// Those of the staged records that are stored, as they are: see `StagedRecord.existing`.
+    var storedViews: [RecordView] = []
     /// Of the records that are met again.
     var fields: [StagedField] = []
     /// Where a field is, for records of so many that walking their chains would not do.
@@ -81,7 +85,7 @@ struct ResponseWriter: ~Copyable {
         let count = parsed.objects.count
         records = Array(repeating: 0, count: count)
         places = Array(repeating: -1, count: count)
-        storedRecords = Array(repeating: 0, count: count)
+        storedRecords = Array(repeating: 0, count: parsed.entities.count)
         origins = Array(repeating: .unstored, count: count)
         let keyCount = parsed.layout.plan.keys.count
         keyIDs = Array(repeating: (0, 0), count: keyCount)
@@ -118,19 +122,21 @@ struct ResponseWriter: ~Copyable {
             try stageFields(of: object, in: record, transaction)
         }
         replacePartsOfReplaced()
+        (origins, storedRecords) = ([], [])
         let values = ParsedValues(parsed: parsed, records: records)
-        for record in order() where !staged[record].isAbandoned { try finish(record, values, transaction) }
+        if let order = changedOrder() {
+            for record in order where !staged[record].isAbandoned { try finish(record, values, transaction) }
+        } else {
+            for record in staged.indices where !staged[record].isAbandoned { try finish(record, values, transaction) }
+        }
         try changes.removeParts(orphans, generation, transaction)
         return changes
     }
 
-    /// The staged records in ascending order of their numbers, which is that of the text where all are new.
-    private func order() -> [Int] {
-        var order = Array(staged.indices)
-        if !order.dropFirst().allSatisfy({ staged[$0 - 1].id < staged[$0].id }) {
-            order.sort { staged[$0].id < staged[$1].id }
-        }
-        return order
+    /// The staged records in ascending order of their numbers; nil where that is the text's, as where all are new.
+    private func changedOrder() -> [Int]? {
+        if staged.indices.dropFirst().allSatisfy({ staged[$0 - 1].id < staged[$0].id }) { return nil }
+        return staged.indices.sorted { staged[$0].id < staged[$1].id }
     }
 
     mutating func typeID(

@@ -1,38 +1,62 @@
 /// A record that a response stores, while it is worked out.
 ///
-/// Plain values throughout: a response has thousands.
+/// Plain values of few bytes throughout: a response of a megabyte can have a hundred thousand. Places in the parsed
+/// response fit 31 bits, because its text does; what few records need stands in a table of the writer.
 struct StagedRecord {
     var id: RecordID
     /// The first of its objects in the response.
-    var object: Int
-    /// As it is stored; nil if it is not, or is a tombstone.
-    var existing: RecordView?
+    private let firstObject: Int32
+    private var sourceObject: Int32
+    /// As it is stored, in `ResponseWriter.storedViews`; -1 if it is not, or is a tombstone.
+    var existing: Int32 = -1
+    private let place: PartPlace
+    private var first: Int32 = -1
+    private var last: Int32 = -1
+    private var count: Int32 = 0
     /// Nothing of what is stored stays that is not in the response.
     var isReplaced = false
-    /// Which record's which field holds a part; nil for an entity.
-    var owner: RecordField?
-    /// In `ResponseWriter.staged`: the record that holds a part which is stored already; -1 for others.
-    var holder = -1
     /// Whether the parts in this one were compared with what is stored when it was.
     var isCompared = false
     /// True for a part in whose place the response has something else later on: it is not stored.
     var isAbandoned = false
-    /// The object whose fields are its own where it `isWhole`.
-    var source: Int
     /// Whether its fields are those of one object and stand where they were parsed, and not in `ResponseWriter.fields`.
     var isWhole = false
-    /// Its fields in `ResponseWriter.fields`, chained in the order in which they came; -1 where there is none.
-    var firstField = -1
-    var lastField = -1
-    var fieldCount = 0
     /// Whether its fields are in `ResponseWriter.fieldIndex`.
     var isIndexed = false
 
-    init(id: RecordID, object: Int, owner: RecordField? = nil) {
+    /// - Parameter place: Nil for an entity.
+    init(id: RecordID, object: Int, place: PartPlace? = nil) {
         self.id = id
-        self.object = object
-        self.owner = owner
-        source = object
+        firstObject = Int32(truncatingIfNeeded: object)
+        sourceObject = firstObject
+        self.place = place ?? .none
+    }
+
+    var object: Int { Int(firstObject) }
+
+    /// The object whose fields are its own where it `isWhole`.
+    var source: Int {
+        get { Int(sourceObject) }
+        set { sourceObject = Int32(truncatingIfNeeded: newValue) }
+    }
+
+    /// In `ResponseWriter.staged`: the record that holds a part; -1 for an entity.
+    var holder: Int { Int(place.holder) }
+    /// The field that holds a part.
+    var holderField: FieldID { place.field }
+
+    /// Its fields in `ResponseWriter.fields`, chained in the order in which they came; -1 where there is none.
+    var firstField: Int {
+        get { Int(first) }
+        set { first = Int32(truncatingIfNeeded: newValue) }
+    }
+    var lastField: Int {
+        get { Int(last) }
+        set { last = Int32(truncatingIfNeeded: newValue) }
+    }
+    var fieldCount: Int {
+        get { Int(count) }
+        set { count = Int32(truncatingIfNeeded: newValue) }
     }
 }
 
@@ -46,12 +70,19 @@ struct StagedField {
     var next: Int32 = -1
 }
 
+/// Which record's which field holds a part.
+struct PartPlace {
+    /// In `ResponseWriter.staged`.
+    var holder: Int32
+    var field: FieldID
+
+    static var none: PartPlace { PartPlace(holder: -1, field: 0) }
+}
+
 /// A part that is stored, and what a response makes of it.
 struct StoredPart {
     var id: RecordID
-    var owner: RecordField
-    /// In `ResponseWriter.staged`: the record that holds it.
-    var holder: Int
+    var place: PartPlace
     /// Nothing of it stays that is not in the response.
     var isReplaced: Bool
     /// Whether the parts in it were compared with those of the response as well.
@@ -62,9 +93,9 @@ struct StoredPart {
 enum PartOrigin {
     /// The object that holds it is not stored, and neither is it.
     case unstored
-    case new(owner: RecordField)
-    /// The part that stands in its place already.
-    case existing(StoredPart)
+    case new(PartPlace)
+    /// The part that stands in its place already, by its index in `ResponseWriter.storedParts`.
+    case existing(Int32)
     /// The response has it twice. The other comes before it.
-    case same(object: Int)
+    case same(object: Int32)
 }
