@@ -106,6 +106,30 @@ struct RestorationTests {
         }
     }
 
+    @Test(
+        "A backup whose numbers the store has given to other mutations is refused, and nothing of it is left",
+        arguments: [false, true])
+    func takenNumbers(isSettled: Bool) async throws {
+        try await MigrationFixture.with { fixture in
+            let first = try await fixture.queue(1)
+            let (file, earlier) = (fixture.store.path + "/larder.sqlite", fixture.folder.path + "/earlier")
+            try FileManager.default.copyItem(atPath: file, toPath: earlier)
+            try await fixture.queue(1, named: "second")
+            let backup = try await fixture.makeBackup()
+            try fixture.loseDatabase()
+            try FileManager.default.copyItem(atPath: earlier, toPath: file)
+            let later = try await fixture.queue(1, named: "later")
+            if isSettled { for id in first + later { try await fixture.settle(id) } }
+            let before = try await fixture.mutations()
+            let outcome = try await fixture.restore(backup, "--json")
+            #expect(outcome.status != 0)
+            #expect(outcome.errors.contains(#""code":"operations.foreignBackup""#), "\(outcome.errors)")
+            #expect(try await fixture.mutations() == before)
+            #expect(try fixture.leftovers() == [])
+            try await fixture.expectSound()
+        }
+    }
+
     @Test("A folder that holds something else becomes no store")
     func somethingElse() async throws {
         try await MigrationFixture.with { fixture in

@@ -47,6 +47,18 @@ struct SyncedLogTests {
         }
     }
 
+    @Test("A file that another process has left empty has its name on the disk when it is open, and so has its folder")
+    func leftEmpty() async throws {
+        try await withTemporaryFolder { parent in
+            let folder = parent.appending(path: "store")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            try Data().write(to: folder.appending(path: OperationsDatabase.fileName))
+            let (database, synced) = try open(folder)
+            #expect(Set(synced()).isSuperset(of: [folder.path, parent.path]))
+            try database.close()
+        }
+    }
+
     @Test("A log that is found has its name on the disk before migrations are applied behind it")
     func foundBeforeMigrations() async throws {
         try await withTemporaryFolder { folder in

@@ -96,4 +96,13 @@ struct ChangeLogTests {
             #expect(try sample.cache.changedKeys(since: position, in: later) == .keys(["Movie:2"]))
         }
     }
+
+    @Test("Numbers and positions that were noted of a cache tell nothing of one that was brought back or transformed")
+    func startedAnew() {
+        var state = GenerationState.fresh()
+        let before = state
+        state.startAnew()
+        #expect(state.numbering != before.numbering)
+        #expect(state.epoch != before.epoch)
+    }
 }
