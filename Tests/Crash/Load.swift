@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderRecords
+import LarderTestSupport
 
 /// Large things, each done in a process of its own, whose greatest use of memory tells what it took.
 enum Load: String {

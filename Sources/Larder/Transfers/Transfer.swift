@@ -22,33 +22,23 @@ public struct Transfer: Sendable, Identifiable {
     /// Ends also when the partition is parked or the store closed, and at once where there is no such transfer.
     public var progress: TransferProgressSequence { TransferProgressSequence(transfer: self) }
 
-    /// Waits until it is done.
+    /// Waits until it is done, has failed or is given up.
     ///
-    /// - Parameter time: How long at most; nil for as long as it takes.
-    /// - Returns: What is known of it.
-    /// - Throws: Why it failed, by the code of the layer that did; `.cancelledTransfer`; `.unfinishedTransfer` when the
-    ///   time is over; `.unknownTransfer`; `.parked`; `.cancelled` where the waiting task is.
-    @discardableResult
-    public func finished(within time: Duration? = nil) async throws(LarderError) -> TransferStatus {
-        let deadline = time.map { ContinuousClock.now + $0 }
+    /// - Parameter time: How long at most; a wait that ends does not end the transfer.
+    /// - Throws: `.unfinishedTransfer` when the time is over; `.unknownTransfer`; `.parked`; `.cancelled` where the
+    ///   waiting task is.
+    public func outcome(within time: Duration) async throws(LarderError) -> TransferOutcome {
+        let deadline = ContinuousClock.now + time
         let changeSignal = core.transfers.changeSignal(of: id.uuid, core)
         defer { core.transfers.releaseChangeSignal(of: id.uuid) }
         while true {
             let count = changeSignal.count
             let status = try status()
-            switch status.state {
-            case .done: return status
-            case .failed:
-                let failure = status.failure
-                throw LarderError(
-                    .init(rawValue: failure?.code ?? "transfer.unknown"), failure?.message ?? "the transfer has failed")
-            case .cancelled, .cancelling: throw LarderError(.cancelledTransfer, "transfer \(id) was given up")
-            case .pending, .running, .paused: break
-            }
+            if let outcome = TransferOutcome(status) { return outcome }
             if Task.isCancelled { throw LarderError(.cancelled, "the wait for transfer \(id) was cancelled") }
             try core.requireCurrent()
-            let left = deadline.map { ContinuousClock.now.duration(to: $0) }
-            if let left, left <= .zero {
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else {
                 throw LarderError(
                     .unfinishedTransfer,
                     "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")

@@ -10,7 +10,7 @@ import LarderOperations
 /// ```swift
 /// let upload = try await app.transfers.upload(video, to: .init(bucket: "media", key: "v/1.mov"))
 /// for await progress in upload.progress { show(progress) }
-/// try await upload.finished()
+/// let outcome = try await upload.outcome(within: .seconds(600))
 /// ```
 public struct Transfers: Sendable {
     let core: PartitionCore

@@ -51,17 +51,17 @@ extension Story {
         try claims.expect("it has not arrived", storage.shelf.object(Self.path) == nil, else: "the object")
         let sent = storage.shelf.counts.parts
         let start = ContinuousClock.now
-        let (status, first) = try await ObjectServer.withTransport(to: storage.url) { transport in
+        let (outcome, first) = try await ObjectServer.withTransport(to: storage.url) { transport in
             let running = Task { [app] in try await TransferRunner(app, storage: transport).drain() }
             let first = try await waiting(for: "the first byte after the kills") {
                 storage.shelf.counts.parts > sent ? start.duration(to: .now) : nil
             }
-            let status = try await app.transfers[id].finished(within: patience)
+            let outcome = try await app.transfers[id].outcome(within: patience)
             try await running.value
-            return (status, first)
+            return (outcome, first)
         }
         let counts = storage.shelf.counts
-        try claims.expect("it is done", status.state, is: .done)
+        try claims.expect("it is done", outcome.isDone, is: true)
         try claims.expect("no part was sent again that the storage had listed", counts.needless, is: 0)
         try claims.expect(
             "no more was sent again than was under way", counts.parts <= Self.parts + Self.kills.count * Self.side,
