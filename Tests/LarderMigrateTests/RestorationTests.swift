@@ -130,6 +130,24 @@ struct RestorationTests {
         }
     }
 
+    @Test("A restoration that fails once all of it is staged leaves nothing of it")
+    func failsStaged() async throws {
+        struct Stop: Error {}
+        try await MigrationFixture.with { fixture in
+            try await fixture.write(7)
+            try await fixture.queue(2)
+            let backup = try StoreBackup(at: try await fixture.makeBackup())
+            let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .seconds(60))
+            defer { lock.release() }
+            #expect(throws: (any Error).self) {
+                try StoreRestoration.bringBack(backup, to: fixture.store, backingUpInto: nil, holding: lock) { moment in
+                    if moment == .staged { throw Stop() }
+                }
+            }
+            #expect(try fixture.leftovers() == [])
+        }
+    }
+
     @Test("A folder that holds something else becomes no store")
     func somethingElse() async throws {
         try await MigrationFixture.with { fixture in
