@@ -40,6 +40,7 @@ struct ErrorTextsTests {
     func languages() {
         let error = LarderError(.deleted, "")
         #expect(ErrorTexts(languages: ["fr-CA", "ja-JP", "en-US"]).text(for: error).hasSuffix("。"))
+        #expect(ErrorTexts(languages: ["ja_JP"]).text(for: error).hasSuffix("。"))
         #expect(ErrorTexts(languages: ["fr"]).text(for: error) == ErrorTexts.english.text(for: error))
         #expect(ErrorTexts(languages: []).text(for: error) == ErrorTexts.english.text(for: error))
     }
@@ -66,6 +67,14 @@ struct ErrorTextsTests {
                 .tryAgain(after: .seconds(7))
             ),
             (LarderError(.transportStatus, "", cause: TransportError(.status, "", status: 500)), .tryAgain(after: nil)),
+            (
+                LarderError(.identityThrottled, "", cause: IdentityError(.throttled, "", retryAfter: .seconds(3))),
+                .tryAgain(after: .seconds(3))
+            ),
+            (
+                LarderError(.objectThrottled, "", cause: ObjectError(.throttled, "", retryAfter: .seconds(5))),
+                .tryAgain(after: .seconds(5))
+            ),
             (LarderError(.transportUnreachable, ""), .connect),
             (LarderError(.recordsFull, ""), .freeSpace),
             (LarderError(.recordsFutureFormat, ""), .updateApp),

@@ -16,6 +16,16 @@ struct TypedWatchTests {
         var operation: GraphQLOperation { Recipes().operation }
     }
 
+    /// Whose data tells whether it was decoded anew.
+    private struct Counted: TypedOperation {
+        final class Copy: Sendable {}
+        struct Data: Decodable, Sendable {
+            let copy = Copy()
+            init(from decoder: any Decoder) throws {}
+        }
+        var operation: GraphQLOperation { Recipes().operation }
+    }
+
     @Test("A typed watcher fetches by its policy, and gives the new data after each change")
     func changes() async throws {
         let server = ScriptedServer { _ in recipeListAnswer }
@@ -50,6 +60,23 @@ struct TypedWatchTests {
             #expect(await states.next()?.error?.code == .data)
             try await app.write("Recipe:1", GraphQLFragment("fragment F on Recipe { title }"), ["title": "Stew"])
             #expect(await states.next()?.error?.code == .data)
+        }
+    }
+
+    @Test("An answer that is the same as before is not decoded again")
+    func decodedOnce() async throws {
+        let server = ScriptedServer { _ in recipeListAnswer }
+        try await withStoreFixture(server) { app in
+            let watch = try app.watch(Counted(), policy: .cacheFirst)
+            var states = watch.makeAsyncIterator()
+            var state = await states.next()
+            while state?.isFetching != false || state?.data == nil { state = await states.next() }
+            let first = try #require(state?.data)
+            watch.refetch()
+            state = await states.next()
+            while state?.isFetching != false { state = await states.next() }
+            #expect(server.requests.count == 2)
+            #expect(state?.data?.copy === first.copy)
         }
     }
 

@@ -88,6 +88,17 @@ struct WatchRaceTests {
         }
     }
 
+    @Test("A second watcher of an answer is given its state at once, also where nothing has changed")
+    func second() async throws {
+        try await withStoreFixture { app in
+            try await app.write(recipeList, json: soupAndBread("Soup"))
+            var first = try app.watch(recipeList).makeAsyncIterator()
+            #expect(try await next(&first)?.complete != nil)
+            var second = try app.watch(recipeList).makeAsyncIterator()
+            #expect(try await next(&second, within: .seconds(60))?.complete != nil)
+        }
+    }
+
     @Test("Streams that were dropped or cancelled leave nothing behind")
     func registrations() async throws {
         try await withStoreFixture { app in

@@ -122,6 +122,36 @@ struct PartTests {
         }
     }
 
+    @Test("Tokens of which a server has refused one are replaced, whichever of them it knows")
+    func refusedToken() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            var number = 0
+            for token in ["access", "id1"] {
+                number += 1
+                let refused = Credentials.UserPoolTokens(idToken: token, accessToken: token, expires: nil)
+                let tokens = try await session.userPoolTokens(deadline: soon, refused: refused)
+                #expect(tokens.idToken == "id\(number)" && tokens.accessToken == "access\(number)")
+            }
+            #expect(provider.given == [.userPool, .userPool])
+        }
+    }
+
+    @Test("The identity id is known also where the identity pool gives no credentials any more")
+    func identityRefused() async throws {
+        try await withParts { bench, provider, session in
+            try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)
+            _ = try await session.identityID(deadline: soon)
+            bench.clock.advance(by: 3600)
+            provider.fail(.cloud, .federatedRefused)
+            await expectCode(.init(rawValue: "identity.federatedRefused")) {
+                _ = try await session.cloudCredentials(deadline: soon)
+            }
+            #expect(session.state == .federatedTokensInvalid)
+            #expect(try await session.identityID(deadline: soon) == "region:1")
+        }
+    }
+
     @Test("The identity id needs no server once it is known")
     func identityOffline() async throws {
         try await withParts { bench, provider, session in
