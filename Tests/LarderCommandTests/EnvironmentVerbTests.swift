@@ -111,6 +111,20 @@ struct EnvironmentVerbTests {
         }
     }
 
+    @Test("Where larder.sqlite is gone and its log is left, no verb says that nothing waits, or that there is no user")
+    func lost() async throws {
+        try await withStore { (place, _, _) throws in
+            let file = place.appending(path: "larder.sqlite")
+            try Data("log".utf8).write(to: URL(filePath: file.path + "-wal"))
+            try FileManager.default.removeItem(at: file)
+            for verb in [["env"], ["mutations", "list"], ["transfers", "list"], ["watchers"], ["session"]] {
+                let outcome = try await LarderProcess.run(verb + ["--store", place.path, "--json"])
+                #expect(outcome.status != 0, "\(verb)")
+                #expect(outcome.errors.contains(#""code":"operations.damaged""#), "\(verb) \(outcome.errors)")
+            }
+        }
+    }
+
     @Test("A store without environments lists its one partition without a user, and an empty one nothing")
     func unnamed() async throws {
         try await CommandFixture.withStore { fixture in

@@ -26,6 +26,29 @@ struct RestoredMutationTests {
         }
     }
 
+    @Test("A dead letter of a backup tells that it may have been sent since, unless the caller says that nothing was")
+    func deadLetter() async throws {
+        for isProven in [false, true] {
+            try await MigrationFixture.with { fixture in
+                let id = try await fixture.queue(1)[0]
+                try await fixture.withDatabase { database in
+                    let failure = MutationFailure(.rejected, message: "No.", time: Date())
+                    try await database.mutations.setAside(id, expecting: .pending, failure, now: Date())
+                }
+                let backup = try await fixture.makeBackup()
+                try fixture.loseDatabase()
+                let outcome =
+                    try await isProven
+                    ? fixture.restore(backup, "--nothing-sent-since") : fixture.restore(backup)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let message = try await fixture.withDatabase { try $0.mutations.list()[0].failure?.message }
+                #expect(message?.hasPrefix("No.") == true)
+                #expect(message?.contains("may have been sent since") == !isProven)
+                try await fixture.expectSound()
+            }
+        }
+    }
+
     @Test("A mutation that came back and may have been sent is no repeat once it is edited: its key is another")
     func edited() async throws {
         try await MigrationFixture.with { fixture in

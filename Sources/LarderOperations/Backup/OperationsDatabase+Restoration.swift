@@ -111,6 +111,7 @@ extension OperationsDatabase {
             try queue.write { db in
                 report.mutations = Int(try db.integer("SELECT count(*) FROM mutation") ?? 0)
                 report.partitions = Int(try db.integer("SELECT count(*) FROM partition") ?? 0)
+                if !nothingSentSince { try RestorationDoubt.warn("SELECT sequence FROM mutation", db) }
                 let doubt = RestorationDoubt.expression("m", isProven: nothingSentSince ? "1" : "0")
                 report.setAside = try RestorationDoubt.setAside(
                     "SELECT m.sequence, \(doubt) AS doubt FROM mutation m", now, db)

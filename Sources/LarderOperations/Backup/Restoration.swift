@@ -131,7 +131,7 @@ struct Restoration {
         try db.run(
             """
             CREATE TEMP TABLE restored_mutation AS
-            SELECT b.sequence AS sequence, \(doubt) AS doubt
+            SELECT b.sequence AS sequence, \(doubt) AS doubt, \(isProven) AS isProven
             FROM backup.mutation b JOIN temp.restored_partition r ON r.old = b.partition
             JOIN backup.partition p ON p.id = b.partition
             WHERE b.id NOT IN (SELECT id FROM main.mutation) AND b.id NOT IN (SELECT id FROM main.outcome)
@@ -149,6 +149,7 @@ struct Restoration {
         guard report.mutations > 0 else { return }
         try requireFreeNumbers()
         try copyMutations()
+        try RestorationDoubt.warn("SELECT sequence FROM temp.restored_mutation WHERE NOT isProven", db)
         report.setAside = try RestorationDoubt.setAside("SELECT sequence, doubt FROM temp.restored_mutation", now, db)
         let restored = try db.integers("SELECT sequence FROM temp.restored_mutation ORDER BY sequence")
         try requireDependencies()

@@ -37,6 +37,23 @@ enum RestorationDoubt: String, CaseIterable {
         return found.count
     }
 
+    /// Adds to the reasons of mutations that were set aside before the backup was made that they may have been replayed
+    /// since: who replays them must know.
+    ///
+    /// - Parameter query: Gives numbers of mutations of `main`, of which nothing proves that they were not sent since.
+    static func warn(_ query: String, _ db: Database) throws {
+        try db.run(
+            """
+            UPDATE main.mutation_failure SET message = message || ?1
+            WHERE sequence IN (\(query)) AND instr(message, ?1) = 0
+                AND sequence IN (SELECT sequence FROM main.mutation WHERE state = \(mutation: .deadLetter))
+            """, [warning])
+    }
+
+    private static let warning =
+        "; it was set aside before the backup that it came back from was made, and may have been sent since: look "
+        + "whether the server has it before it is replayed"
+
     private func failure(_ now: Date) -> MutationFailure {
         switch self {
         case .attempted:

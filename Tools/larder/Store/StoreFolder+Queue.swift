@@ -1,11 +1,14 @@
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 extension StoreFolder {
+    /// Whether there is a database, or was one of which the log is left: opening that says so.
     var hasQueue: Bool {
         FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path)
+            || (try? OperationsDatabase.isLost(in: url, FileSystem())) ?? true
     }
 
     /// Runs `body` with the queue of mutations, and closes it; nil where nothing was ever queued.

@@ -47,7 +47,11 @@ extension MutationChange {
 extension Mutations {
     struct Edit: MutationChange {
         static let configuration = CommandConfiguration(
-            abstract: "Changes the variables of a mutation that was set aside. Wants --write.")
+            abstract: "Changes the variables of a mutation that was set aside. Wants --write.",
+            discussion: """
+                The variables must be a JSON object. Whether they fit the operation and the schema is not checked here: \
+                a server that refuses them makes the mutation be set aside again.
+                """)
         static let verb = "edit", done = "edited", purpose = "changing what is sent"
 
         @OptionGroup var target: MutationOptions
