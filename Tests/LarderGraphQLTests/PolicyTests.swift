@@ -173,7 +173,7 @@ struct PolicyTests {
             (
                 "extend type Query @fieldPolicy(forField: \"recipes\", parts: merge)",
                 "1:19: Query.recipes has a policy for parts and returns no single object; parts in a list always replace "
-                    + "those that were there"
+                    + "the earlier ones"
             ),
             (
                 "extend type Query @fieldPolicy(forField: \"n\", parts: merge)",

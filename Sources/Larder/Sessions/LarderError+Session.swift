@@ -17,7 +17,7 @@ extension LarderError.Code {
 
 extension LarderError {
     static func notSignedIn(_ standing: SessionStanding) -> LarderError {
-        LarderError(.notSignedIn, "nobody has signed in by the deadline; the session is \(standing). Sign in")
+        LarderError(.notSignedIn, "No user has signed in by the deadline; the session is \(standing). Sign in")
     }
 
     /// The same, where nothing was waited for.

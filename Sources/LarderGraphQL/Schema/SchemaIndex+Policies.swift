@@ -5,10 +5,9 @@ extension SchemaIndex {
     /// - Parameter keyFields: None: objects of the type have no identity.
     /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
     package mutating func setKeyFields(_ keyFields: [String], for type: String) throws(SchemaError) {
-        var changed = self
-        try changed.declareKeyFields(keyFields, for: try knownType(type))
-        try changed.derivePolicies()
-        self = changed
+        try change { (index) throws(SchemaError) in
+            try index.declareKeyFields(keyFields, for: try index.knownType(type))
+        }
     }
 
     /// Says how the arguments of a field name what it returns, in place of what the schema says.
@@ -17,10 +16,9 @@ extension SchemaIndex {
     package mutating func setFieldPolicy(
         _ policy: FieldPolicy, forField field: String, of type: String
     ) throws(SchemaError) {
-        var changed = self
-        try changed.declareFieldPolicy(policy, for: field, of: try knownType(type))
-        try changed.derivePolicies()
-        self = changed
+        try change { (index) throws(SchemaError) in
+            try index.declareFieldPolicy(policy, for: field, of: try index.knownType(type))
+        }
     }
 
     /// Says what becomes of parts of a type that come again, in place of what the schema says.
@@ -28,10 +26,7 @@ extension SchemaIndex {
     /// On an interface it is said of all types that implement it and say nothing of their own.
     /// - Throws: ``SchemaError`` of code `policy` or `unknownType`; the schema is then as it was.
     package mutating func setPartPolicy(_ policy: PartPolicy, for type: String) throws(SchemaError) {
-        var changed = self
-        try changed.declareParts(policy, for: try knownType(type))
-        try changed.derivePolicies()
-        self = changed
+        try change { (index) throws(SchemaError) in try index.declareParts(policy, for: try index.knownType(type)) }
     }
 
     /// Says what becomes of the part in a field when one comes again, in place of what the schema says.
@@ -40,8 +35,17 @@ extension SchemaIndex {
     package mutating func setPartPolicy(
         _ policy: PartPolicy, forField field: String, of type: String
     ) throws(SchemaError) {
+        try change { (index) throws(SchemaError) in
+            try index.declareParts(policy, forField: field, of: try index.knownType(type))
+        }
+    }
+
+    /// All of the change, or nothing of it.
+    private mutating func change(
+        _ declare: (inout SchemaIndex) throws(SchemaError) -> Void
+    ) throws(SchemaError) {
         var changed = self
-        try changed.declareParts(policy, forField: field, of: try knownType(type))
+        try declare(&changed)
         try changed.derivePolicies()
         self = changed
     }
@@ -113,7 +117,7 @@ extension SchemaIndex {
             throw SchemaError(
                 .policy,
                 "\(type.name).\(name) has a policy for parts and returns no single object; parts in a list "
-                    + "always replace those that were there")
+                    + "always replace the earlier ones")
         }
         types[id].fields[index].declaredParts = policy
     }

@@ -162,14 +162,14 @@ struct Rule: Sendable {
                     AND EXISTS (SELECT 1 FROM mutation_transfer w WHERE w.sequence = m.sequence)
                 """),
         Rule(
-            name: "nobody waits for a transfer that is done, or for another partition's",
+            name: "a mutation waits for no transfer that is done, and for none of another partition",
             exceptions: """
                 SELECT m.id FROM mutation_transfer w JOIN mutation m ON m.sequence = w.sequence
-                JOIN transfer t ON t.sequence = w.transfer 
+                JOIN transfer t ON t.sequence = w.transfer
                 WHERE t.state = \(transfer: .done) OR t.partition <> m.partition
                 """),
         Rule(
-            name: "nobody is pending whose transfer has failed, or was given up",
+            name: "no mutation is pending whose transfer has failed, or was given up",
             exceptions: """
                 SELECT m.id FROM mutation m WHERE \(QueueTransaction.isHopelessSQL)
                 """),

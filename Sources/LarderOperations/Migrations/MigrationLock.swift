@@ -58,7 +58,7 @@ extension OperationsError {
     fileprivate static func migrationLocked(by holder: String, _ path: String) -> OperationsError {
         OperationsError(
             .migrationLocked,
-            "the migration lock \(path) is held by \(holder.isEmpty ? "somebody" : holder); "
+            "The migration lock \(path) is held by \(holder.isEmpty ? "a process that has not said its name" : holder); "
                 + "wait longer, or end that process if it is stopped")
     }
 

@@ -168,7 +168,7 @@ extension QueueTransaction {
         let entry = try entry(attempt)
         guard entry.owner == old else {
             throw OperationsError(
-                .wrongState, "the attempt is \(entry.owner ?? "nobody")'s by now; look again",
+                .wrongState, "The attempt belongs to \(entry.owner ?? "no runner") by now. Look again.",
                 mutation: attempt.mutation)
         }
         try db.run("UPDATE mutation SET owner = ? WHERE sequence = ?", [new, entry.sequence])

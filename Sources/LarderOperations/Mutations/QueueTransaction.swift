@@ -53,7 +53,7 @@ struct QueueTransaction {
     static func wrongState(_ id: UUID, _ expected: MutationState, _ found: MutationState) -> OperationsError {
         OperationsError(
             .wrongState,
-            "expected a mutation that is \(expected), it is \(found): somebody else was quicker; look again",
+            "The mutation is \(found) and no longer \(expected): another caller was quicker. Look again.",
             mutation: id)
     }
 

@@ -103,7 +103,7 @@ extension RecordCache {
             throw error
         }
         guard try draft.finish(packs: true) else {
-            throw RecordError(.storage, "somebody removed the new generation of the record cache before it was named")
+            throw RecordError(.storage, "Another process removed the new generation of the record cache before it was named")
         }
         try reached(.named)
         do {

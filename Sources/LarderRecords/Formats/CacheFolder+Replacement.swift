@@ -134,7 +134,7 @@ extension CacheFolder {
         guard !mark.isSuperseded else { return false }
         folder.removeLeftovers(above: number)
         guard try make(number + 1, old, found.state).place() else {
-            throw RecordError(.storage, "somebody removed the new generation of the record cache before it was named")
+            throw RecordError(.storage, "Another process removed the new generation of the record cache before it was named")
         }
         try reached(.named)
         mark.supersede()

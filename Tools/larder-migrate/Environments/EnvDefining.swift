@@ -91,7 +91,7 @@ struct EnvAdd: Verb {
             throw OperationsError(
                 .unknownEnvironment,
                 "no environment is named \(predecessor), which \(draft.name) is to succeed; "
-                    + "larder-migrate env list names those that there are")
+                    + "larder-migrate env list names the environments")
         }
         let before = Set(try table.partitions().filter { $0.environment == draft.name }.map(\.name))
         try await table.put(draft, now: Date())

@@ -5,11 +5,11 @@ import LarderOperations
 
 /// What becomes of the mutations of the partition that is left.
 struct PendingWorkOptions: ParsableArguments {
-    @Flag(help: "They stay, and go on when the environment is the current one again. The default.")
+    @Flag(help: "The mutations stay, and go on when the environment is the current one again. The default.")
     var park = false
-    @Flag(help: "Those that were not sent go along.")
+    @Flag(help: "Mutations that were not sent go along.")
     var carry = false
-    @Flag(help: "They are given up.")
+    @Flag(help: "The mutations are given up.")
     var discard = false
 
     func validate() throws {
@@ -23,9 +23,9 @@ struct PendingWorkOptions: ParsableArguments {
 
 /// Who works with the environment.
 struct UserOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The user. Default: whoever was the last to work with it.", valueName: "id"))
+    @Option(help: ArgumentHelp("The user. Default: the user who worked with it last.", valueName: "id"))
     var user: String?
-    @Flag(help: "Whoever is not signed in.")
+    @Flag(help: "The guest, who is not signed in.")
     var guest = false
 
     func validate() throws {

@@ -90,7 +90,7 @@ extension Mutations {
         @OptionGroup var target: MutationOptions
         @Option(
             help: ArgumentHelp(
-                "What becomes of those that depend on it: setAside, or release them from waiting for it.",
+                "What becomes of the mutations that depend on it: setAside, or release them from waiting for it.",
                 valueName: "how"))
         var dependents: Dependents = .setAside
 

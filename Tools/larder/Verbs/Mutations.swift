@@ -5,7 +5,7 @@ import LarderOperations
 
 struct Mutations: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows the mutations that wait for the server, and works on those that were set aside.",
+        abstract: "Shows the mutations that wait for the server, and works on the ones that were set aside.",
         subcommands: [List.self, Show.self, Edit.self, Replay.self, Discard.self], defaultSubcommand: List.self)
 }
 

@@ -59,7 +59,7 @@ struct CredentialsVerb: Verb {
 
 struct SessionVerb: Verb {
     static let configuration = CommandConfiguration(
-        commandName: "session", abstract: "Tells of each partition whether somebody is signed in, since when, and why.")
+        commandName: "session", abstract: "Tells of each partition whether a user is signed in, since when, and why.")
 
     @OptionGroup var store: StoreOptions
 

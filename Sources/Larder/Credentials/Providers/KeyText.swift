@@ -15,7 +15,7 @@ struct KeyText {
     var text: String {
         var text = Self.magic + "\(Self.version)\n"
         text +=
-            "# Without this file nobody can read the credentials of its store. Keep it apart from copies of the store.\n"
+            "# Without this file no program can read the credentials of its store. Keep it apart from copies of the store.\n"
         for key in keys.all { text += "key \(key.id) \(Data(key.bytes).base64EncodedString())\n" }
         return text + "sum \(Self.checksum(text))\n"
     }
@@ -63,8 +63,8 @@ struct KeyText {
     private static func damaged(_ place: String, _ what: String) -> KeyError {
         KeyError(
             .damaged,
-            "\(place) is damaged: \(what); restore it from a backup. Removing it makes a new key, and whoever is "
-                + "signed in must sign in again")
+            "\(place) is damaged: \(what); restore it from a backup. Removing it makes a new key, and signed-in users "
+                + "must sign in again")
     }
 }
 

@@ -31,7 +31,7 @@ extension TransferExecutor {
                 let remains = try TransferRemains(in: core.folder, table, core.files)
                 for left in remains.removeStrayFiles().left {
                     core.logger.warning(
-                        "a partial file that nobody goes on with cannot be removed",
+                        "a partial file that belongs to no transfer cannot be removed",
                         metadata: [
                             "transfer": "\(left.transfer)", "reason": "\(left.reason)",
                         ])

@@ -128,7 +128,7 @@ extension S3Transport {
             throw S3Refusal(answered.error(.wrongLength, "The storage sent fewer bytes than it said."))
         }
         if let expected = answered.wholeChecksum, expected != checksum.value {
-            throw S3Refusal(answered.error(.checksum, "The bytes that arrived are not those that the storage has."))
+            throw S3Refusal(answered.error(.checksum, "The bytes that arrived are not the storage's."))
         }
     }
 }
