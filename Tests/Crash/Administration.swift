@@ -44,7 +44,7 @@ struct Administration {
 
     /// Kills the program, as nothing can prevent it, where the step is the one that was asked for.
     private func reached(_ step: Any, _ index: Int) {
-        let name = "\(step)".replacing("LarderRecords.ReplacementStep.", with: "")
+        let name = "\(step)".replacing("LarderRecords.CacheFolder.KillPoint.", with: "")
         say(name)
         guard words.has(index), name == words.text(index) else { return }
         kill(getpid(), SIGKILL)

@@ -12,7 +12,7 @@ struct Carrying {
     let keys: Credentials.CloudCredentials
     let ledger: Ledger
 
-    func run(killedAfter step: (TransferStep, Int)?) async throws {
+    func run(killedAfter step: (TransferRunner.KillPoint, Int)?) async throws {
         let count = Mutex(step?.1 ?? 0)
         let store = try Store.open(at: folder, schema: try Schema(parsing: "type Query { nothing: Int }"))
         let app = try store.partition()
@@ -29,7 +29,7 @@ struct Carrying {
             options.connectionsPerHost = 3
             options.maximumFaults = 1000
             options.backoff = Backoff(first: .milliseconds(5), cap: .milliseconds(50))
-            options.afterStep = { made in
+            options.reached = { made in
                 guard made == step?.0 else { return }
                 let mustDie = count.withLock { count in
                     count -= 1

@@ -14,7 +14,7 @@ struct FullQueue {
         case drain
 
         /// After which the room is taken; nil where that is before the first.
-        var previous: MutationStep? {
+        var previous: MutationRunner.KillPoint? {
             switch self {
             case .enqueue, .begin, .drain: nil
             case .answer: .received
@@ -66,7 +66,7 @@ struct FullQueue {
     private func send(_ app: Partition) async throws {
         let isTaken = Mutex(false)
         var options = MutationRunner.Options()
-        options.afterStep = { [room, step] done in
+        options.reached = { [room, step] done in
             guard done == step.previous,
                 !isTaken.withLock({ taken in
                     defer { taken = true }

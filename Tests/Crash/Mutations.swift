@@ -14,7 +14,7 @@ enum Mutations {
     /// - Parameters:
     ///   - step: After which to end, and after how many of them; nil to go on to the end.
     static func run(
-        in folder: URL, server: LedgerServer, accepting count: Int, killedAfter step: (MutationStep, Int)?,
+        in folder: URL, server: LedgerServer, accepting count: Int, killedAfter step: (MutationRunner.KillPoint, Int)?,
         seed: UInt64
     ) async throws {
         var random = SeededNumbers(seed: seed)
@@ -30,7 +30,7 @@ enum Mutations {
     /// - Parameter end: A file; when it is there, this ends as soon as nothing is left that could be sent.
     static func share(
         in folder: URL, server: LedgerServer, accepting count: Int, until end: URL,
-        killedAfter step: (MutationStep, Int)?, seed: UInt64
+        killedAfter step: (MutationRunner.KillPoint, Int)?, seed: UInt64
     ) async throws {
         var random = SeededNumbers(seed: seed)
         let store = try Store.open(at: folder, schema: try Schema(parsing: schema))
@@ -61,11 +61,11 @@ enum Mutations {
         say("accepted \(receipt.id) \(recipe) \(lane)")
     }
 
-    private static func runner(_ app: Partition, _ step: (MutationStep, Int)?) -> MutationRunner {
+    private static func runner(_ app: Partition, _ step: (MutationRunner.KillPoint, Int)?) -> MutationRunner {
         let left = Mutex(step?.1 ?? 0)
         var options = MutationRunner.Options()
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
-        options.afterStep = { done in
+        options.reached = { done in
             guard done == step?.0 else { return }
             let isLast = left.withLock { left in
                 left -= 1

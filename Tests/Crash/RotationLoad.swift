@@ -12,7 +12,7 @@ struct RotationLoad {
         let keys = FileKeyProvider(besides: folder)
         let locks = folder.appending(path: "locks")
         var rotation = KeyRotation(database: database, provider: keys, locks: locks, label: "rotating")
-        rotation.afterStep = { if $0.rawValue == step { kill(getpid(), SIGKILL) } }
+        rotation.reached = { if $0.rawValue == step { kill(getpid(), SIGKILL) } }
         for number in 0..<3 {
             _ = try await database.watchers.put("w", in: "p\(number)", document: "{ a }", now: .now)
         }

@@ -14,11 +14,11 @@ enum Switching {
     }
 
     /// - Parameter step: After which it kills itself, when it was made so many times.
-    static func run(in folder: URL, seed: UInt64, until step: SwitchStep?, times: Int) async throws {
+    static func run(in folder: URL, seed: UInt64, until step: EnvironmentSwitch.KillPoint?, times: Int) async throws {
         var random = SeededNumbers(seed: seed)
         let left = Mutex(times)
         var options = Store.Options()
-        options.afterSwitchStep = { made in
+        options.reachedInSwitch = { made in
             guard made == step else { return }
             let mustDie = left.withLock { left in
                 left -= 1

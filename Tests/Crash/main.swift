@@ -128,7 +128,7 @@ case "mutate":
         in: folder, server: ledgerServer(), accepting: words.number(3), killedAfter: words.step(4),
         seed: words.number(2))
 case "switch":
-    let step: (SwitchStep, Int)? = words.step(1)
+    let step: (EnvironmentSwitch.KillPoint, Int)? = words.step(1)
     try await Switching.run(in: folder, seed: words.number(0), until: step?.0, times: step?.1 ?? 0)
 case "power":
     try await PowerLossLoad(folder: folder, marks: marks(), seed: words.number(1), lives: words.number(2)).run()

@@ -216,8 +216,8 @@ struct BackupTests {
 
     @Test(
         "A killed backup leaves the store as it is, and no backup or a whole one",
-        arguments: StoreBackup.Moment.allCases)
-    func killed(step: StoreBackup.Moment) async throws {
+        arguments: StoreBackup.KillPoint.allCases)
+    func killed(step: StoreBackup.KillPoint) async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)
             try await fixture.queue(2)

@@ -205,8 +205,8 @@ struct EnvironmentVerbTests {
 
     @Test(
         "A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
-        arguments: EnvironmentForgetting.Moment.allCases)
-    func killed(step: EnvironmentForgetting.Moment) async throws {
+        arguments: EnvironmentForgetting.KillPoint.allCases)
+    func killed(step: EnvironmentForgetting.KillPoint) async throws {
         try await MigrationFixture.with { fixture in
             _ = try await fixture.add("staging")
             _ = try await fixture.add("other")

@@ -117,8 +117,8 @@ struct RepairTests {
 
     @Test(
         "A killed repair leaves the damaged file or the new one, and the next one ends it",
-        arguments: OperationsDatabase.RepairStep.allCases)
-    func killed(step: OperationsDatabase.RepairStep) async throws {
+        arguments: OperationsDatabase.KillPoint.allCases)
+    func killed(step: OperationsDatabase.KillPoint) async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.fill()
             try fixture.damage(pages: 40..<44)

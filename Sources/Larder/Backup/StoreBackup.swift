@@ -10,8 +10,8 @@ package struct StoreBackup: Sendable {
     package let folder: URL
     package let manifest: BackupManifest
 
-    /// A moment of the work at which a test may kill the program.
-    package enum Moment: Sendable, Hashable, CaseIterable {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: Sendable, Hashable, CaseIterable {
         /// `larder.sqlite` is copied.
         case database
         /// The caches are copied.
@@ -35,7 +35,7 @@ package struct StoreBackup: Sendable {
     ///   is left out, and the manifest says so: it can be fetched again.
     package static func make(
         of store: URL, into backups: URL, options: Store.Options = Store.Options(), now: Date = Date(),
-        reached: (Moment) throws -> Void = { _ in }
+        reached: (KillPoint) throws -> Void = { _ in }
     ) throws -> StoreBackup {
         do {
             let draft = try BackupDraft(in: backups, options.files)
@@ -52,7 +52,7 @@ package struct StoreBackup: Sendable {
     }
 
     private static func write(
-        _ store: URL, to draft: URL, _ options: Store.Options, _ now: Date, _ reached: (Moment) throws -> Void
+        _ store: URL, to draft: URL, _ options: Store.Options, _ now: Date, _ reached: (KillPoint) throws -> Void
     ) throws -> BackupManifest {
         var manifest = BackupManifest(
             version: BackupManifest.currentVersion, store: nil, created: now, schema: nil, files: [], partitions: [])

@@ -9,8 +9,8 @@ package import LarderRecords
 /// are the store's. Each becomes its partition's next generation; a process that opens a partition finishes what a
 /// killed program has left of that. So a kill leaves the store as it was before the transaction, or as it is after it.
 package enum StoreRestoration {
-    /// A moment of the work at which a test may kill the program.
-    package enum Moment: Sendable, Hashable {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: Sendable, Hashable {
         /// The store as it was is backed up.
         case backedUp
         /// Everything is copied into the store.
@@ -18,7 +18,7 @@ package enum StoreRestoration {
         /// The transaction is committed.
         case committed
         /// A cache goes over.
-        case cache(ReplacementStep)
+        case cache(CacheFolder.KillPoint)
     }
 
     package struct Report: Sendable {
@@ -41,7 +41,7 @@ package enum StoreRestoration {
     package static func bringBack(
         _ backup: StoreBackup, to store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
         nothingSentSince: Bool = false, options: Store.Options = Store.Options(), now: Date = Date(),
-        reached: (Moment) throws -> Void = { _ in }
+        reached: (KillPoint) throws -> Void = { _ in }
     ) throws -> Report {
         do {
             try backup.verify()

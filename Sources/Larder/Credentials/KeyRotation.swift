@@ -22,7 +22,7 @@ public struct KeyRotation: Sendable {
     }
 
     /// Where a rotation may be killed.
-    package enum Step: String, Sendable, CaseIterable { case locked, keyAdded, resealed, keyDropped }
+    package enum KillPoint: String, Sendable, CaseIterable { case locked, keyAdded, resealed, keyDropped }
 
     private let database: OperationsDatabase
     private let provider: any KeyProvider
@@ -30,7 +30,7 @@ public struct KeyRotation: Sendable {
     private let label: String
     private let files: FileSystem
     /// Called after each step; for programs that are killed there.
-    package var afterStep: @Sendable (Step) -> Void = { _ in }
+    package var reached: @Sendable (KillPoint) -> Void = { _ in }
 
     /// - Parameter locks: The folder of the store's locks.
     package init(
@@ -66,9 +66,9 @@ public struct KeyRotation: Sendable {
     }
 
     private func rotate(_ deadline: ContinuousClock.Instant) async throws(LarderError) -> Report {
-        afterStep(.locked)
+        reached(.locked)
         let keys = try await newKeys(deadline)
-        afterStep(.keyAdded)
+        reached(.keyAdded)
         let now: [StoredPartitionKey]
         let before: [StoredPartitionKey]
         do throws(OperationsError) {
@@ -80,7 +80,7 @@ public struct KeyRotation: Sendable {
                 return try? KeyRing.seal(key, of: old.partition, with: keys.current, now: old.created).stored
             }
         } catch { throw LarderError(error) }
-        afterStep(.resealed)
+        reached(.resealed)
         let needed = Set(now.map(\.sealedWith))
         let dropped = keys.previous.map(\.id).filter { !needed.contains($0) }
         if !dropped.isEmpty {
@@ -88,7 +88,7 @@ public struct KeyRotation: Sendable {
                 throw LarderError(error)
             }
         }
-        afterStep(.keyDropped)
+        reached(.keyDropped)
         let known = Set(before.map(\.sealed))
         return Report(
             current: keys.current.id, resealed: now.count { !known.contains($0.sealed) },

@@ -9,8 +9,8 @@ import LarderRecords
 /// that no key is left there, and the caches are removed. The caches have been marked before: a marked cache whose
 /// partition the database does not have is what a killed program has left, and the next forgetting removes it.
 package enum EnvironmentForgetting {
-    /// A moment of the work at which a test may kill the program.
-    package enum Moment: Sendable, Hashable, CaseIterable {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: Sendable, Hashable, CaseIterable {
         /// The caches are marked.
         case marked
         /// The transaction is committed.
@@ -31,7 +31,7 @@ package enum EnvironmentForgetting {
     package static func forget(
         _ name: String, in store: URL, _ database: OperationsDatabase, discarding: Bool, holding lock: MigrationLock,
         options: Store.Options = Store.Options(), until deadline: ContinuousClock.Instant? = nil,
-        closing close: (String) throws -> Void = { _ in }, reached: (Moment) throws -> Void = { _ in }
+        closing close: (String) throws -> Void = { _ in }, reached: (KillPoint) throws -> Void = { _ in }
     ) async throws -> ForgottenWork {
         let partitions = try database.environments.partitions().filter { $0.environment == name }.map(\.name)
         return try await forget(
@@ -55,7 +55,7 @@ package enum EnvironmentForgetting {
 
     private static func forget(
         marking partitions: [String], in store: URL, _ database: OperationsDatabase, _ options: Store.Options,
-        _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void, _ reached: (Moment) throws -> Void,
+        _ deadline: ContinuousClock.Instant, _ close: (String) throws -> Void, _ reached: (KillPoint) throws -> Void,
         _ removeRows: () async throws(OperationsError) -> ForgottenWork
     ) async throws -> ForgottenWork {
         try finish(in: store, database, options)

@@ -110,13 +110,13 @@ extension Store {
         _ destination: Destination, _ work: PendingWork, _ transport: (any GraphQLTransport)?
     ) async throws(LarderError) -> EnvironmentSwitch {
         let report: SwitchReport
-        let afterStep = options.afterSwitchStep
-        afterStep(.asked)
+        let reached = options.reachedInSwitch
+        reached(.asked)
         do {
             report = try await operationsStore.database().environments(of: folder, options).enter(
-                destination, leaving: .init(work), now: options.now(), beforeCommit: { afterStep(.written) })
+                destination, leaving: .init(work), now: options.now(), beforeCommit: { reached(.written) })
         } catch { throw LarderError(translating: error) }
-        afterStep(.committed)
+        reached(.committed)
         return try entered(report, transport)
     }
 
@@ -125,9 +125,9 @@ extension Store {
         _ stored: StoredPartition, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> Partition {
         try partitions.lookForCurrent()
-        options.afterSwitchStep(.parked)
+        options.reachedInSwitch(.parked)
         let partition = try partition(unlessLeft: stored.name, transport)
-        options.afterSwitchStep(.opened)
+        options.reachedInSwitch(.opened)
         return partition
     }
 

@@ -3,11 +3,11 @@ package import LarderOperations
 package import LarderRecords
 
 extension MigrationPlan {
-    /// A moment of the work at which a test may kill the program.
-    package enum Moment: Sendable, Hashable {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: Sendable, Hashable {
         case backedUp
         case migrated
-        case cache(ReplacementStep)
+        case cache(CacheFolder.KillPoint)
     }
 
     /// Does what has to be done, and says what it was. Other programs may have the store open.
@@ -21,7 +21,7 @@ extension MigrationPlan {
     /// - Returns: The steps, all of which were taken, and the backup.
     package static func carryOut(
         on store: URL, backingUpInto backups: URL?, holding lock: MigrationLock,
-        options: Store.Options = Store.Options(), now: Date = Date(), reached: (Moment) throws -> Void = { _ in }
+        options: Store.Options = Store.Options(), now: Date = Date(), reached: (KillPoint) throws -> Void = { _ in }
     ) throws -> (plan: MigrationPlan, backup: URL?) {
         // What waits for the lock finds another store than it had seen.
         let plan = try MigrationPlan(for: StoreStatus(of: store, options: options), backingUpInto: backups)

@@ -62,10 +62,10 @@ struct AttemptRunner: Sendable {
             var count = 0
             // A mutation that has begun is sent, also where the runner is to stop: it would be found in flight.
             while let mutation = next {
-                options.afterStep(.begun)
+                options.reached(.begun)
                 let turn = runner.turn
                 let end = await send(mutation, requests)
-                options.afterStep(.received)
+                options.reached(.received)
                 count += 1
                 runner.note(end, sentIn: turn)
                 let goesOn = count < Self.longestTurn || !runner.wantsLanes
@@ -216,7 +216,7 @@ struct AttemptRunner: Sendable {
         } else {
             try await queue.answer(mutation.attempt, body, temporaryIDs: real, now: core.now())
         }
-        options.afterStep(.acknowledged)
+        options.reached(.acknowledged)
         runner.forgetFaults(of: mutation.id)
         var noted = NotedAnswer(mutation: mutation, parsed: reading?.parsed, isFollowed: next != nil)
         noted.mutation.answer = body
@@ -278,10 +278,10 @@ struct AttemptRunner: Sendable {
         }
         // Their layers go out of sight all the same, in every process.
         for mutation in unstorable { try await core.noteUnstored(mutation.idempotencyKey) }
-        for _ in answers { options.afterStep(.stored) }
+        for _ in answers { options.reached(.stored) }
         try await queue.settle(
             answers.map { ($0.mutation.id, results[$0.mutation.id]) }, errors: errors, now: core.now())
-        for _ in answers { options.afterStep(.settled) }
+        for _ in answers { options.reached(.settled) }
         // Others' temporary ids may have become real ones.
         if answers.allSatisfy({ $0.mutation.temporaryIDs.isEmpty }) {
             core.layers.settled(answers.map(\.mutation.id))

@@ -42,7 +42,7 @@ public final class MutationRunner: Sendable {
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
 
         /// Called after each step; for programs that are killed there.
-        package var afterStep: @Sendable (MutationStep) -> Void = { _ in }
+        package var reached: @Sendable (MutationRunner.KillPoint) -> Void = { _ in }
 
         /// Thirty seconds an exchange, eight lanes, no resolvers and no checks.
         public init() {}

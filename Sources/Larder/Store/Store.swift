@@ -45,7 +45,7 @@ public final class Store: Sendable {
         public var now: @Sendable () -> Date = { Date() }
 
         /// Called after each step of a switch; for programs that are killed there.
-        package var afterSwitchStep: @Sendable (SwitchStep) -> Void = { _ in }
+        package var reachedInSwitch: @Sendable (EnvironmentSwitch.KillPoint) -> Void = { _ in }
         /// By which the store makes its calls of the system; LMDB and SQLite make others.
         package var files = FileSystem()
 

@@ -3,8 +3,8 @@ import GRDB
 package import LarderFiles
 
 extension OperationsDatabase {
-    /// A moment of a repair at which a test may kill the program.
-    package enum RepairStep: Sendable, Hashable, CaseIterable {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: Sendable, Hashable, CaseIterable {
         /// The new file is whole, under a name of no meaning.
         case salvaged
         /// The damaged file has the name under which it is kept as well.
@@ -24,7 +24,7 @@ extension OperationsDatabase {
     ///   had taken its place: the error says so, and a power cut may undo it.
     package static func repair(
         folder: URL, holding lock: MigrationLock, now: Date = Date(), files: FileSystem = FileSystem(),
-        reached: (RepairStep) throws -> Void = { _ in }
+        reached: (KillPoint) throws -> Void = { _ in }
     ) throws -> RepairReport {
         let file = folder.appending(path: fileName)
         guard try look(at: file.path, files) != nil else {
@@ -140,7 +140,7 @@ extension OperationsDatabase {
     /// for the new file's. `interrupted` finds what a kill between them leaves.
     private static func swap(
         _ file: URL, for new: URL, _ source: URL, _ now: Date, _ files: FileSystem,
-        _ reached: (RepairStep) throws -> Void
+        _ reached: (KillPoint) throws -> Void
     ) throws -> String {
         let folder = file.deletingLastPathComponent()
         var kept = source

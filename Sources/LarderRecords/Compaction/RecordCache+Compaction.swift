@@ -15,7 +15,7 @@ extension RecordCache {
 
     /// - Parameter reached: Called at each step; what it throws ends the work there. For tests.
     func compact(
-        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
+        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> CompactionReport {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
@@ -45,7 +45,7 @@ extension RecordCache {
     }
 
     func clear(
-        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (CompactionStep) throws -> Void
+        deadline: ContinuousClock.Instant? = nil, reached: @escaping @Sendable (RecordCache.KillPoint) throws -> Void
     ) async throws(RecordError) -> Commit {
         let deadline = deadline ?? .now + options.lockDeadline
         return try await writer.betweenWrites(until: deadline) { [cache = self] in
@@ -71,7 +71,7 @@ extension RecordCache {
     ///
     /// - Returns: The size of the old one in bytes, and the counters of the new one.
     private func supersede(
-        _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void, _ build: Build
+        _ deadline: ContinuousClock.Instant, _ reached: (RecordCache.KillPoint) throws -> Void, _ build: Build
     ) throws -> (bytesBefore: Int64, new: GenerationState) {
         try generations.retrying(to: "compact or clear it", until: deadline) { old in
             guard let result = try supersede(old, deadline, reached, build) else { return nil }
@@ -84,7 +84,7 @@ extension RecordCache {
 
     /// Nil if another process was quicker.
     private func supersede(
-        _ old: Generation, _ deadline: ContinuousClock.Instant, _ reached: (CompactionStep) throws -> Void,
+        _ old: Generation, _ deadline: ContinuousClock.Instant, _ reached: (RecordCache.KillPoint) throws -> Void,
         _ build: Build
     ) throws -> (bytesBefore: Int64, new: GenerationState)? {
         var transaction = try old.environment.beginWrite(deadline: deadline)
@@ -103,7 +103,8 @@ extension RecordCache {
             throw error
         }
         guard try draft.finish(packs: true) else {
-            throw RecordError(.storage, "Another process removed the new generation of the record cache before it was named")
+            throw RecordError(
+                .storage, "Another process removed the new generation of the record cache before it was named")
         }
         try reached(.named)
         do {
@@ -143,15 +144,17 @@ package struct CompactionReport: Sendable, Hashable {
     package let generation: Int
 }
 
-/// How far the making of a generation has come. A crash after any of these leaves the old generation or the new one,
-/// whole.
-package enum CompactionStep: Sendable, Hashable, CaseIterable {
-    /// The new generation is written, under a name of no meaning. The old one is current.
-    case written
-    /// It has its number. The old one is current, and the new one will be made once more.
-    case named
-    /// The old one says that it is superseded, durably. The new one is current.
-    case superseded
-    /// This process goes on with the new one, and the old one is removed.
-    case switched
+extension RecordCache {
+    /// A step that was just done; a test may kill the program there. The old generation is left then, or
+    /// the new one, whole.
+    package enum KillPoint: String, Sendable, CaseIterable {
+        /// The new generation is written, under a name of no meaning. The old one is current.
+        case written
+        /// It has its number. The old one is current, and the new one will be made once more.
+        case named
+        /// The old one says that it is superseded, durably. The new one is current.
+        case superseded
+        /// This process goes on with the new one, and the old one is removed.
+        case switched
+    }
 }

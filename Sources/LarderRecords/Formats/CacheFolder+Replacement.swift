@@ -1,15 +1,15 @@
 import LarderFiles
 import LarderLMDB
 
-/// A moment in which a cache is given its next generation, at which a test may kill the program.
-package enum ReplacementStep: String, Sendable, CaseIterable {
-    /// The next generation is whole, and has its name.
-    case named
-    /// The old one says that it is superseded, or is gone.
-    case superseded
-}
-
 extension CacheFolder {
+    /// A step that was just done; a test may kill the program there.
+    package enum KillPoint: String, Sendable, CaseIterable {
+        /// The next generation is whole, and has its name.
+        case named
+        /// The old one says that it is superseded, or is gone.
+        case superseded
+    }
+
     /// Makes the cache one of the current format, by the next generation: transformed where there is a way from its
     /// format, otherwise empty. An empty one takes the place of a damaged cache.
     ///
@@ -18,7 +18,7 @@ extension CacheFolder {
     ///
     /// - Throws: `.futureFormat`, `.busy`, `.full`, `.notWritable`.
     package func migrate(
-        deadline: ContinuousClock.Instant, reached: (ReplacementStep) throws -> Void = { _ in }
+        deadline: ContinuousClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
     ) throws(RecordError) {
         try translated {
             try replace(deadline, reached) { number, old, format in
@@ -46,7 +46,7 @@ extension CacheFolder {
     /// A process that was killed may have done it before. Where the cache was compacted since then, it is brought back
     /// once more, which loses what was fetched meanwhile.
     package func adoptStaged(
-        _ token: String, deadline: ContinuousClock.Instant, reached: (ReplacementStep) throws -> Void = { _ in }
+        _ token: String, deadline: ContinuousClock.Instant, reached: (KillPoint) throws -> Void = { _ in }
     ) throws(RecordError) {
         let staged = stagedPath(token)
         try translated {
@@ -86,7 +86,7 @@ extension CacheFolder {
     private typealias Making = (Int, Environment?, CacheFormat.State) throws -> GenerationDraft
 
     private func replace(
-        _ deadline: ContinuousClock.Instant, _ reached: (ReplacementStep) throws -> Void, _ make: Making
+        _ deadline: ContinuousClock.Instant, _ reached: (KillPoint) throws -> Void, _ make: Making
     ) throws {
         // Other processes may supersede a generation, or make the first, meanwhile.
         var retries = Retries(until: deadline)
@@ -121,7 +121,7 @@ extension CacheFolder {
 
     /// False where another process was quicker.
     private func supersede(
-        _ found: CacheFormat, _ deadline: ContinuousClock.Instant, _ reached: (ReplacementStep) throws -> Void,
+        _ found: CacheFormat, _ deadline: ContinuousClock.Instant, _ reached: (KillPoint) throws -> Void,
         _ make: Making
     ) throws -> Bool {
         let number = found.generation
@@ -134,7 +134,8 @@ extension CacheFolder {
         guard !mark.isSuperseded else { return false }
         folder.removeLeftovers(above: number)
         guard try make(number + 1, old, found.state).place() else {
-            throw RecordError(.storage, "Another process removed the new generation of the record cache before it was named")
+            throw RecordError(
+                .storage, "Another process removed the new generation of the record cache before it was named")
         }
         try reached(.named)
         mark.supersede()

@@ -57,7 +57,7 @@ struct KilledTransferTests {
         _ folder: URL, _ server: StorageServer, _ endpoint: String, _ seeded: SeededNumbers
     ) async throws {
         var random = seeded
-        let step = Bool.random(using: &random) ? TransferStep.allCases.randomElement(using: &random) : nil
+        let step = Bool.random(using: &random) ? TransferRunner.KillPoint.allCases.randomElement(using: &random) : nil
         let child = try TransferProgram.start(
             folder, server, endpoint: endpoint,
             step: step.map { ($0.rawValue, Int.random(in: 1...4, using: &random)) })

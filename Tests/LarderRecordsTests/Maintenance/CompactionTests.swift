@@ -94,8 +94,8 @@ struct CompactionTests {
         }
     }
 
-    @Test("A crash at any step leaves the old cache or the new one, whole", arguments: CompactionStep.allCases)
-    func crash(at step: CompactionStep) async throws {
+    @Test("A crash at any step leaves the old cache or the new one, whole", arguments: RecordCache.KillPoint.allCases)
+    func crash(at step: RecordCache.KillPoint) async throws {
         try await withTemporaryFolder { base in
             let (folder, copy) = (base.appending(path: "cache"), base.appending(path: "crashed"))
             let library = try LibraryCache(folder)
@@ -116,8 +116,8 @@ struct CompactionTests {
         }
     }
 
-    @Test("A clear that fails at any step leaves a cache that works", arguments: CompactionStep.allCases)
-    func failure(at step: CompactionStep) async throws {
+    @Test("A clear that fails at any step leaves a cache that works", arguments: RecordCache.KillPoint.allCases)
+    func failure(at step: RecordCache.KillPoint) async throws {
         struct Stop: Error {}
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)

@@ -133,8 +133,8 @@ struct RotationTests {
     @Test(
         "Killed at each step, every credential is readable, and running it again ends it",
         .enabled(if: ChildProgram.isBuilt, Comment(rawValue: ChildProgram.requirement)),
-        arguments: KeyRotation.Step.allCases)
-    func killedAtStep(_ step: KeyRotation.Step) async throws {
+        arguments: KeyRotation.KillPoint.allCases)
+    func killedAtStep(_ step: KeyRotation.KillPoint) async throws {
         try await withTemporaryFolder { folder in
             let (store, said) = (folder.appending(path: "store"), folder.appending(path: "said"))
             let child = try ChildProgram.start(store, "rotate", step.rawValue, output: said)

@@ -44,8 +44,8 @@ struct KilledSwitchTests {
 
     @Test(
         "After kill -9 at any step of a switch one partition is the current one, whole, and nothing is lost or doubled",
-        arguments: SwitchStep.allCases)
-    func killed(step: SwitchStep) async throws {
+        arguments: EnvironmentSwitch.KillPoint.allCases)
+    func killed(step: EnvironmentSwitch.KillPoint) async throws {
         try await withTemporaryFolder { folder in
             let place = folder.appending(path: "store")
             var life = Life()

@@ -131,7 +131,8 @@ extension ModelRun {
         _ held: [(number: Int, request: GraphQLRequest)]
     ) async throws -> String {
         // What is settled is seen to be before its step is told of: that of another may come.
-        let step: MutationStep = [.received, .acknowledged, .stored].randomElement(using: &random) ?? .stored
+        let step: MutationRunner.KillPoint =
+            [.received, .acknowledged, .stored].randomElement(using: &random) ?? .stored
         end.set(step)
         gate.end(number, result)
         var triesLeft = 10_000

@@ -89,7 +89,7 @@ final class ModelRun {
         options.checks = truths.checks
         let (store, end) = (store, end)
         // Nothing gets to the disk after this, as if the process were killed.
-        options.afterStep = { step in
+        options.reached = { step in
             end.reach(step) { do { try store.close() } catch { Issue.record("closing failed: \(error)") } }
         }
         return options
@@ -122,7 +122,7 @@ final class ModelClock: Sendable {
 final class ProcessEnd: Sendable {
     private enum State: Equatable {
         case none
-        case at(MutationStep)
+        case at(MutationRunner.KillPoint)
         case ending
     }
 
@@ -130,10 +130,10 @@ final class ProcessEnd: Sendable {
 
     /// Whether the process is yet to end, or is ending: what a runner writes now could still get to the disk.
     var isSet: Bool { state.withLock { $0 != .none } }
-    func set(_ step: MutationStep) { state.withLock { $0 = .at(step) } }
+    func set(_ step: MutationRunner.KillPoint) { state.withLock { $0 = .at(step) } }
 
     /// Ends the process where this is the step; another that comes to it meanwhile does not.
-    func reach(_ step: MutationStep, ending: () -> Void) {
+    func reach(_ step: MutationRunner.KillPoint, ending: () -> Void) {
         let isReached = state.withLock { state in
             guard state == .at(step) else { return false }
             state = .ending

@@ -59,14 +59,14 @@ struct BadDatabaseTests {
 
     @Test(
         "A lock that passes before the deadline is waited for, at whatever step it comes",
-        arguments: [nil, .begun, .received, .acknowledged, .stored] as [MutationStep?])
-    func passingLock(_ step: MutationStep?) async throws {
+        arguments: [nil, .begun, .received, .acknowledged, .stored] as [MutationRunner.KillPoint?])
+    func passingLock(_ step: MutationRunner.KillPoint?) async throws {
         try await withWork { folder, _ in
             let server = ScriptedServer.rating()
             let (store, app) = try open(folder, server)
             let lock = PassingLock(folder)
             try await quickRunner(app) { options in
-                options.afterStep = { if $0 == step { lock.take() } }
+                options.reached = { if $0 == step { lock.take() } }
                 if step == nil { lock.take() }
             }.drain()
             #expect(lock.wasTaken)
@@ -78,15 +78,15 @@ struct BadDatabaseTests {
 
     @Test(
         "A runner that a long lock has ended goes on when it is run again, and nothing takes effect twice",
-        arguments: [.begun, .received, .acknowledged, .stored] as [MutationStep])
-    func longLock(_ step: MutationStep) async throws {
+        arguments: [.begun, .received, .acknowledged, .stored] as [MutationRunner.KillPoint])
+    func longLock(_ step: MutationRunner.KillPoint) async throws {
         try await withWork { folder, _ in
             let server = ScriptedServer.rating()
             let (store, app) = try open(folder, server, deadline: .milliseconds(50))
             let other = Mutex<OtherProgram?>(nil)
             let ended = await code {
                 try await quickRunner(app) { options in
-                    options.afterStep = { done in
+                    options.reached = { done in
                         guard done == step else { return }
                         other.withLock { other in
                             guard other == nil, let new = try? OtherProgram(folder) else { return }

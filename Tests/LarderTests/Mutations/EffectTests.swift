@@ -224,7 +224,7 @@ struct EffectTests {
             let runner = quickRunner(app) { options in
                 options.backoff = Backoff(first: .seconds(1_000), cap: .seconds(1_000))
                 options.random = { 0.000_001 }
-                options.afterStep = { if $0 == .received, isInFlight { try? store.close() } }
+                options.reached = { if $0 == .received, isInFlight { try? store.close() } }
             }
             let running = Task { try await runner.run() }
             if isInFlight {

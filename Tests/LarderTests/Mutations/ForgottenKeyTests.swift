@@ -24,7 +24,7 @@ struct ForgottenKeyTests {
                     variables: ["recipe": "1", "stars": 3]),
                 options: .init(optimisticResponse: ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]))
             var dying = MutationRunner.Options()
-            dying.afterStep = { if $0 == .stored { try? store.close() } }
+            dying.reached = { if $0 == .stored { try? store.close() } }
             await #expect(throws: LarderError.self) { try await MutationRunner(app, options: dying).drain() }
 
             time.withLock { $0 += 40 * 86_400 }

@@ -29,7 +29,7 @@ struct KilledRunnerTests {
                 var next = SeededNumbers(seed: seed)
                 // Two or three lives, each killed at another step, and a last one that comes to its end.
                 for life in 0..<4 {
-                    let steps = MutationStep.allCases
+                    let steps = MutationRunner.KillPoint.allCases
                     let step = steps[(round + Int(next.next() % 5)) % steps.count].rawValue
                     let file = folder.appending(path: "said \(life)")
                     // Every third at whatever moment it is.
@@ -83,7 +83,7 @@ struct KilledRunnerTests {
         // Whoever comes first is the one that sends, as a rule.
         let survivor = Int(next.next() % UInt64(count))
         for number in 0..<count {
-            let step = MutationStep.allCases[Int(next.next() % 5)].rawValue
+            let step = MutationRunner.KillPoint.allCases[Int(next.next() % 5)].rawValue
             let isSudden = number == survivor || next.next() % 3 == 0
             children.append(
                 try ChildProgram.start(

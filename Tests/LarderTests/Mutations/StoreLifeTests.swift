@@ -149,7 +149,7 @@ private struct Life {
         let isClosing = chance(2) == 0
         let runner = quickRunner(app) { options in
             options.maximumFaults = 2
-            options.afterStep = { _ in
+            options.reached = { _ in
                 let isNow = left.withLock { left in
                     left -= 1
                     return left == 0

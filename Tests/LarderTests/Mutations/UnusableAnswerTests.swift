@@ -59,7 +59,7 @@ struct UnusableAnswerTests {
             let receipt = try await app.enqueue(rate("1", 5), options: .init(optimisticResponse: rated("1", 5)))
             let error = await #expect(throws: LarderError.self) {
                 try await runner(app) { options in
-                    options.afterStep = { if $0 == .acknowledged { try? store.close() } }
+                    options.reached = { if $0 == .acknowledged { try? store.close() } }
                 }.drain()
             }
             #expect(error?.code == .parked)

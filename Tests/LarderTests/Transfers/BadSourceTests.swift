@@ -101,7 +101,7 @@ struct BadSourceTests {
             let sent = Mutex(0)
             try await fixture.drain { options in
                 options.connectionsPerHost = 1
-                options.afterStep = { step in if step == .partSent { sent.withLock { $0 += 1 } } }
+                options.reached = { step in if step == .partSent { sent.withLock { $0 += 1 } } }
             }
             await expectCode(.sourceChanged) { try await upload.finished() }
             #expect(sent.withLock { $0 } == 1)

@@ -137,7 +137,7 @@ package struct TransferLoad: Sendable {
     }
 
     package static func options(
-        afterStep: @escaping @Sendable (TransferStep) -> Void = { _ in }
+        reached: @escaping @Sendable (TransferRunner.KillPoint) -> Void = { _ in }
     ) -> TransferRunner.Options {
         var options = TransferRunner.Options()
         options.multipartThreshold = 0
@@ -145,7 +145,7 @@ package struct TransferLoad: Sendable {
         options.connectionsPerHost = 2
         options.maximumFaults = 1000
         options.backoff = Backoff(first: .milliseconds(1), cap: .milliseconds(2))
-        options.afterStep = afterStep
+        options.reached = reached
         return options
     }
 

@@ -60,7 +60,7 @@ struct DownloadAttempt: Sendable {
         if let sha256 = transfer.sha256, try await file.sha256(0..<plan.parts.size) != sha256 { throw otherContent }
         let isThere = missing.isEmpty ? try await destination.isSame(as: file) : false
         if isThere { try destination.synchronizeFolder() } else { try await destination.take(file) }
-        options.afterStep(.fileMoved)
+        options.reached(.fileMoved)
         return StoredObject(etag: plan.etag, size: plan.parts.size, crc32c: crc)
     }
 

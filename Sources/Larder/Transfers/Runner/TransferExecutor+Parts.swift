@@ -42,9 +42,9 @@ extension TransferExecutor {
             let part: StoredPart
             do {
                 part = try await move(number)
-                options.afterStep(.partSent)
+                options.reached(.partSent)
                 try await table.note(transfer.attempt, [.parts([part])])
-                options.afterStep(.partNoted)
+                options.reached(.partNoted)
             } catch {
                 meter.end(number, arrived: nil)
                 throw error

@@ -49,7 +49,7 @@ struct TransferExecutor: Sendable {
             return try await clear(found)
         }
         runner.noteBegun(transfer)
-        options.afterStep(.begun)
+        options.reached(.begun)
         core.transfers.noteChanges(of: [id])
         let meter = core.transfers.meter(of: id, arrived: transfer.arrived)
         defer { core.transfers.forgetMeter(of: id) }
@@ -64,7 +64,7 @@ struct TransferExecutor: Sendable {
             runner.noteArrival(of: id)
             try await table.finish(
                 transfer.attempt, etag: object.etag, version: object.version, crc32c: object.crc32c, now: core.now())
-            options.afterStep(.finished)
+            options.reached(.finished)
             runner.forgetTroubles(of: id)
             core.operationsStore.changeSignal.notify()
             if transfer.kind == .download { try PartialFile.remove(id, in: core.folder, core.files) }

@@ -47,7 +47,7 @@ public final class TransferRunner: Sendable {
         public var random: @Sendable () -> Double = { .random(in: 0...1) }
 
         /// Called after each step; for programs that are killed there.
-        package var afterStep: @Sendable (TransferStep) -> Void = { _ in }
+        package var reached: @Sendable (TransferRunner.KillPoint) -> Void = { _ in }
 
         /// Eight transfers, six connections with a host, parts of 8 MiB, no limit of bandwidth.
         public init() {}

@@ -55,7 +55,7 @@ struct UploadAttempt: Sendable {
                 throw error
             }
             try source.check()
-            options.afterStep(.objectMade)
+            options.reached(.objectMade)
             return object
         }
     }
@@ -86,7 +86,7 @@ struct UploadAttempt: Sendable {
             let object = try await storage.completeUpload(
                 upload, parts.map(UploadedPart.init), deadline: .now + options.completionTimeout)
             doubt.end()
-            options.afterStep(.objectMade)
+            options.reached(.objectMade)
             if let before = transfer.uploadsBefore { await executor.abortLate(of: location, after: before) }
             return object
         } catch {
@@ -116,12 +116,12 @@ struct UploadAttempt: Sendable {
         var notes = [TransferNote.partSize(plan.partSize)]
         if let before = try await executor.uploads(of: location) { notes.append(.uploadAsked(before: before)) }
         try await executor.table.note(attempt, notes)
-        options.afterStep(.uploadAsked)
+        options.reached(.uploadAsked)
         let upload = try await storage.beginUpload(
             to: location, try ObjectAttributes(of: transfer), deadline: executor.deadline)
-        options.afterStep(.uploadBegun)
+        options.reached(.uploadBegun)
         try await executor.table.note(attempt, [.upload(upload.id)])
-        options.afterStep(.uploadNoted)
+        options.reached(.uploadNoted)
         return (upload, [:])
     }
 
