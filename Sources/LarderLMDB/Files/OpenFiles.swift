@@ -36,7 +36,7 @@ enum OpenFiles {
         if let first {
             let advice =
                 first.isLeaving
-                ? "It was closed, and a reader still has a snapshot of it." : "Share that environment, or close it first."
+                ? "It was closed, and a reader still has a snapshot." : "Share that environment, or close it first."
             throw LMDBError(
                 .alreadyOpen, "This process has the file open already, by \(first.name). \(advice)", path: path)
         }

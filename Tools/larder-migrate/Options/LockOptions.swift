@@ -6,7 +6,8 @@ struct LockOptions: ParsableArguments {
     @Option(
         name: .customLong("timeout"),
         help: ArgumentHelp(
-            "How long to wait for the process that has the migration lock, or the store's files.", valueName: "seconds"))
+            "How long to wait for the process that has the migration lock, or the store's files.", valueName: "seconds")
+    )
     var seconds: Double = 5
 
     func duration() throws(Failure) -> Duration {

@@ -48,7 +48,7 @@ struct RangeAnswer: Sendable {
         // An object may be kept with an encoding, and is of that length then. What is encoded on the way is of another.
         let encoding = headers.first(name: "Content-Encoding")?.lowercased() ?? "identity"
         guard encoding == "identity" || length != nil else {
-            throw refusal(.unusableAnswer, "The bytes arrive encoded (\(encoding.prefix(80))), which was not asked for.")
+            throw refusal(.unusableAnswer, "The bytes come encoded (\(encoding.prefix(80))), which was not asked for.")
         }
         object = try headers.object(size: whole)
         guard object.etag == etag else {
