@@ -177,8 +177,8 @@ struct PolicyTests {
             ),
             (
                 "extend type Query @fieldPolicy(forField: \"n\", parts: merge)",
-                "1:19: Query.n has a policy for parts and returns no single object; parts in a list always replace those "
-                    + "that were there"
+                "1:19: Query.n has a policy for parts and returns no single object; parts in a list always replace the "
+                    + "earlier ones"
             ),
         ])
     func faults(policies: String, fault: String) {
