@@ -68,7 +68,7 @@ struct FetchTests {
     func blamesServer() async throws {
         for code in [RecordError.Code.responseMalformed, .tooLarge] {
             let failure = await #expect(throws: Failure.self) {
-                try await Fetch.blamingServer {
+                try await RequestOptions.blamingServer {
                     throw LarderError(.init(rawValue: code.rawValue), "the answer", cause: RecordError(code, "it"))
                 }
             }

@@ -166,6 +166,18 @@ struct PolicyTests {
                 "1:19: Pagination argument last is no argument of Query.recipes"
             ),
             (
+                "extend type Query @fieldPolicy(forField: \"recipes\", paginationArgs: \"first\", maxLimit: 0)",
+                "1:19: maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", maxLimit: 5)",
+                "1:19: maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
+            ),
+            (
+                "extend type Query @fieldPolicy(forField: \"recipes\", paginationArgs: \"first\", maxLimit: \"5\")",
+                "1:19: maxLimit of @fieldPolicy is no Int"
+            ),
+            (
                 "extend type Recipe @typePolicy(parts: \"keep\")",
                 "1:20: parts of @typePolicy is neither \"merge\" nor \"replace\""
             ),
@@ -221,7 +233,7 @@ struct PolicyTests {
         var schema = try SchemaIndex(parsing: [
             Self.base,
             """
-            extend type Query @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"])
+            extend type Query @fieldPolicy(forField: "recipes", keyArgs: "ids", paginationArgs: ["first"], maxLimit: 7)
             extend interface Named @typePolicy(keyFields: "slug")
             extend type Author @typePolicy(keyFields: []) @cacheControl(maxAge: 7)
             extend input In { d: In = {id: "é", deep: {id: null}} e: [Float] = [1, -2.5e3] f: Boolean = true g: E = A }

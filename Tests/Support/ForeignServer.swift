@@ -23,10 +23,13 @@ package struct ForeignServer: Sendable {
     private let process: ServerProcess
 
     /// Runs `body` with a server, which has ended when this returns or throws.
+    ///
+    /// - Parameter script: Which server of `Tests/Server`, with its arguments.
     package static func run<Result>(
-        startingWithin timeout: Duration = .seconds(30), _ body: (ForeignServer) async throws -> Result
+        _ script: String = "server.py", _ arguments: String..., startingWithin timeout: Duration = .seconds(30),
+        _ body: (ForeignServer) async throws -> Result
     ) async throws -> Result {
-        let process = try await ServerProcess.start("server.py", within: timeout)
+        let process = try await ServerProcess.start(script, arguments, within: timeout)
         return try await withStarted(process, stop: { await $0.stop() }) { process in
             guard let url = URL(string: "http://127.0.0.1:\(process.words[0])/graphql") else {
                 throw ServerProcess.DidNotStart(description: "\(process.words[0]) is no port")

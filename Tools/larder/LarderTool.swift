@@ -20,7 +20,7 @@ struct LarderTool: ParsableCommand {
 
             info, ls, get, query, watch, check, watchers, changes, env, credentials, session, mutations list and show, \
             transfers list, show and watch only read: they make no file and change none but the locks. ingest, fetch, \
-            rm, compact and clear write, and say what they wrote; those that remove much, and those that change what \
+            pages, rm, compact and clear write, and say what they wrote; those that remove much, and those that change what \
             is queued, want --write.
 
             Data goes to standard output and everything else to standard error. With --json, a command prints one JSON \
@@ -33,6 +33,6 @@ struct LarderTool: ParsableCommand {
             Info.self, Ls.self, Get.self, Query.self, Watch.self, Check.self, Mutations.self, Transfers.self,
             Watchers.self,
             Changes.self, Env.self, CredentialsVerb.self, SessionVerb.self,
-            Ingest.self, Fetch.self, Rm.self, Compact.self, Clear.self,
+            Ingest.self, Fetch.self, PagesVerb.self, Rm.self, Compact.self, Clear.self,
         ])
 }

@@ -30,6 +30,8 @@ public struct LarderError: Error, Sendable {
         public static let variables = Code(rawValue: "larder.variables")
         /// The data does not fit the program's type, or the other way round.
         public static let data = Code(rawValue: "larder.data")
+        /// The server's pages form no list: they lead back to one that was read, or do not say whether another follows.
+        public static let paging = Code(rawValue: "larder.paging")
         /// There is no transport, and the network was needed.
         public static let noTransport = Code(rawValue: "larder.noTransport")
         /// The partition is not the current one any more, or the store was closed.

@@ -113,7 +113,7 @@ package enum Situation: String, CaseIterable, Sendable {
         .slow: [.transportTimedOut, .objectTimedOut, .timedOut],
         .throttled: [.objectThrottled, .identityThrottled],
         .serverFault: [
-            .serverErrors, .transportStatus, .transportUnusableAnswer, .objectServerFault,
+            .serverErrors, .paging, .transportStatus, .transportUnusableAnswer, .objectServerFault,
             .objectUnusableAnswer, .objectWrongLength, .objectIncomplete, .objectNoSuchUpload,
             .recordsResponseMalformed, .identityUnusable,
         ],

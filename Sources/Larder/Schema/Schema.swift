@@ -50,6 +50,24 @@ public struct Schema: Sendable, Hashable {
         do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
     }
 
+    /// Says which arguments of a field choose a page of the list that it returns.
+    ///
+    /// - Parameters:
+    ///   - arguments: A token and a limit, as `["limit", "nextToken"]`, where the token's argument and the page's field
+    ///     have one name; `first`, `after`, `last` and `before` of a Relay connection; `offset` and a limit; or `page`
+    ///     and a size.
+    ///   - keyArguments: Those that tell one list from another; all others where none is given.
+    ///   - maxLimit: The largest page that the server gives. A larger one is refused before it is asked for. Where
+    ///     absent it is 1,000 for token lists, which is AppSync's, and not known for others.
+    public mutating func setPagination(
+        _ arguments: [String], keyArguments: [String] = [], maxLimit: Int? = nil, forField field: String,
+        of type: String
+    ) throws(LarderError) {
+        let policy = FieldPolicy(
+            keyArgs: keyArguments.map { ArgumentPath($0) }, paginationArgs: arguments, maxLimit: maxLimit)
+        do { try index.setFieldPolicy(policy, forField: field, of: type) } catch { throw LarderError(error) }
+    }
+
     /// Says what becomes of the objects of a type that have no identity, wherever a single one comes again.
     ///
     /// On an interface it is said of all types that implement it and say nothing of their own.

@@ -13,6 +13,8 @@ package struct FieldKeyTemplate: Sendable, Hashable {
         let type: ResolvedType?
     }
 
+    init(name: String, arguments: [ArgumentTemplate]) { (self.name, self.arguments) = (name, arguments) }
+
     init(_ field: Field, _ definition: FieldDefinition) {
         name = field.name
         arguments = field.arguments.sorted { $0.name < $1.name }.map { argument in

@@ -13,6 +13,8 @@ package final class Plan: Sendable {
     /// The distinct fields with arguments that the plan stores and reads, each once.
     package let keys: [FieldKeyTemplate]
     package let policies: [PolicyTemplate]
+    /// What must hold of the sizes of pages that are asked for.
+    package let pageLimits: [PageLimit]
     /// How many objects and lists enclose the deepest leaf; at most `greatestDepth`.
     package let depth: Int
 
@@ -27,7 +29,7 @@ package final class Plan: Sendable {
 
     init(
         kind: OperationKind, root: Int, selections: [SelectionPlan], cases: [CasePlan], fields: [FieldPlan],
-        keys: [FieldKeyTemplate], policies: [PolicyTemplate], depth: Int
+        keys: [FieldKeyTemplate], policies: [PolicyTemplate], pageLimits: [PageLimit], depth: Int
     ) {
         self.kind = kind
         self.root = root
@@ -36,6 +38,7 @@ package final class Plan: Sendable {
         self.fields = fields
         self.keys = keys
         self.policies = policies
+        self.pageLimits = pageLimits
         self.depth = depth
     }
 }

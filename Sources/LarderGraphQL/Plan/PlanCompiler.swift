@@ -51,6 +51,7 @@ struct PlanCompiler {
     private var keys: [FieldKeyTemplate] = []
     private var keyNumbers: [FieldKeyTemplate: Int] = [:]
     private var policies: [PolicyTemplate] = []
+    private var pageLimits: [PageLimit] = []
     /// The selections that have a number: the same sets asked of the same type are one.
     private var numbers: [SelectionKey: Int] = [:]
     /// By number.
@@ -109,7 +110,7 @@ struct PlanCompiler {
         while selections.count < wanted.count { try compileSelection(wanted[selections.count]) }
         return Plan(
             kind: kind, root: number, selections: selections, cases: cases, fields: fields, keys: keys,
-            policies: policies, depth: try depth(from: number))
+            policies: policies, pageLimits: pageLimits, depth: try depth(from: number))
     }
 
     private mutating func spend(_ steps: Int) throws(PlanError) {
@@ -401,6 +402,9 @@ struct PlanCompiler {
             if let template = definition.policy.flatMap({ PolicyTemplate($0, field, definition, schema) }) {
                 policy = policies.count
                 policies.append(template)
+            }
+            if let pagination = schema.pagination(of: definition) {
+                pageLimits += try PageLimit.all(pagination, field, schema.types[type].name)
             }
         } else {
             guard nodes.allSatisfy({ graph.fields[$0].selections == nil }) else {

@@ -33,9 +33,9 @@ package struct PolicyTemplate: Sendable {
         }
     }
 
-    /// Nil where the policy cannot lead to a key: other counts of arguments and key fields, no identity.
+    /// Nil where the policy cannot lead to a key: pages of a list, other counts of arguments and key fields, no identity.
     init?(_ policy: FieldPolicy, _ field: Field, _ definition: FieldDefinition, _ schema: SchemaIndex) {
-        guard !policy.keyArgs.isEmpty, definition.type.listDepth <= 1 else { return nil }
+        guard !policy.keyArgs.isEmpty, policy.paginationArgs.isEmpty, definition.type.listDepth <= 1 else { return nil }
         types = schema.types[definition.type.named].possibleTypes.compactMap { id in
             let type = schema.types[id]
             guard let keyFields = type.keyFields, keyFields.count == policy.keyArgs.count else { return nil }

@@ -4,12 +4,15 @@
 package struct FieldPolicy: Sendable, Hashable {
     /// One for each key field of the returned type, in their order.
     package var keyArgs: [ArgumentPath]
-    /// The arguments that choose a page of a list.
+    /// The arguments that choose a page of a list. Where there are any, `keyArgs` name the list, and no object.
     package var paginationArgs: [String]
+    /// The largest page that the server gives; nil where the policy does not say.
+    package var maxLimit: Int?
 
-    package init(keyArgs: [ArgumentPath], paginationArgs: [String] = []) {
+    package init(keyArgs: [ArgumentPath], paginationArgs: [String] = [], maxLimit: Int? = nil) {
         self.keyArgs = keyArgs
         self.paginationArgs = paginationArgs
+        self.maxLimit = maxLimit
     }
 }
 

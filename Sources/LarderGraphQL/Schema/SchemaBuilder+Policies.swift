@@ -21,6 +21,7 @@ extension SchemaBuilder {
                         let keyArgs = try names(of: "keyArgs", in: directive, part: part)
                         let paginationArgs = try names(of: "paginationArgs", in: directive, part: part)
                         let parts = try parts(in: directive, part: part)
+                        let maxLimit = try maxLimit(in: directive, part: part)
                         try located(directive, part) { () throws(SchemaError) in
                             let name = directive.arguments.first { $0.name == "forField" }?.value
                             guard case .string(let field)? = name else {
@@ -28,9 +29,12 @@ extension SchemaBuilder {
                             }
                             if let parts { try schema.declareParts(parts, forField: field, of: id) }
                             // One that speaks of parts alone leaves to others what the arguments say.
-                            guard parts == nil || keyArgs != nil || paginationArgs != nil else { return }
+                            guard parts == nil || keyArgs != nil || paginationArgs != nil || maxLimit != nil else {
+                                return
+                            }
                             let policy = FieldPolicy(
-                                keyArgs: (keyArgs ?? []).map { ArgumentPath($0) }, paginationArgs: paginationArgs ?? [])
+                                keyArgs: (keyArgs ?? []).map { ArgumentPath($0) }, paginationArgs: paginationArgs ?? [],
+                                maxLimit: maxLimit)
                             try schema.declareFieldPolicy(policy, for: field, of: id)
                         }
                     default:
@@ -64,6 +68,17 @@ extension SchemaBuilder {
         }
         let message = "parts of @\(directive.name) is neither \"merge\" nor \"replace\""
         throw error(.policy, message, directive.location, part.source)
+    }
+
+    /// The argument `maxLimit`; nil where there is none.
+    private func maxLimit(in directive: Directive, part: Part) throws(SchemaError) -> Int? {
+        guard let value = directive.arguments.first(where: { $0.name == "maxLimit" })?.value else { return nil }
+        switch value {
+        case .null: return nil
+        case .int(let text): if let limit = Int32(text) { return Int(limit) }
+        default: break
+        }
+        throw error(.policy, "maxLimit of @\(directive.name) is no Int", directive.location, part.source)
     }
 
     /// The names in an argument that is a string, with spaces between names, or a list of strings.

@@ -92,9 +92,14 @@ extension SchemaIndex {
         if !policy.keyArgs.isEmpty, !types[field.type.named].kind.isComposite {
             throw SchemaError(.policy, "\(place) has a field policy with keyArgs and returns no objects")
         }
-        for path in policy.keyArgs { try check(path, of: field, place: place) }
+        for path in policy.keyArgs {
+            try check(path, of: field, place: place, namesList: !policy.paginationArgs.isEmpty)
+        }
         for name in policy.paginationArgs where field.argument(named: name) == nil {
             throw SchemaError(.policy, "Pagination argument \(name) is no argument of \(place)")
+        }
+        if let limit = policy.maxLimit, limit < 1 || policy.paginationArgs.isEmpty {
+            throw SchemaError(.policy, "maxLimit of \(place) needs paginationArgs, and must be more than 0")
         }
         types[id].fields[index].declaredPolicy = policy
     }
@@ -127,7 +132,10 @@ extension SchemaIndex {
         return !field.type.isList && (kind == .scalar || kind == .enumeration)
     }
 
-    private func check(_ path: ArgumentPath, of field: FieldDefinition, place: String) throws(SchemaError) {
+    /// - Parameter namesList: Whether the argument tells one list from another, for which any type will do.
+    private func check(
+        _ path: ArgumentPath, of field: FieldDefinition, place: String, namesList: Bool
+    ) throws(SchemaError) {
         var input = path.components.first.flatMap { field.argument(named: $0) }
         for component in path.components.dropFirst() {
             guard let outer = input else { break }
@@ -139,7 +147,7 @@ extension SchemaIndex {
         guard let input else {
             throw SchemaError(.policy, "Key argument \(path) is no argument of \(place)")
         }
-        guard types[input.type.named].kind != .inputObject, input.type.listDepth <= 1 else {
+        guard namesList || types[input.type.named].kind != .inputObject && input.type.listDepth <= 1 else {
             throw SchemaError(.policy, "Key argument \(path) of \(place) is no scalar, enum or list of those")
         }
     }

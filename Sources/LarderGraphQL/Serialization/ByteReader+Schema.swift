@@ -97,6 +97,7 @@ extension ByteReader {
             policy.keyArgs.append(path)
         }
         policy.paginationArgs = try readStrings()
+        policy.maxLimit = try readOptionalInt()
         return policy
     }
 

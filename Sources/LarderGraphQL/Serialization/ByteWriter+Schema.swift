@@ -60,6 +60,7 @@ extension ByteWriter {
         write(policy.keyArgs.count)
         for path in policy.keyArgs { write(path.components) }
         write(policy.paginationArgs)
+        write(policy.maxLimit)
     }
 
     private mutating func write(_ policy: PartPolicy?) {

@@ -136,6 +136,7 @@ package final class CompiledOperation: Sendable {
             conditions[name] = value
         }
         let layout = try layout(for: conditions, exposesAdded: exposesAdded)
+        for limit in layout.plan.pageLimits { try limit.check(coerced) }
         return BoundOperation(
             layout: layout, binding: OperationBinding(layout.plan, variables: coerced, schema: schema))
     }

@@ -1,0 +1,221 @@
+import LarderGraphQL
+import LarderRecords
+
+/// Where a page begins; the page that the operation itself asks for has no value.
+struct PagePosition: Sendable, Hashable {
+    static let start = PagePosition(value: nil, isBackward: false)
+
+    /// A token, a cursor, an offset or a number.
+    var value: Value?
+    /// Whether it is asked for by the arguments that go backward.
+    var isBackward: Bool
+}
+
+/// What one page holds, and where its neighbours are.
+struct PageContent: Sendable {
+    let response: Response
+    /// Without elements that are null.
+    let objects: [ResponseValue]
+    /// The cache key of each object; nil where it has no identity.
+    let keys: [ExactText?]
+    let next: PagePosition?
+    let previous: PagePosition?
+}
+
+/// How the pages of an operation are asked for and read.
+///
+/// Which pages belong to the list is not stored apart from them: each page says where the next one begins, and that is
+/// the next page's own cache key. A page joins the list in the commit that stores it.
+struct PagedList: Sendable {
+    let core: PartitionCore
+    /// The list's own cache key, for messages: its field without the arguments that choose a page.
+    let key: String
+    private let plan: ConnectionPlan
+    private let operation: GraphQLOperation
+    private let pageSize: Int?
+    /// Where the first page begins, for offsets and numbers.
+    private let origin: Int64
+    /// By type: the key fields and their response keys.
+    private let identities: [String: [(name: String, responseKey: String)]]
+    private let onlyType: String?
+
+    /// - Throws: `.operation` where the operation asks for no list of pages, or lacks what paging needs; otherwise as
+    ///   `read`.
+    init(_ operation: GraphQLOperation, _ core: PartitionCore) throws(LarderError) {
+        self.core = core
+        let bound = try core.operations.bound(query: operation, exposesAdded: true)
+        let layout = bound.layout.plan
+        do { plan = try ConnectionPlan(layout, core.operations.schema) } catch { throw LarderError(error) }
+        let variables = bound.binding.variables
+        key = plan.listKey(variables, core.operations.schema)
+        let asked = [plan.forward, plan.backward].compactMap { $0?.size(variables) }.first
+        guard asked ?? 1 > 0 else {
+            throw LarderError(.variables, "A page of \(plan.place) cannot have \(asked ?? 0) elements")
+        }
+        pageSize = asked ?? plan.maxLimit
+        var first = operation
+        if asked == nil, let size = plan.maxLimit, case .variable(let name)? = plan.forward?.limit {
+            first.variables[name] = .int(Int64(size))
+        }
+        self.operation = first
+        let given = plan.forward.flatMap { variables[$0.position] }
+        if case .int(let number)? = given { origin = number } else { origin = plan.kind == .page ? 1 : 0 }
+        let objects = layout.selections[plan.objects]
+        var identities: [String: [(name: String, responseKey: String)]] = [:]
+        for type in objects.types {
+            guard let fields = layout.cases[type.caseIndex].keyFields else { continue }
+            identities[type.name] = fields.map { (layout.fields[$0].name, layout.fields[$0].responseKey) }
+        }
+        self.identities = identities
+        onlyType = objects.isConcrete ? objects.staticTypeName : nil
+    }
+
+    /// The operation that asks for one page.
+    func operation(at position: PagePosition) -> GraphQLOperation {
+        guard let value = position.value, let way = position.isBackward ? plan.backward : plan.forward else {
+            return operation
+        }
+        var page = operation
+        let other = position.isBackward ? plan.forward : plan.backward
+        if let other {
+            page.variables[other.position] = nil
+            if case .variable(let name) = other.limit { page.variables[name] = nil }
+        }
+        page.variables[way.position] = value
+        if let pageSize, case .variable(let name) = way.limit { page.variables[name] = .int(Int64(pageSize)) }
+        return page
+    }
+
+    /// The page's operation as the cache reads it, with what identifies its objects.
+    func bound(at position: PagePosition) throws(LarderError) -> BoundOperation {
+        try core.operations.bound(query: operation(at: position), exposesAdded: true)
+    }
+
+    // MARK: Reading
+
+    /// What a page holds that was read along `bound`.
+    ///
+    /// - Throws: `.paging` where the page does not say whether another follows.
+    func content(_ response: Response, at position: PagePosition) throws(LarderError) -> PageContent {
+        var connection = response.data
+        for name in plan.path { connection = connection?[name] }
+        var list = connection
+        for name in plan.elements { list = list?[name] }
+        let elements = list?.elements ?? []
+        var objects: [ResponseValue] = []
+        var keys: [ExactText?] = []
+        for element in elements {
+            let object = plan.node.map { element[$0] } ?? element
+            guard let object, !object.isNull else { continue }
+            objects.append(object)
+            keys.append(identity(of: object))
+        }
+        // A connection that is null has no pages.
+        guard let connection, !connection.isNull else {
+            return PageContent(response: response, objects: [], keys: [], next: nil, previous: nil)
+        }
+        return PageContent(
+            response: response, objects: objects, keys: keys,
+            next: try next(of: connection, at: position, count: elements.count),
+            previous: try previous(of: connection, at: position, count: elements.count))
+    }
+
+    private func next(
+        of connection: ResponseValue, at position: PagePosition, count: Int
+    ) throws(LarderError) -> PagePosition? {
+        switch plan.kind {
+        case .token, .relay:
+            guard let value = try neighbour(plan.next, of: connection) else { return nil }
+            return PagePosition(value: value, isBackward: false)
+        case .offset, .page:
+            // A page that is not full is the last one.
+            guard count > 0, count >= pageSize ?? 1 else { return nil }
+            let (next, isTooLarge) = number(position).addingReportingOverflow(
+                plan.kind == .offset ? Int64(count) : 1)
+            return isTooLarge || next > Int32.max ? nil : PagePosition(value: .int(next), isBackward: false)
+        }
+    }
+
+    private func previous(
+        of connection: ResponseValue, at position: PagePosition, count: Int
+    ) throws(LarderError) -> PagePosition? {
+        switch plan.kind {
+        case .token: return nil
+        case .relay:
+            // A page that another leads to says only how that way goes on.
+            guard position == .start || position.isBackward, plan.backward != nil else { return nil }
+            guard let value = try neighbour(plan.previous, of: connection) else { return nil }
+            return PagePosition(value: value, isBackward: true)
+        case .offset:
+            let here = number(position)
+            return here > 0
+                ? PagePosition(value: .int(max(0, here - Int64(pageSize ?? max(count, 1)))), isBackward: false) : nil
+        case .page:
+            let here = number(position)
+            return here > 1 ? PagePosition(value: .int(here - 1), isBackward: false) : nil
+        }
+    }
+
+    private func number(_ position: PagePosition) -> Int64 {
+        if case .int(let number)? = position.value { number } else { origin }
+    }
+
+    private func neighbour(
+        _ neighbour: ConnectionPlan.Neighbours?, of connection: ResponseValue
+    ) throws(LarderError) -> Value? {
+        guard let neighbour else { return nil }
+        var info: ResponseValue? = connection
+        for name in neighbour.info { info = info?[name] }
+        guard let info, !info.isNull else {
+            throw LarderError(.paging, "A page of \(plan.place) has no pageInfo, so that its end cannot be told")
+        }
+        if let has = neighbour.has, info[has]?.boolean != true { return nil }
+        let position = info[neighbour.position]
+        if let text = position?.string, !text.isEmpty { return .string(text) }
+        if let number = position?.int { return .int(number) }
+        guard neighbour.has == nil else {
+            throw LarderError(.paging, "A page of \(plan.place) says that another follows, and has no cursor for it")
+        }
+        return nil
+    }
+
+    private func identity(of object: ResponseValue) -> ExactText? {
+        guard let type = onlyType ?? object["__typename"]?.string, let fields = identities[type] else { return nil }
+        var values: [(name: String, value: String)] = []
+        for field in fields {
+            guard let value = object[field.responseKey], let text = value.keyText else { return nil }
+            values.append((field.name, text))
+        }
+        return ExactText(CacheKey.text(type: type, fields: values))
+    }
+
+    // MARK: Errors
+
+    func repeated() -> LarderError {
+        LarderError(
+            .paging,
+            "The server's pages of \(plan.place) lead back to a page that was read before; refresh the list")
+    }
+}
+
+extension ConnectionPlan.Direction {
+    /// The size of page that is asked for; nil where the operation leaves it open.
+    fileprivate func size(_ variables: [String: Value]) -> Int? {
+        switch limit {
+        case .variable(let name): if case .int(let size)? = variables[name] { Int(size) } else { nil }
+        case .fixed(let size): size
+        case .unsaid: nil
+        }
+    }
+}
+
+extension ResponseValue {
+    fileprivate var keyText: String? {
+        switch kind {
+        case .string: string
+        case .int, .float, .number: number
+        case .boolean: boolean == true ? "true" : "false"
+        case .null, .json, .list, .object: nil
+        }
+    }
+}

@@ -1,0 +1,197 @@
+/// The one list of pages in a plan: where it stands, and which variables choose the page.
+package struct ConnectionPlan: Sendable {
+    /// The variables of one direction.
+    package struct Direction: Sendable {
+        package var position: String
+        package var limit: Limit
+
+        /// Where the size of a page stands.
+        package enum Limit: Sendable {
+            case variable(String)
+            case fixed(Int)
+            case unsaid
+        }
+    }
+
+    /// The response keys of what a page says of its neighbours.
+    package struct Neighbours: Sendable {
+        package var info: [String]
+        package var has: String?
+        package var position: String
+    }
+
+    /// `Query.listOrders`, for messages.
+    package let place: String
+    package let kind: Pagination.Kind
+    package let maxLimit: Int?
+    package let forward: Direction?
+    package let backward: Direction?
+    /// Where a page says what follows; nil for offsets and numbers.
+    package let next: Neighbours?
+    package let previous: Neighbours?
+    /// The response keys from the root to the field.
+    package let path: [String]
+    /// The response keys from there to its list of elements.
+    package let elements: [String]
+    /// Under which an element has its object; nil where the element is the object.
+    package let node: String?
+    /// Of what is asked of the objects, in `Plan.selections`.
+    package let objects: Int
+    private let key: FieldKeyTemplate
+
+    /// The field's key without the arguments that choose a page: equal for all pages of a list.
+    package func listKey(_ variables: [String: Value], _ schema: SchemaIndex) -> String {
+        key.key(variables, schema)
+    }
+
+    /// Finds the list of pages in a plan.
+    ///
+    /// - Throws: ``PlanError`` of code `invalid` where there is none or more than one, or where the operation lacks a
+    ///   variable or a field that paging needs.
+    package init(_ plan: Plan, _ schema: SchemaIndex) throws(PlanError) {
+        var found:
+            [(path: [String], field: FieldPlan, definition: FieldDefinition, pagination: Pagination, type: String)]
+        found = []
+        var open = [(path: [String](), selection: plan.root)]
+        while let (path, selection) = open.popLast() {
+            let planned = plan.selections[selection]
+            guard let onlyCase = planned.types.first, Set(planned.types.map(\.caseIndex)).count == 1 else { continue }
+            for field in plan.fields[plan.cases[onlyCase.caseIndex].fields] {
+                guard case .object(let inner) = field.content,
+                    let definition = schema.field(named: field.name, of: planned.staticType)
+                else { continue }
+                let path = path + [field.responseKey]
+                if let pagination = schema.pagination(of: definition) {
+                    found.append((path, field, definition, pagination, planned.staticTypeName))
+                } else if field.type.listDepth == 0 {
+                    open.append((path, inner))
+                }
+            }
+        }
+        guard let one = found.first, found.count == 1 else {
+            throw PlanError(
+                .invalid,
+                found.isEmpty
+                    ? "The operation asks for no list of pages; name its field's arguments with "
+                        + "@fieldPolicy(forField:, paginationArgs:)"
+                    : "The operation asks for several lists of pages: "
+                        + found.map { $0.path.joined(separator: ".") }.sorted().joined(separator: ", ")
+                        + "; page through each with an operation of its own")
+        }
+        let place = "\(one.type).\(one.field.name)"
+        guard case .object(let connection) = one.field.content, let number = one.field.key,
+            one.field.type.listDepth <= 1
+        else { throw PlanError(.invalid, "\(place) is no list of objects") }
+        let template = plan.keys[number]
+        let policy = one.definition.policy ?? FieldPolicy(keyArgs: [])
+        let keyNames = Set(policy.keyArgs.compactMap(\.components.first))
+        key = template.keeping { name in
+            keyNames.isEmpty ? !policy.paginationArgs.contains(name) : keyNames.contains(name)
+        }
+        let selected = SelectedFields(plan, place)
+        (path, kind, maxLimit, self.place) = (one.path, one.pagination.kind, one.pagination.maxLimit, place)
+        forward = try selected.direction(one.pagination.forward, template)
+        backward = try one.pagination.backward.flatMap { (direction) throws(PlanError) in
+            try selected.direction(direction, template)
+        }
+        guard forward != nil || backward != nil else {
+            throw PlanError(
+                .invalid,
+                "The argument \(one.pagination.forward.position) of \(place) must be a variable of the operation, so "
+                    + "that each page can be asked for")
+        }
+        switch kind {
+        case .token:
+            let token = try selected.required(one.pagination.forward.position, in: connection)
+            next = Neighbours(info: [], has: nil, position: token)
+            previous = nil
+        case .relay:
+            let info = try selected.object("pageInfo", in: connection)
+            next =
+                forward == nil
+                ? nil
+                : Neighbours(
+                    info: [info.key], has: try selected.required("hasNextPage", in: info.selection),
+                    position: try selected.required("endCursor", in: info.selection))
+            previous =
+                backward == nil
+                ? nil
+                : Neighbours(
+                    info: [info.key], has: try selected.required("hasPreviousPage", in: info.selection),
+                    position: try selected.required("startCursor", in: info.selection))
+        case .offset, .page: (next, previous) = (nil, nil)
+        }
+        if one.field.type.listDepth == 1 {
+            (elements, node, objects) = ([], nil, connection)
+        } else {
+            let list = try selected.list(in: connection)
+            (elements, node, objects) = ([list.key], list.node, list.objects)
+        }
+    }
+}
+
+/// Finds fields among those that an operation selects.
+private struct SelectedFields {
+    let plan: Plan
+    let place: String
+
+    init(_ plan: Plan, _ place: String) { (self.plan, self.place) = (plan, place) }
+
+    private func fields(of selection: Int) -> ArraySlice<FieldPlan> {
+        guard let type = plan.selections[selection].types.first else { return [] }
+        return plan.fields[plan.cases[type.caseIndex].fields]
+    }
+
+    func required(_ name: String, in selection: Int) throws(PlanError) -> String {
+        guard let field = fields(of: selection).first(where: { $0.name == name }) else {
+            throw PlanError(
+                .invalid, "The pages of \(place) need the field \(name), which the operation does not ask for")
+        }
+        return field.responseKey
+    }
+
+    func object(_ name: String, in selection: Int) throws(PlanError) -> (key: String, selection: Int) {
+        let key = try required(name, in: selection)
+        guard let field = fields(of: selection).first(where: { $0.responseKey == key }),
+            case .object(let inner) = field.content
+        else { throw PlanError(.invalid, "\(name) of \(place) is no object") }
+        return (key, inner)
+    }
+
+    /// The list of the elements: of Relay's `edges`, or of the objects themselves.
+    func list(in selection: Int) throws(PlanError) -> (key: String, node: String?, objects: Int) {
+        var lists: [(field: FieldPlan, selection: Int)] = []
+        for field in fields(of: selection) where field.type.listDepth == 1 {
+            if case .object(let inner) = field.content { lists.append((field, inner)) }
+        }
+        guard let list = lists.first(where: { $0.field.name != "edges" }) ?? lists.first else {
+            throw PlanError(
+                .invalid, "The pages of \(place) need a list of objects, which the operation does not ask for")
+        }
+        guard list.field.name == "edges" else { return (list.field.responseKey, nil, list.selection) }
+        let node = try object("node", in: list.selection)
+        return (list.field.responseKey, node.key, node.selection)
+    }
+
+    /// Nil where the position is no variable: the operation does not go this way.
+    func direction(
+        _ direction: Pagination.Direction, _ template: FieldKeyTemplate
+    ) throws(PlanError) -> ConnectionPlan.Direction? {
+        guard case .variable(let position)? = template.value(of: direction.position) else { return nil }
+        let limit: ConnectionPlan.Direction.Limit
+        switch direction.limit.flatMap({ template.value(of: $0) }) {
+        case .variable(let name): limit = .variable(name)
+        case .int(let text): limit = Int(text).map { .fixed($0) } ?? .unsaid
+        default: limit = .unsaid
+        }
+        return .init(position: position, limit: limit)
+    }
+}
+
+extension FieldKeyTemplate {
+    fileprivate func value(of argument: String) -> Literal? { arguments.first { $0.name == argument }?.value }
+
+    fileprivate func keeping(_ isKept: (String) -> Bool) -> FieldKeyTemplate {
+        FieldKeyTemplate(name: name, arguments: arguments.filter { isKept($0.name) })
+    }
+}

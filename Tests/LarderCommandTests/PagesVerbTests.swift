@@ -1,0 +1,68 @@
+import Foundation
+import LarderTestSupport
+import Testing
+
+@Suite(
+    "pages", .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"), .timeLimit(.minutes(10)))
+struct PagesVerbTests {
+    private func withList(_ body: (CommandFixture, [String]) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            let fixture = CommandFixture(folder: folder)
+            try await ForeignServer.run("pages.py", "2500") { server in
+                let document = """
+                    query L($limit: Int, $nextToken: String) {
+                      listOrders(limit: $limit, nextToken: $nextToken) { items { sku } nextToken }
+                    }
+                    """
+                try await body(
+                    fixture,
+                    [
+                        "pages", "--endpoint", server.url.absoluteString, "--schema",
+                        ServerProcess.folder.appending(path: "pages.graphqls").path, "--operation",
+                        try fixture.write(document, to: "list.graphql"),
+                    ])
+            }
+        }
+    }
+
+    @Test("A list is loaded a page at a time, to a count, and to its end, and says how far it is")
+    func loads() async throws {
+        try await withList { fixture, arguments in
+            #expect(try await fixture.larder(arguments).output == "1 page, 1000 objects\n")
+            let two = try await fixture.larder(arguments + ["--at-least", "1001"])
+            #expect(two.output == "2 pages, 2000 objects\n")
+            #expect(two.errors == "larder: 2 pages, 2000 objects\n")
+            let whole = try await fixture.larder(arguments + ["--all"])
+            #expect(whole.output == "3 pages, 2500 objects, the whole list\n")
+            #expect(whole.errors == "larder: 3 pages, 2500 objects, the whole list\n")
+            let again = try await fixture.larder(arguments + ["--all", "--start-over"])
+            #expect(again.errors.split(separator: "\n").count == 3)
+        }
+    }
+
+    @Test("The result under --json is documented")
+    func printsJSON() async throws {
+        try await withList { fixture, arguments in
+            let outcome = try await fixture.larder(arguments + ["--json", "--all"])
+            #expect(
+                outcome.output == #"""
+                    {"larder":1,"command":"pages","result":{"pages":3,"objects":2500,"isComplete":true}}
+
+                    """#)
+            var documented = try DocumentedResults()
+            try documented.compare("`pages`", outcome.output)
+            documented.finish()
+            #expect(documented.problems == [])
+        }
+    }
+
+    @Test(
+        "Arguments that contradict each other are refused",
+        arguments: [["--all", "--at-least", "1"], ["--at-least", "0"], ["--start-over"]])
+    func refuses(more: [String]) async throws {
+        try await withList { fixture, arguments in
+            let outcome = try await fixture.larder(arguments + more)
+            #expect(outcome.status == 2)
+        }
+    }
+}

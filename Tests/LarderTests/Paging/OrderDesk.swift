@@ -1,0 +1,106 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+
+let orderSchema = """
+    type Query
+      @fieldPolicy(forField: "listOrders", keyArgs: "filter", paginationArgs: "limit nextToken")
+      @fieldPolicy(forField: "orders", paginationArgs: "first after last before", maxLimit: 100)
+      @fieldPolicy(forField: "ordersAt", paginationArgs: "offset limit")
+      @fieldPolicy(forField: "ordersOn", paginationArgs: "page size") {
+      listOrders(filter: OrderFilter, limit: Int, nextToken: String): OrderList
+      orders(first: Int, after: String, last: Int, before: String): OrderConnection
+      ordersAt(offset: Int = 0, limit: Int): [Order]
+      ordersOn(page: Int, size: Int): [Order]
+      order(id: ID!): Order
+    }
+    input OrderFilter { owner: String }
+    type Order { id: ID! sku: String }
+    type OrderList { items: [Order] nextToken: String }
+    type OrderConnection { edges: [OrderEdge] nodes: [Order] pageInfo: PageInfo }
+    type OrderEdge { cursor: String node: Order }
+    type PageInfo { hasNextPage: Boolean! hasPreviousPage: Boolean! startCursor: String endCursor: String }
+    """
+
+let orderList = GraphQLOperation(
+    "query L($limit: Int, $nextToken: String) { listOrders(limit: $limit, nextToken: $nextToken) "
+        + "{ items { sku } nextToken } }")
+let orderConnection = GraphQLOperation(
+    "query C($first: Int, $after: String, $last: Int, $before: String) { orders(first: $first, after: $after, "
+        + "last: $last, before: $before) { edges { node { sku } } "
+        + "pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }")
+let ordersAt = GraphQLOperation(
+    "query A($offset: Int, $limit: Int) { ordersAt(offset: $offset, limit: $limit) { sku } }")
+
+/// A server of lists, whose pages a test says; it notes what it was asked.
+final class OrderDesk: Sendable {
+    private let pages: Mutex<[String: String]>
+    private let asked = Mutex<[String]>([])
+
+    /// - Parameter pages: By token, what the page is made of; "" for the first.
+    init(_ pages: [String: String]) { self.pages = Mutex(pages) }
+
+    /// The tokens, offsets or cursors that were asked for, each with the limit.
+    var requests: [String] { asked.withLock { $0 } }
+
+    func set(_ page: String, at token: String) { pages.withLock { $0[token] = page } }
+
+    func removePage(at token: String) { pages.withLock { $0[token] = nil } }
+
+    var transport: ScriptedServer {
+        ScriptedServer { [self] request in
+            let values = request.values
+            let token =
+                ["nextToken", "after", "before", "offset", "page"].lazy
+                .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? ""
+            let limit =
+                ["limit", "first", "last", "size"].lazy
+                .compactMap { name in values[name].flatMap { $0 is NSNull ? nil : "\($0)" } }.first ?? "-"
+            asked.withLock { $0.append("\(token)/\(limit)") }
+            guard let page = pages.withLock({ $0[token] }) else {
+                return #"{"data":null,"errors":[{"message":"The pagination token has expired."}]}"#
+            }
+            return #"{"data":{\#(page)}}"#
+        }
+    }
+
+    /// A page of a token list.
+    static func tokenPage(_ ids: some Sequence<Int>, next: String?) -> String {
+        let token = next.map { "\"\($0)\"" } ?? "null"
+        return #""listOrders":{"__typename":"OrderList","items":[\#(objects(ids))],"nextToken":\#(token)}"#
+    }
+
+    static func connectionPage(_ ids: some Sequence<Int>, previous: String? = nil, next: String? = nil) -> String {
+        let edges = ids.map { #"{"__typename":"OrderEdge","node":\#(object($0))}"# }.joined(separator: ",")
+        return #""orders":{"__typename":"OrderConnection","edges":[\#(edges)],"pageInfo":{"__typename":"PageInfo","#
+            + #""hasNextPage":\#(next != nil),"hasPreviousPage":\#(previous != nil),"#
+            + #""startCursor":\#(previous.map { "\"\($0)\"" } ?? "null"),"#
+            + #""endCursor":\#(next.map { "\"\($0)\"" } ?? "null")}}"#
+    }
+
+    static func objects(_ ids: some Sequence<Int>) -> String { ids.map(object).joined(separator: ",") }
+
+    static func object(_ id: Int) -> String { #"{"__typename":"Order","id":"\#(id)","sku":"s\#(id)"}"# }
+}
+
+extension Page {
+    var skus: [String] { objects.compactMap { $0["sku"]?.string } }
+}
+
+extension Pages {
+    /// What all loaded pages show.
+    func skus() async throws -> [String] {
+        var found: [String] = []
+        for index in 0..<(try await status().pageCount) { found += try page(index)?.skus ?? [] }
+        return found
+    }
+}
+
+func skus(_ ids: some Sequence<Int>) -> [String] { ids.map { "s\($0)" } }
+
+/// The error that the body throws.
+func larderError<Result>(_ body: () async throws -> Result) async -> LarderError? {
+    do { _ = try await body() } catch { return error as? LarderError }
+    return nil
+}

@@ -1,0 +1,180 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Kinds of pages", .timeLimit(.minutes(10)))
+struct PageKindTests {
+    private func withPages(
+        _ pages: [String: String], _ operation: GraphQLOperation, _ variables: [String: Value] = [:],
+        _ body: (Pages, OrderDesk) async throws -> Void
+    ) async throws {
+        let desk = OrderDesk(pages)
+        var operation = operation
+        operation.variables = variables
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            try await body(try app.pages(operation), desk)
+        }
+    }
+
+    private func refusal(_ operation: GraphQLOperation, schema: String = orderSchema) async throws -> LarderError? {
+        var error: LarderError?
+        try await withStoreFixture(schema: schema) { app in error = await larderError { try app.pages(operation) } }
+        return error
+    }
+
+    @Test("A connection goes forward by the cursor of its end")
+    func goesForward() async throws {
+        let pages = [
+            "": OrderDesk.connectionPage(1...2, next: "x"), "x": OrderDesk.connectionPage(3...4),
+        ]
+        try await withPages(pages, orderConnection, ["first": 2]) { (pages, desk) async throws in
+            #expect(try await pages.all().isComplete)
+            #expect(try await pages.skus() == skus(1...4))
+            #expect(desk.requests == ["/2", "x/2"])
+        }
+    }
+
+    @Test("A connection goes backward from where it began, and keeps the order of the list")
+    func goesBackward() async throws {
+        let pages = [
+            "": OrderDesk.connectionPage(5...6, previous: "x"), "x": OrderDesk.connectionPage(3...4, previous: "y"),
+            "y": OrderDesk.connectionPage(1...2),
+        ]
+        try await withPages(pages, orderConnection, ["last": 2]) { (pages, desk) async throws in
+            #expect(try await pages.previous()?.skus == skus(5...6))
+            #expect(try await pages.previous()?.skus == skus(3...4))
+            #expect(try await pages.previous()?.skus == skus(1...2))
+            #expect(try await pages.previous() == nil)
+            #expect(try await pages.skus() == skus(1...6))
+            #expect(desk.requests == ["/2", "x/2", "y/2"])
+        }
+    }
+
+    @Test("A connection whose page has no pageInfo, or no cursor for the next one, is an error")
+    func needsPageInfo() async throws {
+        let pages = [
+            #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":null}"#,
+            #""orders":{"__typename":"OrderConnection","edges":[],"pageInfo":{"__typename":"PageInfo","#
+                + #""hasNextPage":true,"hasPreviousPage":false,"startCursor":null,"endCursor":null}}"#,
+        ]
+        for page in pages {
+            try await withPages(["": page], orderConnection) { (pages, _) async throws in
+                #expect(await larderError { try await pages.next() }?.code == .paging)
+            }
+        }
+    }
+
+    @Test("Offsets count what came, and end at a page that is not full")
+    func goesByOffset() async throws {
+        let pages = [
+            "": #""ordersAt":[\#(OrderDesk.objects(1...3))]"#, "3": #""ordersAt":[\#(OrderDesk.objects(4...6))]"#,
+            "6": #""ordersAt":[\#(OrderDesk.objects(7...7))]"#,
+        ]
+        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, desk) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 7, isComplete: true))
+            #expect(desk.requests == ["/3", "3/3", "6/3"])
+        }
+    }
+
+    @Test("A list that shrinks while it is read ends, and shows no object twice")
+    func shrinks() async throws {
+        let pages = [
+            "": #""ordersAt":[\#(OrderDesk.objects(1...3))]"#, "3": #""ordersAt":[\#(OrderDesk.objects([3, 4, 5]))]"#,
+            "6": #""ordersAt":[]"#,
+        ]
+        try await withPages(pages, ordersAt, ["limit": 3]) { (pages, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 5, isComplete: true))
+        }
+    }
+
+    @Test("A server that does not look at the offset is an error")
+    func seesSamePage() async throws {
+        let page = #""ordersAt":[\#(OrderDesk.objects(1...3))]"#
+        try await withPages(["": page, "3": page], ordersAt, ["limit": 3]) { (pages, desk) async throws in
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            #expect(desk.requests.count == 2)
+        }
+    }
+
+    @Test("Pages with numbers go on from the number where they began, and back to 1")
+    func goesByNumber() async throws {
+        let operation = GraphQLOperation(
+            "query N($page: Int, $size: Int) { ordersOn(page: $page, size: $size) { sku } }")
+        let pages = [
+            "1": #""ordersOn":[\#(OrderDesk.objects(1...2))]"#, "2": #""ordersOn":[\#(OrderDesk.objects(3...4))]"#,
+            "3": #""ordersOn":[\#(OrderDesk.objects(5...5))]"#,
+        ]
+        try await withPages(pages, operation, ["page": 2, "size": 2]) { (pages, desk) async throws in
+            #expect(try await pages.all().objectCount == 3)
+            #expect(try await pages.previous()?.skus == skus(1...2))
+            #expect(try await pages.previous() == nil)
+            #expect(try await pages.skus() == skus(1...5))
+            #expect(desk.requests == ["2/2", "3/2", "1/2"])
+        }
+    }
+
+    @Test(
+        "A limit that the server does not give is refused before anything is asked",
+        arguments: [Value.int(1_001), .int(-1), .int(2_147_483_647)])
+    func refusesLimits(limit: Value) async throws {
+        let desk = OrderDesk([:])
+        var operation = orderList
+        operation.variables = ["limit": limit]
+        try await withStoreFixture(desk.transport, schema: orderSchema) { [operation] app in
+            #expect(await larderError { try app.pages(operation) }?.code == .variables)
+            #expect(await larderError { try await app.fetch(operation) }?.code == .variables)
+            #expect(await larderError { try app.read(operation) }?.code == .variables)
+        }
+        #expect(desk.requests.isEmpty)
+    }
+
+    @Test("A limit in the document is refused when it is compiled")
+    func refusesWrittenLimit() async throws {
+        let operation = GraphQLOperation(
+            "query L($t: String) { listOrders(limit: 1001, nextToken: $t) { items { sku } nextToken } }")
+        let error = try #require(try await refusal(operation))
+        #expect(error.code == .operation)
+        #expect(error.message.contains("limit of Query.listOrders is 1001, and the server gives 1000 at most"))
+    }
+
+    @Test("A page of no elements leads nowhere and is refused")
+    func refusesZero() async throws {
+        var operation = orderList
+        operation.variables = ["limit": 0]
+        #expect(try await refusal(operation)?.code == .variables)
+    }
+
+    @Test(
+        "An operation that lacks what paging needs is refused with what it lacks",
+        arguments: [
+            ("{ order(id: 1) { sku } }", "asks for no list of pages"),
+            ("query ($n: String) { listOrders(nextToken: $n) { items { sku } } }", "need the field nextToken"),
+            ("{ listOrders { items { sku } nextToken } }", "nextToken of Query.listOrders must be a variable"),
+            ("query ($n: String) { listOrders(nextToken: $n) { nextToken } }", "need a list of objects"),
+            ("query ($a: String) { orders(after: $a) { nodes { sku } } }", "need the field pageInfo"),
+            (
+                "query ($n: String, $o: Int) { listOrders(nextToken: $n) { items { sku } nextToken } "
+                    + "ordersAt(offset: $o) { sku } }", "several lists of pages: listOrders, ordersAt"
+            ),
+        ])
+    func refuses(document: String, message: String) async throws {
+        let error = try #require(try await refusal(GraphQLOperation(document)))
+        #expect(error.code == .operation)
+        #expect(error.message.contains(message), "\(error.message)")
+    }
+
+    @Test("Policies from code page as those of the schema do")
+    func fromCode() async throws {
+        let plain = orderSchema.replacing(/@fieldPolicy\([^)]*\)/, with: "")
+        #expect(try await refusal(orderList, schema: plain)?.code == .operation)
+        var schema = try Schema(parsing: plain)
+        try schema.setPagination(["limit", "nextToken"], maxLimit: 50, forField: "listOrders", of: "Query")
+        let desk = OrderDesk(["": OrderDesk.tokenPage(1...2, next: nil)])
+        try await withTemporaryFolder { [schema] folder in
+            let store = try Store.open(at: folder, schema: schema)
+            try await store.partition(transport: desk.transport).pages(orderList).all()
+            try store.close()
+        }
+        #expect(desk.requests == ["/50"])
+    }
+}

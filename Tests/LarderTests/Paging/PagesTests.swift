@@ -1,0 +1,212 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite("Pages of a list", .timeLimit(.minutes(10)))
+struct PagesTests {
+    private static let three = [
+        "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: "b"),
+        "b": OrderDesk.tokenPage(7...8, next: nil),
+    ]
+
+    private func withPages(
+        _ pages: [String: String], _ operation: GraphQLOperation = orderList, options: FetchOptions = FetchOptions(),
+        _ body: (Pages, OrderDesk, Partition) async throws -> Void
+    ) async throws {
+        let desk = OrderDesk(pages)
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            try await body(try app.pages(operation, options: options), desk, app)
+        }
+    }
+
+    @Test("All pages are asked for one after the other, as large as the policy allows")
+    func loadsAll() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            let seen = Mutex<[PagesStatus]>([])
+            let status = try await pages.all { status in seen.withLock { $0.append(status) } }
+            #expect(status == PagesStatus(pageCount: 3, objectCount: 8, isComplete: true))
+            #expect(seen.withLock { $0.map(\.objectCount) } == [3, 6, 8])
+            #expect(desk.requests == ["/1000", "a/1000", "b/1000"])
+            #expect(try await pages.skus() == skus(1...8))
+        }
+    }
+
+    @Test("One page after the other is loaded as large as the program says, until the list ends")
+    func loadsNext() async throws {
+        var operation = orderList
+        operation.variables = ["limit": 3]
+        try await withPages(Self.three, operation) { (pages, desk, _) async throws in
+            #expect(try await pages.next()?.skus == skus(1...3))
+            #expect(try await pages.next()?.skus == skus(4...6))
+            #expect(try await pages.next()?.skus == skus(7...8))
+            #expect(try await pages.next() == nil)
+            #expect(desk.requests == ["/3", "a/3", "b/3"])
+        }
+    }
+
+    @Test("Each page stays readable by itself")
+    func readsAlone() async throws {
+        try await withPages(Self.three) { (pages, _, app) async throws in
+            try await pages.all()
+            var second = orderList
+            second.variables = ["limit": 1000, "nextToken": "a"]
+            #expect(try app.read(second)["listOrders"]?["items"]?.count == 3)
+        }
+    }
+
+    @Test("A store that is opened again goes on after the last page that it has")
+    func resumes() async throws {
+        let desk = OrderDesk(Self.three)
+        try await withTemporaryFolder { folder in
+            let schema = try Schema(parsing: orderSchema)
+            for (count, loaded) in [(4, 6), (.max, 8)] {
+                let store = try Store.open(at: folder, schema: schema)
+                let pages = try store.partition(transport: desk.transport).pages(orderList)
+                #expect(try await pages.all(upTo: count).objectCount == loaded)
+                try store.close()
+            }
+        }
+        #expect(desk.requests == ["/1000", "a/1000", "b/1000"])
+    }
+
+    @Test("A list whose last token has expired is loaded anew")
+    func startsOver() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            try await pages.all(upTo: 4)
+            desk.removePage(at: "a")
+            desk.removePage(at: "b")
+            desk.set(OrderDesk.tokenPage(1...3, next: "c"), at: "")
+            desk.set(OrderDesk.tokenPage(4...9, next: nil), at: "c")
+            let later = try app.pages(orderList)
+            #expect(try await later.all() == PagesStatus(pageCount: 2, objectCount: 9, isComplete: true))
+            #expect(desk.requests == ["/1000", "a/1000", "b/1000", "/1000", "c/1000"])
+        }
+    }
+
+    @Test("A token that the server has just sent and refuses is an error, and the pages stay")
+    func failsOnce() async throws {
+        try await withPages(["": OrderDesk.tokenPage(1...3, next: "gone")]) { (pages, desk, _) async throws in
+            #expect(await larderError { try await pages.all() }?.code == .serverErrors)
+            #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 3))
+            #expect(desk.requests.count == 2)
+        }
+    }
+
+    @Test("Objects on overlapping pages appear once")
+    func overlaps() async throws {
+        let pages = [
+            "": OrderDesk.tokenPage([1, 2, 2, 3], next: "a"), "a": OrderDesk.tokenPage(2...5, next: nil),
+        ]
+        try await withPages(pages) { (pages, _, _) async throws in
+            #expect(try await pages.all().objectCount == 5)
+            #expect(try await pages.skus() == skus(1...5))
+        }
+    }
+
+    @Test("Null items are left out")
+    func leavesOutNull() async throws {
+        let page =
+            #""listOrders":{"__typename":"OrderList","items":[null,\#(OrderDesk.object(1)),null],"nextToken":""}"#
+        try await withPages(["": page]) { (pages, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 1, isComplete: true))
+        }
+    }
+
+    @Test("A list that is null has no objects and no further page")
+    func endsAtNull() async throws {
+        try await withPages(["": #""listOrders":null"#]) { (pages, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 1, objectCount: 0, isComplete: true))
+        }
+    }
+
+    @Test(
+        "A page that repeats its own token, and tokens in a circle, are errors", arguments: [["a"], ["a", "b", "c"]])
+    func endsCircles(tokens: [String]) async throws {
+        var pages = ["": OrderDesk.tokenPage([0], next: tokens[0])]
+        for (index, token) in tokens.enumerated() {
+            pages[token] = OrderDesk.tokenPage([index + 1], next: tokens[(index + 1) % tokens.count])
+        }
+        try await withPages(pages) { (pages, desk, app) async throws in
+            #expect(await larderError { try await pages.all() }?.code == .paging)
+            let count = desk.requests.count
+            #expect(count == Set(tokens).count + 1)
+            #expect(await larderError { try await app.pages(orderList).all() }?.code == .paging)
+            #expect(desk.requests.count == count)
+        }
+    }
+
+    @Test("Pages without matches are passed until there are enough")
+    func passesEmptyPages() async throws {
+        let pages = [
+            "": OrderDesk.tokenPage([], next: "a"), "a": OrderDesk.tokenPage([1], next: "b"),
+            "b": OrderDesk.tokenPage([], next: "c"), "c": OrderDesk.tokenPage([2, 3], next: "d"),
+            "d": OrderDesk.tokenPage([4], next: nil),
+        ]
+        try await withPages(pages) { (pages, desk, _) async throws in
+            #expect(try await pages.atLeast(2).objectCount == 3)
+            #expect(desk.requests.count == 4)
+            #expect(try await pages.atLeast(100) == PagesStatus(pageCount: 5, objectCount: 4, isComplete: true))
+            #expect(try await pages.atLeast(-1).objectCount == 4)
+        }
+    }
+
+    @Test("Refreshing keeps the pages that the new first page leads to, and counts those that it does not")
+    func refreshes() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            try await pages.all()
+            desk.set(OrderDesk.tokenPage([0, 1, 2, 3], next: "a"), at: "")
+            #expect(try await pages.refresh() == PagesStatus(pageCount: 3, objectCount: 9, isComplete: true))
+            desk.set(OrderDesk.tokenPage([0, 1], next: "new"), at: "")
+            #expect(try await pages.refresh() == PagesStatus(pageCount: 1, objectCount: 2, stalePageCount: 2))
+            #expect(try await pages.skus() == skus(0...1))
+        }
+    }
+
+    @Test("Starting over asks for every page again")
+    func asksAgain() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            try await pages.all()
+            desk.set(OrderDesk.tokenPage([5], next: nil), at: "a")
+            #expect(try await pages.all().objectCount == 8)
+            #expect(desk.requests.count == 3)
+            #expect(try await pages.all(startingOver: true).objectCount == 4)
+            #expect(desk.requests.count == 5)
+        }
+    }
+
+    @Test("A cancelled call keeps what it has loaded")
+    func cancels() async throws {
+        try await withPages(Self.three) { (pages, _, _) async throws in
+            let task = Task { try await pages.all { _ in withUnsafeCurrentTask { $0?.cancel() } } }
+            #expect(await larderError { try await task.value }?.code == .cancelled)
+            #expect(try await pages.status() == PagesStatus(pageCount: 1, objectCount: 3))
+        }
+    }
+
+    @Test("Calls that load at once load different pages")
+    func loadsTogether() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            let found = try await withThrowingTaskGroup(of: [String].self) { group in
+                for _ in 0..<4 { group.addTask { try await pages.next()?.skus ?? [] } }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(Set(found) == Set(skus(1...8)))
+            #expect(found.count == 8)
+            #expect(desk.requests.count == 3)
+        }
+    }
+
+    @Test("A page that is not stored whole is asked for again")
+    func asksForEvicted() async throws {
+        try await withPages(Self.three) { (pages, desk, app) async throws in
+            try await pages.all()
+            try await app.remove("Order:5", as: .evicted)
+            let later = try app.pages(orderList)
+            #expect(try await later.status().pageCount == 1)
+            #expect(try await later.all().objectCount == 8)
+            #expect(desk.requests.last == "a/1000")
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("Watching a whole list", .timeLimit(.minutes(10)))
+struct PagesWatchTests {
+    private static let two = [
+        "": OrderDesk.tokenPage(1...3, next: "a"), "a": OrderDesk.tokenPage(4...6, next: nil),
+    ]
+
+    private func withPages(_ body: (Pages, OrderDesk, Partition) async throws -> Void) async throws {
+        let desk = OrderDesk(Self.two)
+        try await withStoreFixture(desk.transport, schema: orderSchema) { app in
+            try await body(try app.pages(orderList), desk, app)
+        }
+    }
+
+    /// Reads states until one fits.
+    private func state(
+
+        _ states: inout PagesWatch.Iterator, until isWanted: (PagesState) -> Bool
+    ) async throws -> PagesState {
+        while let state = try await next(&states) ?? nil { if isWanted(state) { return state } }
+        throw Silence()
+    }
+
+    private func skus(_ state: PagesState) -> [String] { state.pages.flatMap(\.skus) }
+
+    @Test("A watcher sees an empty list, and then each page that comes")
+    func grows() async throws {
+        try await withPages { (pages, _, _) async throws in
+            var states = try pages.watch().makeAsyncIterator()
+            #expect(try await state(&states) { _ in true }.pages.isEmpty)
+            _ = try await pages.next()
+            let first = try await state(&states) { $0.pages.count == 1 }
+            #expect(first.isComplete == false)
+            _ = try await pages.next()
+            let second = try await state(&states) { $0.pages.count == 2 }
+            #expect(second.isComplete)
+            #expect(second.objects.count == 6)
+        }
+    }
+
+    @Test("A watcher of a list that is loaded sees all of it at first")
+    func beginsWhole() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            var states = try app.pages(orderList).watch().makeAsyncIterator()
+            let state = try await state(&states) { _ in true }
+            #expect(skus(state) == ["s1", "s2", "s3", "s4", "s5", "s6"])
+        }
+    }
+
+    @Test("A change of an object on any page is seen, and an object that is deleted goes")
+    func seesChanges() async throws {
+        try await withPages { (pages, _, app) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            try await app.write("Order:5", GraphQLFragment("fragment F on Order { sku }"), ["sku": "new"])
+            _ = try await state(&states) { skus($0) == ["s1", "s2", "s3", "s4", "new", "s6"] }
+            try await app.remove("Order:2", as: .deleted)
+            _ = try await state(&states) { skus($0) == ["s1", "s3", "s4", "new", "s6"] }
+        }
+    }
+
+    @Test("A refreshed first page that leads elsewhere takes the rest out of the list")
+    func seesRefresh() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            desk.set(OrderDesk.tokenPage([9, 1], next: "new"), at: "")
+            try await pages.refresh()
+            _ = try await state(&states) { skus($0) == ["s9", "s1"] && !$0.isComplete }
+        }
+    }
+
+    @Test("An object that moves to an earlier page leaves the later one")
+    func moves() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            _ = try await state(&states) { $0.isComplete }
+            desk.set(OrderDesk.tokenPage([6, 1], next: "a"), at: "")
+            try await pages.refresh()
+            _ = try await state(&states) { skus($0) == ["s6", "s1", "s4", "s5"] }
+        }
+    }
+
+    @Test("A watcher that waits for whole lists sees the old one until the new one is whole")
+    func waitsForWhole() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            try await pages.all()
+            var states = try pages.watch(.whenComplete).makeAsyncIterator()
+            #expect(try await state(&states) { _ in true }.objects.count == 6)
+            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            try await pages.all(startingOver: true)
+            let state = try await state(&states) { _ in true }
+            #expect(skus(state) == ["s7", "s8"])
+        }
+    }
+
+    @Test("Tokens in a circle are an error of the state, beside the pages")
+    func seesCircle() async throws {
+        try await withPages { (pages, desk, _) async throws in
+            desk.set(OrderDesk.tokenPage([4], next: "a"), at: "a")
+            _ = try? await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            let state = try await state(&states) { _ in true }
+            #expect(state.error?.code == .paging)
+            #expect(skus(state) == ["s1", "s2", "s3", "s4"])
+        }
+    }
+
+    @Test("Watching ends when the store is closed")
+    func ends() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: orderSchema))
+            var states = try store.partition().pages(orderList).watch().makeAsyncIterator()
+            _ = try await state(&states) { _ in true }
+            try store.close()
+            #expect(try await next(&states) == nil)
+        }
+    }
+}
