@@ -1,5 +1,6 @@
 import Foundation
 import Larder
+import LarderOperations
 import Testing
 
 @Suite("Transfers from the command line", .timeLimit(.minutes(10)))
@@ -38,6 +39,25 @@ struct TransferVerbTests {
             #expect(
                 limited.output.contains(#""failure":{"code":"object.accessDenied","message":"not\nallowed","time":""#))
             #expect(limited.output.contains(#""hasMore":true"#))
+        }
+    }
+
+    @Test("Metadata that is damaged is told as that, and never printed into the JSON")
+    func damagedMetadata() async throws {
+        try await TransferFixture.run { fixture in
+            let sound = try await fixture.download()
+            let partition = try #require(try await fixture.withTable { try $0.find(sound)?.partition })
+            let draft = TransferDraft(
+                partition: partition, kind: .download, bucket: "media", key: "k", path: "/copy",
+                metadata: Array(#"},"forged":{"#.utf8), created: Date())
+            try await fixture.withTable { try await $0.enqueue([draft]) }
+            let shown = try await fixture.larder("transfers", "show", draft.id.text, "--json")
+            #expect(shown.status != 0)
+            #expect(!shown.output.contains("forged"), "\(shown.output)")
+            #expect(shown.errors.contains(#""code":"operations.damagedRow""#), "\(shown.errors)")
+            let listed = try await fixture.larder("transfers", "list", "--json")
+            #expect(listed.status == 0 && listed.output.contains(sound.text), "\(listed.errors)")
+            #expect(!listed.output.contains("forged"), "\(listed.output)")
         }
     }
 
