@@ -171,8 +171,10 @@ struct RestoredMutationTests {
         }
     }
 
-    @Test("A temporary id whose real one only the backup knows is replaced in what is queued after the restoration")
-    func knownToBackup() async throws {
+    @Test(
+        "A temporary id whose real one only the backup knows is replaced in what is queued after the restoration",
+        arguments: [0, 1])
+    func knownToBackup(comingBack count: Int) async throws {
         try await MigrationFixture.with { fixture in
             func draft(_ variables: String, making tokens: [TemporaryID] = []) -> MutationDraft {
                 MutationDraft(
@@ -192,7 +194,7 @@ struct RestoredMutationTests {
                     attempt, Array("{}".utf8), temporaryIDs: [token: "7"], now: Date())
                 try await database.mutations.settle(id, now: Date())
             }
-            try await fixture.queue(1, named: "second")
+            try await fixture.queue(count, named: "second")
             let backup = try await fixture.makeBackup()
             try fixture.loseDatabase()
             try FileManager.default.copyItem(atPath: earlier, toPath: file)

@@ -146,7 +146,8 @@ struct Restoration {
             SELECT count(*) FROM backup.mutation b WHERE b.id IN (SELECT id FROM main.mutation)
             """)
         report.settledSince = try count("SELECT count(*) FROM backup.mutation") - report.mutations - report.kept
-        guard report.mutations > 0 else { return }
+        // Real ids that only the backup knows are wanted by what is queued later, too.
+        guard report.mutations > 0 else { return try copyTemporaryIDs(of: []) }
         try requireFreeNumbers()
         try copyMutations()
         try RestorationDoubt.warn("SELECT sequence FROM temp.restored_mutation WHERE NOT isProven", db)
