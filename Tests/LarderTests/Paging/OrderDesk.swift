@@ -15,6 +15,7 @@ let orderSchema = """
       ordersOn(page: Int, size: Int): [Order]
       order(id: ID!): Order
     }
+    type Mutation { rename(id: ID!): Order }
     input OrderFilter { owner: String }
     type Order { id: ID! sku: String }
     type OrderList { items: [Order] nextToken: String }

@@ -50,6 +50,21 @@ struct PageKindTests {
         }
     }
 
+    @Test("A page before the first is asked for by the arguments that go backward, and by no other")
+    func goesBackwardAlone() async throws {
+        let server = OrderDesk([
+            "": OrderDesk.connectionPage(3...4, previous: "x"), "x": OrderDesk.connectionPage(1...2),
+        ]).transport
+        var operation = orderConnection
+        operation.variables = ["first": 2]
+        try await withStoreFixture(server, schema: orderSchema) { [operation] app in
+            let pages = try app.pages(operation)
+            _ = try await pages.next()
+            #expect(try await pages.previous()?.skus == skus(1...2))
+        }
+        #expect(server.requests.map { Set($0.values.keys) } == [["first"], ["last", "before"]])
+    }
+
     @Test("A connection whose page has no pageInfo, or no cursor for the next one, is an error")
     func needsPageInfo() async throws {
         let pages = [

@@ -152,6 +152,17 @@ struct PagesTests {
         }
     }
 
+    @Test("Pages without matches that follow each other are no page that comes again")
+    func passesEmptyPagesInARow() async throws {
+        let pages = [
+            "": OrderDesk.tokenPage([], next: "a"), "a": OrderDesk.tokenPage([], next: "b"),
+            "b": OrderDesk.tokenPage([1], next: nil),
+        ]
+        try await withPages(pages) { (pages, _, _) async throws in
+            #expect(try await pages.all() == PagesStatus(pageCount: 3, objectCount: 1, isComplete: true))
+        }
+    }
+
     @Test("Refreshing keeps the pages that the new first page leads to, and counts those that it does not")
     func refreshes() async throws {
         try await withPages(Self.three) { (pages, desk, _) async throws in
@@ -173,6 +184,17 @@ struct PagesTests {
             #expect(desk.requests.count == 3)
             #expect(try await pages.all(startingOver: true).objectCount == 4)
             #expect(desk.requests.count == 5)
+        }
+    }
+
+    @Test("Starting over that fails leaves the list as the cache has it")
+    func failsToStartOver() async throws {
+        try await withPages(Self.three) { (pages, desk, _) async throws in
+            let whole = try await pages.all()
+            desk.removePage(at: "a")
+            #expect(await larderError { try await pages.all(startingOver: true) }?.code == .serverErrors)
+            #expect(try await pages.status() == whole)
+            #expect(try await pages.skus() == skus(1...8))
         }
     }
 

@@ -17,10 +17,9 @@ struct PagesWatchTests {
 
     /// Reads states until one fits.
     private func state(
-
-        _ states: inout PagesWatch.Iterator, until isWanted: (PagesState) -> Bool
+        _ states: inout PagesWatch.Iterator, within time: Duration = .seconds(300), until isWanted: (PagesState) -> Bool
     ) async throws -> PagesState {
-        while let state = try await next(&states) ?? nil { if isWanted(state) { return state } }
+        while let state = try await next(&states, within: time) ?? nil { if isWanted(state) { return state } }
         throw Silence()
     }
 
@@ -99,6 +98,40 @@ struct PagesWatchTests {
             try await pages.all(startingOver: true)
             let state = try await state(&states) { _ in true }
             #expect(skus(state) == ["s7", "s8"])
+        }
+    }
+
+    @Test("A list that starts over by itself is shown to a watcher of whole lists when the new one is whole")
+    func waitsForNewWhole() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all(upTo: 1)
+            let later = try app.pages(orderList)
+            var states = try later.watch(.whenComplete).makeAsyncIterator()
+            // The token of an earlier run is not taken any more.
+            desk.removePage(at: "a")
+            desk.set(OrderDesk.tokenPage([7], next: "b"), at: "")
+            desk.set(OrderDesk.tokenPage([8], next: nil), at: "b")
+            try await later.all()
+            let state = try await state(&states, within: .seconds(60)) { _ in true }
+            #expect(skus(state) == ["s7", "s8"])
+        }
+    }
+
+    @Test("A change that is not confirmed is said to be so, until the server confirms it")
+    func confirmed() async throws {
+        try await withPages { (pages, desk, app) async throws in
+            try await pages.all()
+            var states = try pages.watch().makeAsyncIterator()
+            let renamed: Value = ["rename": ["__typename": "Order", "id": "5", "sku": "new"]]
+            try await app.enqueue(
+                GraphQLOperation("mutation { rename(id: 5) { sku } }"),
+                options: MutationOptions(optimisticResponse: renamed))
+            let waiting = try await state(&states) { $0.isOptimistic }
+            #expect(skus(waiting) == ["s1", "s2", "s3", "s4", "new", "s6"])
+            desk.set(#""rename":{"__typename":"Order","id":"5","sku":"new"}"#, at: "")
+            try await MutationRunner(app).drain()
+            let confirmed = try await state(&states, within: .seconds(60)) { !$0.isOptimistic }
+            #expect(skus(confirmed) == skus(waiting))
         }
     }
 
