@@ -34,6 +34,21 @@ struct EnvironmentTests {
         }
     }
 
+    @Test("An environment that is let go of long after it was closed gives up no other's claim to the file")
+    func releasedLate() async throws {
+        try await withTemporaryFolder { folder in
+            func open() throws -> Environment {
+                try Environment(folder: folder.path, tables: sampleTables, options: .fast)
+            }
+            var first: Environment? = try open()
+            try first?.close()
+            let second = try open()
+            first = nil
+            expectFailure(.alreadyOpen) { _ = try open() }
+            try second.close()
+        }
+    }
+
     @Test("A failed opening frees the file")
     func failedOpening() async throws {
         try await withTemporaryFolder { folder in

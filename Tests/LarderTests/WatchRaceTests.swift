@@ -99,6 +99,31 @@ struct WatchRaceTests {
         }
     }
 
+    @Test("A watcher that ends late leaves its successor's place alone: later streams share that one's reading")
+    func successor() async throws {
+        try await withStoreFixture { app in
+            let core = app.core
+            let bound = try core.operations.bound(recipeList)
+            func stream() -> AsyncStream<WatchState>.Continuation {
+                AsyncStream.makeStream(of: WatchState.self, bufferingPolicy: .bufferingNewest(1)).continuation
+            }
+            func lastID() throws -> WatcherIndex.WatcherID {
+                let id = try #require(core.watchers.add { _ in })
+                core.watchers.remove(id)
+                return id
+            }
+            let late = Watcher(core, bound, .query)
+            let (first, second) = (stream(), stream())
+            core.watchers.shared.watch(bound, .query, core, first)
+            late.end()
+            let before = try lastID()
+            core.watchers.shared.watch(bound, .query, core, second)
+            #expect(try lastID() == before + 1)
+            first.finish()
+            second.finish()
+        }
+    }
+
     @Test("Streams that were dropped or cancelled leave nothing behind")
     func registrations() async throws {
         try await withStoreFixture { app in

@@ -1,3 +1,4 @@
+import Foundation
 import LarderGraphQL
 import LarderTestSupport
 import Synchronization
@@ -191,6 +192,35 @@ struct LayerWatchingTests {
                 "{ movie(id: 1) { id year } }", data: #"{"movie":{"__typename":"Movie","id":"1","year":16}}"#)
             #expect(wakes(try await told.take(), seen))
             #expect(try sample.json(list) == #"{"movies":[{"id":"9"},{"id":"1"},{"id":"2"}]}"#)
+        }
+    }
+
+    @Test("What layers make different right after a long telling is told later, without another commit")
+    func toldLater() async throws {
+        try await withSampleCache(movieSchema) { sample in
+            try await sample.writeMovie("1", title: "Old")
+            let isListening = Mutex(false)
+            let count = Mutex(0)
+            sample.cache.observe(while: { isListening.withLock { $0 } }) { commit in
+                if commit.isOfLayers { count.withLock { $0 += 1 } }
+            }
+            let operation = try sample.operation("{ movie(id: 1) { id title } }")
+            func answer(_ title: String) throws -> ParsedResponse {
+                let text = #"{"data":{"movie":{"__typename":"Movie","id":"1","title":"\#(title)"}}}"#
+                return try ParsedResponse.parse(Array(text.utf8), along: operation.layout)
+            }
+            let (mine, key) = (try answer("Mine"), try #require(AppliedKey("k")))
+            let layer = OptimisticLayer(key: key) { () throws(RecordError) in
+                // The next telling waits for as long as this one took.
+                Thread.sleep(forTimeInterval: 0.5)
+                return OptimisticLayer.Content(response: .init(mine, of: operation))
+            }
+            sample.cache.replaceLayers([layer])
+            isListening.withLock { $0 = true }
+            _ = try await sample.cache.write(answer("Newer"), of: operation)
+            try await sample.cache.noteRejected(key)
+            for _ in 0..<6_000 where count.withLock({ $0 }) < 2 { try await Task.sleep(for: .milliseconds(10)) }
+            #expect(count.withLock { $0 } == 2)
         }
     }
 }

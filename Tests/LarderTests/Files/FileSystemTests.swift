@@ -74,6 +74,22 @@ struct FileSystemTests {
         }
     }
 
+    @Test(
+        "An empty file is made also where the volume knows no links, and a file that is there stays as it is",
+        arguments: [0, EPERM, ENOTSUP, EMLINK])
+    func madeWithoutLinks(status: Int32) async throws {
+        try await withTemporaryFolder { folder in
+            let path = folder.appending(path: "file").path
+            let files = FileSystem { $0.kind == .link && status != 0 ? .failure(status) : nil }
+            try files.makeEmptyFile(path)
+            #expect(try Data(contentsOf: URL(filePath: path)).isEmpty)
+            try Data([1]).write(to: URL(filePath: path))
+            try files.makeEmptyFile(path)
+            #expect(try Data(contentsOf: URL(filePath: path)) == Data([1]))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["file"])
+        }
+    }
+
     @Test("A folder that is made has its name synced, and so has each above it on the volume")
     func madeFolders() async throws {
         try await withTemporaryFolder { folder in
