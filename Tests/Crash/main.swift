@@ -31,6 +31,8 @@ import LarderTestSupport
 //                                       goes on with a store that such a load was killed in; the marks are kept
 //     larder-crash STORE faults MARKS ANSWER N
 //                                       works through N lives while a sync fails: see FaultLoad
+//     larder-crash STORE records MARKS SEED N
+//                                       stores answers in a new store, and queues nothing: see RecordsLoad
 //     larder-crash STORE store|failing-store|recover-store MARKS SEED N
 //                                       switches, signs in, restores, repairs, forgets: see StoreLoad
 //     larder-crash STORE longlog MARKS SEED N
@@ -144,6 +146,7 @@ case "recover-transfers":
 case "store": try await StoreLoad(folder: folder, marks: marks()).run()
 case "failing-store": await StoreLoad(folder: folder, marks: try marks()).runUntilFailure()
 case "recover-store": try await StoreLoad(folder: folder, marks: marks(continued: true)).recover()
+case "records": try await RecordsLoad(folder: folder, marks: marks()).run()
 case "longlog": try await LongLog(folder: folder, marks: marks()).run()
 case "tools": try await ToolLoad(folder: folder, marks: marks()).run()
 case "transfers":

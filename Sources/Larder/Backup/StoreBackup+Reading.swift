@@ -1,5 +1,5 @@
 package import Foundation
-import LarderFiles
+package import LarderFiles
 import LarderOperations
 import LarderRecords
 
@@ -7,10 +7,12 @@ extension StoreBackup {
     /// Reads a backup's manifest. Looks at no other file: `verify` does.
     ///
     /// - Throws: `operations.damagedBackup`, `operations.newerFormat`.
-    package init(at folder: URL) throws(LarderError) {
+    package init(at folder: URL, files: FileSystem = FileSystem()) throws(LarderError) {
         let file = folder.appending(path: BackupManifest.fileName)
-        guard let data = try? Data(contentsOf: file) else {
-            throw .damagedBackup("\(folder.path) has no \(BackupManifest.fileName) that can be read; is it a backup?")
+        var data = Data()
+        do throws(FileError) { try files.read(file.path) { data += $0 } } catch {
+            guard error.code == .missing else { throw BackupFailure.typed(error) }
+            throw .damagedBackup("\(folder.path) has no \(BackupManifest.fileName); is it a backup?")
         }
         struct Version: Decodable {
             var version: Int
@@ -56,12 +58,13 @@ extension StoreBackup {
 
     /// Compares every file with what the manifest says of it.
     ///
-    /// - Throws: `operations.damagedBackup`, with the file.
-    package func verify() throws(LarderError) {
+    /// - Throws: `operations.damagedBackup`, with the file; `.backup` where the disk fails, `operations.notWritable`.
+    package func verify(files: FileSystem = FileSystem()) throws(LarderError) {
         for file in manifest.files {
             let found: (size: Int, sum: String)
-            do { found = try FileSum.of(folder.appending(path: file.path)) } catch {
-                throw .damagedBackup("\(file.path) of the backup cannot be read: \(error)")
+            do throws(FileError) { found = try FileSum.of(folder.appending(path: file.path), files) } catch {
+                guard error.code == .missing else { throw BackupFailure.typed(error) }
+                throw .damagedBackup("\(file.path) of the backup is not there")
             }
             try require(file, found)
         }

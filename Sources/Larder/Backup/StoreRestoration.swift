@@ -44,7 +44,7 @@ package enum StoreRestoration {
         reached: (KillPoint) throws -> Void = { _ in }
     ) throws -> Report {
         do {
-            try backup.verify()
+            try backup.verify(files: options.files)
             try finish(store, options: options)
             OperationsDatabase.removeStaged(in: store, options.files)
             try requireSame(backup, store, options)

@@ -69,6 +69,7 @@ final class ForeignDatabase {
         var verdict = ""
         try forEachRow("PRAGMA quick_check(1)") { verdict = $0.text(0) ?? "" }
         guard verdict == "ok" else {
+            guard !hasFailedReading else { throw failure(SQLITE_IOERR) }
             throw ImportError(.damaged, "\(path) is damaged: \(verdict.prefix(200)); nothing is taken from it")
         }
     }
@@ -124,9 +125,18 @@ final class ForeignDatabase {
         }
     }
 
+    /// SQLite says of a page that the disk does not give that the file is malformed (`SQLITE_IOERR_CORRUPTFS`).
+    private var hasFailedReading: Bool {
+        var status: Int32 = 0
+        // Safe: the call takes an Int32 by this code.
+        sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &status)
+        return [EIO, ENXIO].contains(status)
+    }
+
     private func failure(_ code: Int32) -> ImportError {
         let message = "\(file.path): \(String(cString: sqlite3_errmsg(connection)))"
         switch code & 0xFF {
+        case SQLITE_CORRUPT where hasFailedReading: return ImportError(.unreadable, "\(file.path): the disk failed")
         case SQLITE_CORRUPT: return ImportError(.damaged, "\(message); nothing is taken from it")
         case SQLITE_NOTADB: return ImportError(.foreign, message)
         case SQLITE_BUSY, SQLITE_LOCKED: return ImportError(.busy, "\(message); stop its program and try again")

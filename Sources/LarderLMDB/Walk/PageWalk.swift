@@ -1,4 +1,4 @@
-import LarderFiles
+package import LarderFiles
 
 /// Reads every page in use of a data file, and says whether LMDB can map it without following a bad number.
 ///
@@ -29,9 +29,9 @@ package enum PageWalk {
     }
 
     /// Walks the data file at a path.
-    package static func run(path: String) throws(LMDBError) -> Summary {
+    package static func run(path: String, files: FileSystem = FileSystem()) throws(LMDBError) -> Summary {
         let (file, status) = try translated { () throws(FileError) in
-            let file = try FileSystem().open(path)
+            let file = try files.open(path)
             return (file, try file.status())
         }
         guard status.kind == .file else {

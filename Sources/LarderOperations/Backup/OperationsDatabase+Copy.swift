@@ -16,7 +16,7 @@ extension OperationsDatabase {
                 do {
                     try pool.backup(to: copy)
                     // A file that needs none beside it: the copy of a log is one as well.
-                    try copy.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
+                    try copy.writeWithoutTransaction { db in try db.run("PRAGMA journal_mode = DELETE") }
                 } catch {
                     try? copy.close()
                     throw error

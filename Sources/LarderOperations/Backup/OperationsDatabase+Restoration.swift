@@ -121,7 +121,7 @@ extension OperationsDatabase {
                 try ForgottenOutcomes(db: db).noteEverything()
                 try db.run("UPDATE store SET restoration = ?", [token])
             }
-            try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
+            try queue.writeWithoutTransaction { db in try db.run("PRAGMA journal_mode = DELETE") }
         } catch {
             try? queue.close()
             throw error

@@ -41,7 +41,7 @@ extension OperationsDatabase {
 
     private func check(_ db: Database) throws -> OperationsCheck {
         var report = OperationsCheck()
-        let findings = try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.limit))").filter { $0 != "ok" }
+        let findings = try db.findings("integrity_check(\(Self.limit))")
         report.problems += findings.map { .init(kind: .integrity, what: $0) }
         // What follows trusts the pages.
         guard findings.isEmpty else { return report }
@@ -56,14 +56,18 @@ extension OperationsDatabase {
             report.problems += damaged.map { .init(kind: .row, what: $0.description) }
         }
         for rule in Rule.all {
-            let broken = try String.fetchAll(db, sql: "SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(Self.limit)")
+            let broken = try db.texts("SELECT hex(id) FROM (\(rule.exceptions)) LIMIT \(Self.limit)")
             report.problems += broken.map { .init(kind: .rule, what: "\(rule.name): \($0)") }
         }
-        report.mutations = try Int.fetchOne(db, sql: "SELECT count(*) FROM mutation") ?? 0
-        report.transfers = try Int.fetchOne(db, sql: "SELECT count(*) FROM transfer") ?? 0
-        report.outcomes = try Int.fetchOne(db, sql: "SELECT count(*) FROM outcome") ?? 0
-        report.watchers = try Int.fetchOne(db, sql: "SELECT count(*) FROM watcher") ?? 0
+        report.mutations = try count("mutation", db)
+        report.transfers = try count("transfer", db)
+        report.outcomes = try count("outcome", db)
+        report.watchers = try count("watcher", db)
         return report
+    }
+
+    private func count(_ table: String, _ db: Database) throws -> Int {
+        Int(try db.integer("SELECT count(*) FROM \(table)") ?? 0)
     }
 }
 

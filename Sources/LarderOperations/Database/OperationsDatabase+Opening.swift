@@ -154,11 +154,15 @@ extension OperationsDatabase {
     private static func pool(
         _ path: String, _ configuration: Configuration, until deadline: ContinuousClock.Instant
     ) throws -> DatabasePool {
+        var mayBeUnread = true
         while true {
             do { return try DatabasePool(path: path, configuration: configuration) } catch let error as DatabaseError
                 where error.resultCode == .SQLITE_BUSY && .now < deadline
             {
                 Thread.sleep(forTimeInterval: 0.002)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && mayBeUnread {
+                // What GRDB reads is not held against the system's last error. What `configuration` reads is.
+                mayBeUnread = false
             }
         }
     }
@@ -167,9 +171,9 @@ extension OperationsDatabase {
         var (application, version, tables): (Int64, Int64, Int64) = (0, 0, 0)
         // At one moment: another process may be making the database.
         try db.inTransaction(.deferred) {
-            tables = try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") ?? 0
-            application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            version = try Int64.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+            tables = try db.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+            application = try db.integer("PRAGMA application_id") ?? 0
+            version = try db.integer("PRAGMA user_version") ?? 0
             return .commit
         }
         guard application != 0 || version != 0 || tables != 0 else { return }
@@ -212,11 +216,10 @@ extension OperationsDatabase {
 
     /// Whether nothing was ever committed to it.
     private static func isNew(_ db: Database) throws -> Bool {
-        try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") == 0
+        try db.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
     private static func quickCheck(_ db: Database) throws {
-        guard let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), finding != "ok" else { return }
-        throw OperationsError.damaged(finding)
+        if let finding = try db.findings("quick_check(1)").first { throw OperationsError.damaged(finding) }
     }
 }

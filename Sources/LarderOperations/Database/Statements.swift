@@ -13,7 +13,7 @@ extension Database {
 
     /// Runs a statement that is run very often: its values are bound one by one, and are put into no array of boxes.
     func run(_ sql: String, binding bind: (inout Binder) -> Void) throws {
-        let statement = try cachedStatement(sql: sql)
+        let statement = try compiled(sql)
         try withExtendedLifetime(statement) {
             let statement = statement.sqliteStatement
             defer { sqlite3_reset(statement) }
@@ -90,13 +90,20 @@ extension Database {
     private func stepping<Result>(
         _ sql: String, _ bindings: Bindings, _ body: (SQLiteStatement) throws -> Result
     ) throws -> Result {
-        let statement = try cachedStatement(sql: sql)
+        let statement = try compiled(sql)
         return try withExtendedLifetime(statement) {
             let statement = statement.sqliteStatement
             // Says once more what the last step said, which was told then.
             defer { sqlite3_reset(statement) }
             try bind(bindings, to: statement, sql)
             return try body(statement)
+        }
+    }
+
+    /// Compiling reads the definitions of the tables.
+    private func compiled(_ sql: String) throws -> Statement {
+        do { return try cachedStatement(sql: sql) } catch let error as DatabaseError where hasFailedReading {
+            throw failure(error.extendedResultCode.rawValue, sql)
         }
     }
 
@@ -123,7 +130,12 @@ extension Database {
     }
 
     private func failure(_ code: Int32, _ sql: String) -> DatabaseError {
-        DatabaseError(resultCode: ResultCode(rawValue: code), message: lastErrorMessage, sql: sql)
+        // Of a file that could not be attached there is nothing left but what was said of it.
+        let isUnread = hasFailedReading || lastErrorMessage == String(cString: sqlite3_errstr(SQLITE_IOERR))
+        guard code & 0xFF == SQLITE_CORRUPT, isUnread else {
+            return DatabaseError(resultCode: ResultCode(rawValue: code), message: lastErrorMessage, sql: sql)
+        }
+        return DatabaseError(resultCode: .SQLITE_IOERR_READ, message: "a page could not be read", sql: sql)
     }
 }
 

@@ -228,11 +228,11 @@ final class SyncedLog: Sendable {
     ///
     /// Safe to be used while the connection's queue runs, when the connection is not closed, as SQLite itself uses it:
     /// its functions with the file they belong to, and with as many bytes as they are told of.
-    private static func file(
-        _ which: Int32, of db: Database
+    static func file(
+        _ which: Int32, of db: Database, _ schema: String = "main"
     ) throws -> (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) {
         var found: UnsafeMutablePointer<sqlite3_file>?
-        let code = sqlite3_file_control(db.sqliteConnection, "main", which, &found)
+        let code = sqlite3_file_control(db.sqliteConnection, schema, which, &found)
         guard code == SQLITE_OK, let file = found, let calls = file.pointee.pMethods?.pointee else {
             throw failure(code == SQLITE_OK ? SQLITE_IOERR : code)
         }

@@ -111,7 +111,7 @@ extension OperationsDatabase {
             try new.close()
             let file = folder.appending(path: fileName)
             let queue = try DatabaseQueue(path: file.path)
-            try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+            try queue.writeWithoutTransaction { try $0.run("PRAGMA journal_mode = DELETE") }
             try queue.close()
             try files.synchronize(file.path)
             return report

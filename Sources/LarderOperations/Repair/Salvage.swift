@@ -39,7 +39,7 @@ struct Salvage {
         for table in tables {
             // Of an older version, or one whose definition cannot be read.
             guard there.contains(table) else {
-                report.rows.append(.init(table: table, saved: 0, isDamaged: isDefinitionLost))
+                report.rows.append(.init(table: table, saved: 0, isDamaged: try isDefinitionLost()))
                 continue
             }
             // Its one row was made with the new database.
@@ -54,7 +54,7 @@ struct Salvage {
             report.rows.append(
                 .init(table: table, saved: saved, isDamaged: isDamaged, damaged: refused.count))
         }
-        if !there.contains("store") { report.isNewStore = isDefinitionLost }
+        if !there.contains("store") { report.isNewStore = try isDefinitionLost() }
         // Nothing could be counted on from there.
         for table in ["mutation", "transfer", "outcome"] {
             try db.run("DELETE FROM \(table) WHERE \(Rule.isOutOfOrder)")
@@ -72,8 +72,8 @@ struct Salvage {
     // MARK: Rows
 
     /// Whether some of the definitions of tables cannot be read.
-    private var isDefinitionLost: Bool {
-        (try? damaged.texts("SELECT name FROM damaged.sqlite_schema ORDER BY name")) == nil
+    private func isDefinitionLost() throws -> Bool {
+        try Self.unlessDamaged { try damaged.texts("SELECT name FROM damaged.sqlite_schema ORDER BY name") } == nil
     }
 
     private static func columns(
@@ -113,22 +113,20 @@ struct Salvage {
         var sql = "SELECT \(list) FROM damaged.\(table) NOT INDEXED"
         if let number { sql += " WHERE rowid >= \(number)" }
         if !order.isEmpty { sql += " ORDER BY \(order)" }
-        do {
-            let rows = SalvagedRows(
-                db: db, table: table, columns: try TableColumn.all(of: table, in: db), names: columns)
+        let rows = SalvagedRows(db: db, table: table, columns: try TableColumn.all(of: table, in: db), names: columns)
+        let isWhole: Void? = try Self.unlessDamaged {
             try damaged.scan(sql) { row in
                 if let damage = try rows.insert(row.values) { note(damage) }
                 return true
             }
-            return true
-        } catch let error as DatabaseError where Self.isDamage(error) { return false }
+        }
+        return isWhole != nil
     }
 
     /// Goes on behind pages that cannot be read, in steps that grow.
     private mutating func copyBehindGaps(_ table: String, _ columns: [String]) throws {
-        guard let greatest = try? Int64.fetchOne(damaged, sql: "SELECT max(rowid) FROM damaged.\(table)") else {
-            return
-        }
+        let found = try Self.unlessDamaged { try damaged.integer("SELECT ifnull(max(rowid), 0) FROM damaged.\(table)") }
+        guard let greatest = found ?? nil else { return }
         var (next, step) = (try db.integer("SELECT ifnull(max(rowid), 0) + 1 FROM \(table)") ?? 1, Int64(1))
         while next <= greatest {
             if try copy(table, columns, order: [], from: next) { return }
@@ -148,8 +146,15 @@ struct Salvage {
         }
     }
 
-    private static func isDamage(_ error: DatabaseError) -> Bool {
-        [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR, .SQLITE_ERROR].contains(error.resultCode)
+    /// Nil where the damaged database cannot be read there. A disk that fails is an error: what is read is a copy that
+    /// was just made, and what the disk does not give now is not lost.
+    private static func unlessDamaged<Value>(_ body: () throws -> Value) throws -> Value? {
+        do { return try body() } catch let error as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
+            || error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+        {
+            return nil
+        } catch let error as OperationsError where error.code == .damagedRow { return nil }
     }
 
     /// Numbers that were given are not given again, also those of rows that were lost.

@@ -43,9 +43,12 @@ extension Generation {
         var check = GenerationCheck(self, level)
         if level == .everything {
             do {
-                let summary = try PageWalk.run(path: environment.folder + "/data.mdb")
+                let summary = try PageWalk.run(
+                    path: environment.folder + "/data.mdb", files: environment.options.files)
                 check.report.counts.pages = summary.branchPages + summary.leafPages + summary.overflowPages
             } catch {
+                // A disk that fails says nothing of the file.
+                guard CacheFolder.damage(error) != nil else { throw error }
                 check.report.add(.page(error.page), error.message)
                 // LMDB would follow what is damaged.
                 return check.report

@@ -20,7 +20,8 @@ final class FailingDisk: Sendable {
     /// The faults of files that are open, each once and from then on.
     static let faults: [Fault] = [false, true].flatMap { isLasting in
         let calls: [(Call, ResultCode)] = [
-            (.read, .SQLITE_IOERR_READ), (.write, .SQLITE_IOERR_WRITE), (.write, .SQLITE_FULL),
+            (.read, .SQLITE_IOERR_READ), (.read, .SQLITE_IOERR_CORRUPTFS),
+            (.write, .SQLITE_IOERR_WRITE), (.write, .SQLITE_FULL),
             (.sync, .SQLITE_IOERR_FSYNC), (.truncate, .SQLITE_IOERR_TRUNCATE), (.size, .SQLITE_IOERR_FSTAT),
         ]
         return calls.map { Fault(call: $0, code: $1.rawValue, isLasting: isLasting) }
@@ -31,6 +32,8 @@ final class FailingDisk: Sendable {
         /// How many calls of the fault's kind go well before it.
         var left = 0
         var hasFailed = false
+        /// The system keeps the last error of a file.
+        var hasFailedReading = false
         var written: [(isLog: Bool, range: Range<Int64>)] = []
         var syncs = 0
     }
@@ -47,7 +50,7 @@ final class FailingDisk: Sendable {
 
     /// The call fails that comes after so many of its kind.
     func arm(_ fault: Fault, after count: Int) {
-        state.withLock { ($0.fault, $0.left, $0.hasFailed) = (fault, count, false) }
+        state.withLock { ($0.fault, $0.left, $0.hasFailed, $0.hasFailedReading) = (fault, count, false, false) }
     }
 
     func heal() { state.withLock { ($0.fault, $0.written) = (nil, []) } }
@@ -84,6 +87,7 @@ final class FailingDisk: Sendable {
         own.pointee.xSync = failingSync
         own.pointee.xTruncate = failingTruncate
         own.pointee.xFileSize = failingSize
+        own.pointee.xFileControl = failingControl
         file.pointee.pMethods = UnsafePointer(own)
     }
 
@@ -101,9 +105,12 @@ final class FailingDisk: Sendable {
                 return nil
             }
             state.hasFailed = true
+            state.hasFailedReading = call == .read
             return fault.code
         }
     }
+
+    fileprivate var hasFailedReading: Bool { state.withLock { $0.hasFailedReading } }
 
     fileprivate func noteWrite(_ range: Range<Int64>, isLog: Bool) {
         state.withLock { $0.written.append((isLog, range)) }
@@ -167,6 +174,17 @@ private func failingSize(
 ) -> Int32 {
     guard let attached = attached(file) else { return SQLITE_IOERR }
     return attached.disk.failure(.size) ?? attached.real.pointer.pointee.xFileSize?(file, size) ?? SQLITE_IOERR
+}
+
+private func failingControl(
+    _ file: UnsafeMutablePointer<sqlite3_file>?, _ code: Int32, _ argument: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let attached = attached(file) else { return SQLITE_IOERR }
+    if code == SQLITE_FCNTL_LAST_ERRNO, attached.disk.hasFailedReading {
+        argument?.storeBytes(of: EIO, as: Int32.self)
+        return SQLITE_OK
+    }
+    return attached.real.pointer.pointee.xFileControl?(file, code, argument) ?? SQLITE_NOTFOUND
 }
 
 /// The disks of folders, by their paths.

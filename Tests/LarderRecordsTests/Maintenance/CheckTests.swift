@@ -1,7 +1,9 @@
 import Foundation
+import LarderFiles
 import LarderGraphQL
 import LarderLMDB
 import LarderTestSupport
+import Synchronization
 import Testing
 
 @testable import LarderRecords
@@ -24,6 +26,25 @@ struct CheckTests {
             #expect(report.counts.changes == 3)
             #expect(report.counts.parts > 20)
             #expect(report.counts.pages > 5)
+        }
+    }
+
+    @Test("A disk that fails while the pages are walked is an error, and no problem of the file")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            let isFailing = Atomic(false)
+            var options = RecordCache.Options()
+            options.files = FileSystem { call in
+                guard isFailing.load(ordering: .relaxed), call.kind == .read else { return nil }
+                return call.path.hasSuffix("/data.mdb") ? .failure(EIO) : nil
+            }
+            let library = try LibraryCache(folder, options: options)
+            try await library.fill(4)
+            isFailing.store(true, ordering: .relaxed)
+            let error = #expect(throws: RecordError.self) { _ = try library.cache.check() }
+            #expect(error?.code == .storage)
+            isFailing.store(false, ordering: .relaxed)
+            try expectSound(library.cache)
         }
     }
 

@@ -91,6 +91,21 @@ struct FailedLookTests {
         }
     }
 
+    @Test(
+        "A backup that the disk does not give is told as that, and not as damaged",
+        arguments: FailedLook.all, [BackupManifest.fileName, OperationsDatabase.fileName, "/data.mdb"])
+    private func verification(_ look: FailedLook, _ name: String) async throws {
+        try await withStore { folder, _ in
+            let backups = folder.deletingLastPathComponent().appending(path: "backups")
+            let made = try StoreBackup.make(of: folder, into: backups).folder
+            let error = #expect(throws: LarderError.self) {
+                let files = look.files(at: name)
+                try StoreBackup(at: made, files: files).verify(files: files)
+            }
+            #expect(error?.code == (look.status == EIO ? .backup : .operationsNotWritable))
+        }
+    }
+
     @Test("Opening a cache whose folder cannot be listed makes no new generation", arguments: FailedLook.all)
     private func listing(_ look: FailedLook) async throws {
         try await withStore { folder, _ in

@@ -24,6 +24,19 @@ struct PowerLossTests {
         }
     }
 
+    @Test("A new store of answers alone, whose schema is kept first, is not lost with the folders above it")
+    func newStoreOfRecords() async throws {
+        try await RecordedLoad(word: "records", lives: 1).withProof { (proof, _, scratch) throws in
+            var proof = proof
+            proof.cuts = [PowerCut(order: .separate, contents: .lost, names: .lost)]
+            proof.isMeant = { if case .mark = $0 { true } else { false } }
+            proof.inspect = { try RecordsLoad.problems($0) }
+            let result = try await proof.run(in: scratch)
+            #expect(result.problems == [])
+            #expect(result.variants > 1)
+        }
+    }
+
     @Test("A generation of the cache has its name never before its file, and never longer")
     func generationNames() async throws {
         try await load.withProof(lives: 2) { (proof, _, scratch) throws in
