@@ -1,0 +1,207 @@
+import AsyncHTTPClient
+import Crypto
+import Foundation
+import Larder
+import LarderAWS
+import LarderHTTP
+import LarderTestSupport
+import Testing
+
+/// Cognito and AppSync by answers that a test says: what no server of another language answers, and what is sent to it.
+@Suite("Cognito and AppSync by scripted answers", .timeLimit(.minutes(10)))
+struct ScriptedCognitoTests {
+    private static let pool = "cn-north-1_AbC123xyz"
+    private static let keys = #"{"AccessKeyId": "A", "SecretKey": "S", "SessionToken": "T", "Expiration": 784112377}"#
+
+    /// Runs `body` with a server that answers by the operation that it is asked for.
+    private func withServer(
+        _ answers: [String: String], _ headers: (name: String, value: String)...,
+        body: (ScriptedStorage, HTTPClient) async throws -> Void
+    ) async throws {
+        let headers = headers.map { ($0.name, $0.value) }
+        try await ScriptedStorage.run { received in
+            let operation = received.headers.first(name: "x-amz-target")?.split(separator: ".").last.map(String.init)
+            let answer = answers[operation ?? ""] ?? "{}"
+            var all = headers
+            all.append(("Content-Type", "application/json"))
+            return Reply(headers: .init(all), body: Array(answer.utf8))
+        } _: { server, _ in
+            try await HTTPClient.withHTTPClient(configuration: HTTPTransport.clientConfiguration()) { client in
+                try await body(server, client)
+            }
+        }
+    }
+
+    /// A token of the pool, unsigned.
+    private func token(_ use: String, of user: String, named name: String? = nil) -> String {
+        let client = use == "id" ? "aud" : "client_id"
+        let username = name.map { #", "username": "\#($0)""# } ?? ""
+        let claims = """
+            {"iss": "https://cognito-idp.cn-north-1.amazonaws.com.cn/\(Self.pool)", "token_use": "\(use)",
+             "\(client)": "client", "sub": "\(user)", "iat": 1000, "exp": 4600\(username)}
+            """
+        let text = Data(claims.utf8).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        return "e30.\(text).e30"
+    }
+
+    private func tokens(of user: String, named name: String? = nil) -> Credentials.UserPoolTokens {
+        Credentials.UserPoolTokens(
+            idToken: token("id", of: user), accessToken: token("access", of: user, named: name), refreshToken: "R",
+            expires: nil)
+    }
+
+    private func result(of user: String, endingIn seconds: Int = 3600) -> String {
+        """
+        {"AuthenticationResult": {"IdToken": "\(token("id", of: user))",
+         "AccessToken": "\(token("access", of: user))", "ExpiresIn": \(seconds)}}
+        """
+    }
+
+    private func userPool(
+        _ server: ScriptedStorage, _ client: HTTPClient, secret: String? = nil, byFlow: Bool = false
+    ) -> CognitoUserPool {
+        var options = CognitoUserPool.Options()
+        (options.endpoint, options.refreshesByFlow) = (server.url, byFlow)
+        options.wallClock = { Date(timeIntervalSince1970: 2_000_000_000) }
+        return CognitoUserPool(
+            .init(id: Self.pool, clientID: "client", region: "cn-north-1"), clientSecret: secret, client: client,
+            options: options)
+    }
+
+    /// The members of the JSON that a request brought.
+    private func members(_ request: Received) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any])
+    }
+
+    @Test("Cloud credentials are good for as long as the server's clock says, whatever this machine's clock shows")
+    func serversClock() async throws {
+        let answers = ["GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#]
+        // 784111777: ten minutes before the credentials end.
+        try await withServer(answers, ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")) { server, client in
+            var options = CognitoIdentityPool.Options()
+            options.endpoint = server.url
+            options.wallClock = { Date(timeIntervalSince1970: 2_000_000_000) }
+            let pool = CognitoIdentityPool(
+                .init(id: "cn-north-1:1", region: "cn-north-1"), client: client, options: options)
+            let keys = try await pool.credentials(identityID: "i", logins: [:], deadline: ample)
+            #expect(keys.expires == Date(timeIntervalSince1970: 2_000_000_600))
+        }
+    }
+
+    @Test(
+        "A user pool is named to the identity pool by the domain of its region",
+        arguments: [("cn-north-1", "amazonaws.com.cn"), ("eu-west-1", "amazonaws.com")])
+    func loginName(_ region: String, _ domain: String) async throws {
+        let answers = [
+            "GetId": #"{"IdentityId": "i"}"#,
+            "GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#,
+        ]
+        try await withServer(answers) { server, client in
+            var options = CognitoIdentityPool.Options()
+            options.endpoint = server.url
+            let environment = BackendEnvironment(
+                name: "movies", api: .init(url: server.url, region: region),
+                userPool: .init(id: "\(region)_a", clientID: "client", region: region),
+                identityPool: .init(id: "\(region):1", region: region))
+            let provider = CognitoIdentityProvider(environment: environment, client: client, identityPool: options)
+            let user = Credentials(userPool: tokens(of: "ann"))
+            _ = try await provider.refresh(.cloud, of: user, deadline: ample)
+            for request in server.requests {
+                let logins = try members(request)["Logins"] as? [String: String]
+                #expect(logins == ["cognito-idp.\(region).\(domain)/\(region)_a": tokens(of: "ann").idToken])
+            }
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("Tokens of another user that a refresh brings are refused")
+    func otherUser() async throws {
+        try await withServer(["GetTokensFromRefreshToken": result(of: "eve")]) { server, client in
+            let pool = userPool(server, client)
+            #expect(
+                try await cognitoCode { try await pool.refresh(tokens(of: "ann"), deadline: ample) } == .foreignToken)
+            _ = try await pool.refresh(tokens(of: "eve"), deadline: ample)
+        }
+    }
+
+    @Test(
+        "Tokens end when the first thing that says so ends: the answer, or one of the tokens", arguments: [60, 7_200])
+    func firstEnd(_ seconds: Int) async throws {
+        let answers = ["GetTokensFromRefreshToken": result(of: "ann", endingIn: seconds)]
+        try await withServer(answers) { server, client in
+            let new = try await userPool(server, client).refresh(tokens(of: "ann"), deadline: ample)
+            // The tokens themselves are good for an hour.
+            let end = 2_000_000_000 + Double(min(seconds, 3_600))
+            #expect(new.expires == Date(timeIntervalSince1970: end))
+        }
+    }
+
+    @Test("A sign-in by another name goes on with the name by which the pool knows the user")
+    func alias() async throws {
+        let answers = [
+            "InitiateAuth": """
+            {"ChallengeName": "SMS_MFA", "Session": "s", "ChallengeParameters": {"USERNAME": "sub-ann"}}
+            """,
+            "RespondToAuthChallenge": result(of: "sub-ann"),
+        ]
+        try await withServer(answers) { server, client in
+            let pool = userPool(server, client)
+            let challenge = try await pool.signIn(
+                "ann@example.com", password: "word", flow: .password, deadline: ample
+            ).challenge
+            #expect(challenge.user == "sub-ann")
+            _ = try await pool.answer(challenge, .code("123456"), deadline: ample).tokens
+            let responses = try members(#require(server.requests.last))["ChallengeResponses"] as? [String: String]
+            #expect(responses == ["USERNAME": "sub-ann", "SMS_MFA_CODE": "123456"])
+        }
+    }
+
+    @Test("A refresh by flow proves the client's secret for the user's name, and for the id where there is no name")
+    func secretHash() async throws {
+        try await withServer(["InitiateAuth": result(of: "sub-ann")]) { server, client in
+            let pool = userPool(server, client, secret: "secret", byFlow: true)
+            for (name, proven) in [("ann", "ann"), (nil, "sub-ann")] {
+                _ = try await pool.refresh(tokens(of: "sub-ann", named: name), deadline: ample)
+                let parameters = try members(#require(server.requests.last))["AuthParameters"] as? [String: String]
+                let hash = HMAC<SHA256>.authenticationCode(
+                    for: Data("\(proven)client".utf8), using: SymmetricKey(data: Data("secret".utf8)))
+                #expect(parameters?["SECRET_HASH"] == Data(hash).base64EncodedString())
+            }
+        }
+    }
+
+    @Test("An answer of more than a mebibyte is given up, whatever it says")
+    func longAnswer() async throws {
+        let more = String(repeating: "x", count: 1 << 20)
+        let answers = [
+            "GetId": #"{"IdentityId": "i", "more": "\#(more)"}"#,
+            "GetCredentialsForIdentity": #"{"IdentityId": "i", "Credentials": \#(Self.keys)}"#,
+        ]
+        try await withServer(answers) { (server, client) async throws in
+            var options = CognitoIdentityPool.Options()
+            options.endpoint = server.url
+            let pool = CognitoIdentityPool(
+                .init(id: "cn-north-1:1", region: "cn-north-1"), client: client, options: options)
+            #expect(
+                try await cognitoCode { try await pool.credentials(identityID: nil, logins: [:], deadline: ample) }
+                    == .unusableAnswer)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("A proof that the program sends itself counts for more than the transport's, which is left out")
+    func ownProof() async throws {
+        try await withServer(["": #"{"data": {"name": "Vega"}}"#]) { server, client in
+            for (authorization, name) in [
+                (AppSyncAuthorization.userPool { _, _ in "theirs" }, "Authorization"), (.apiKey("theirs"), "X-API-Key"),
+            ] {
+                let transport = AppSyncTransport(endpoint: server.url, authorization: authorization, client: client)
+                var request = GraphQLRequest.appSync("{ name }")
+                request.headers = [.init(name: name, value: "mine")]
+                _ = try await transport.send(request, deadline: ample)
+                #expect(server.requests.last?.headers[name] == ["mine"])
+            }
+        }
+    }
+}
