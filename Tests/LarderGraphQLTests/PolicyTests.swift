@@ -81,6 +81,20 @@ struct PolicyTests {
         #expect(schema.types[schema.queryType].fields.map(\.maxAge) == [5, nil, Int(Int32.max)])
     }
 
+    @Test("A field policy that speaks of parts alone leaves what another says of the arguments")
+    func partsAlone() throws {
+        let schema = try SchemaIndex(parsing: [
+            Self.base,
+            """
+            extend type Query @fieldPolicy(forField: "recipe", keyArgs: "id")
+              @fieldPolicy(forField: "recipe", parts: merge)
+            """,
+        ])
+        let field = try #require(schema.field(named: "recipe", of: schema.queryType))
+        #expect(field.parts == .merge)
+        #expect(field.policy == FieldPolicy(keyArgs: ["id"]))
+    }
+
     @Test("What becomes of parts is said of types and fields, and interfaces hand it on")
     func parts() throws {
         var schema = try SchemaIndex(parsing: [

@@ -77,8 +77,9 @@ struct CursorTests {
             var cursor = try transaction.cursor(in: records)
             var id = 0 as UInt64
             for _ in 0..<3_000 {
-                switch numbers.next() % 8 {
+                switch numbers.next() % 9 {
                 case 0: id = numbers.next() % 2_100
+                case 5: id = id &+ 2
                 case 1: break
                 case 2: id = numbers.next() % 4 == 0 ? .max : id &- 1
                 case 3: id = (try cursor.next()?.integerKey) ?? 0

@@ -204,6 +204,41 @@ struct ProcessTests {
         }
     }
 
+    @Test(
+        "A snapshot shows what another process has stored beyond this one's map",
+        .enabled(if: hasPython, "needs python3 and liblmdb"))
+    func storedBeyondMap() async throws {
+        var options = Environment.Options.fast
+        options.startingMapSize = 1 << 20
+        options.mapSize = 64 << 20
+        try await withEnvironment(options) { environment in
+            let records = try environment.records
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: records) }
+            let script = """
+                \(loadLibrary)
+                import struct, sys
+                class Value(ctypes.Structure): _fields_ = [("size", ctypes.c_size_t), ("data", ctypes.c_char_p)]
+                env, txn, table = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint()
+                assert m.mdb_env_create(ctypes.byref(env)) == 0
+                assert m.mdb_env_set_mapsize(env, ctypes.c_size_t(64 << 20)) == 0
+                assert m.mdb_env_set_maxdbs(env, 2) == 0
+                assert m.mdb_env_open(env, sys.argv[1].encode(), 0, 0o644) == 0
+                assert m.mdb_txn_begin(env, None, 0, ctypes.byref(txn)) == 0
+                assert m.mdb_dbi_open(txn, b"records", 0, ctypes.byref(table)) == 0
+                for number in range(2, 60):
+                    key, value = struct.pack("=Q", number), bytes([number]) * 50000
+                    key, value = Value(len(key), key), Value(len(value), value)
+                    assert m.mdb_put(txn, table, ctypes.byref(key), ctypes.byref(value), 0) == 0
+                assert m.mdb_txn_commit(txn) == 0
+                print("ready", flush=True)
+                """
+            try withChild("python3", ["-c", script, environment.folder]) { _ in
+                let transaction = try environment.beginRead()
+                #expect(try transaction.get(59, in: records).copied == [UInt8](repeating: 59, count: 50_000))
+            }
+        }
+    }
+
     @Test("A full disk is a typed error, and what was committed stays", .enabled(if: canMount, "may not mount a tmpfs"))
     func diskFull() async throws {
         try await withTemporaryFolder { folder in

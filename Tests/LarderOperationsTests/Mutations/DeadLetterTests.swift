@@ -112,6 +112,16 @@ struct DeadLetterTests {
         }
     }
 
+    @Test("A replayed mutation keeps its expiry, unless that is over: then it has none", arguments: [9.999, 10])
+    func replayedExpiry(_ time: Double) async throws {
+        try await withOperations { database in
+            let id = try await database.enqueue(draft("a", expires: after(10)))
+            try await database.setAside(id)
+            try await database.mutations.replay(id, now: after(time))
+            #expect(try database.mutation(id)?.expires == (time < 10 ? after(10) : nil))
+        }
+    }
+
     @Test("Unsent work is what is pending, in flight or a dead letter, of the partition that is asked for")
     func unsent() async throws {
         try await withOperations { database in
@@ -126,6 +136,22 @@ struct DeadLetterTests {
             #expect(try !database.mutations.hasUnsent(in: app))
             try await database.mutations.setAside(id, expecting: .acknowledged, rejected, now: noon)
             #expect(try database.mutations.hasUnsent(in: app))
+        }
+    }
+
+    @Test("A partition whose mutations were all set aside is not forgotten without a word")
+    func forgotten() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "first")
+            let id = try await database.enqueue(draft(in: "first"))
+            try await database.setAside(id)
+            try await database.enter(environment("b"), as: "second")
+            await expectFailure(.unsentWork) {
+                try await database.environments.forget(environment: "a", losingUnsent: false)
+            }
+            #expect(try database.state(id) == .deadLetter)
+            try await database.environments.forget(environment: "a", losingUnsent: true)
+            #expect(try database.state(id) == nil)
         }
     }
 

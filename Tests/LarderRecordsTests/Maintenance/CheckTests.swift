@@ -183,6 +183,17 @@ struct CheckTests {
         }
     }
 
+    @Test("After an unclean close a compaction starts an epoch too")
+    func epochOfCompaction() async throws {
+        try await withCrash { (copy, position) throws in
+            let crashed = try LibraryCache(copy)
+            try await crashed.cache.compact()
+            #expect(try crashed.cache.changes(since: position) == .everything)
+            #expect(try crashed.cache.position.epoch != position.epoch)
+            try expectSound(crashed.cache)
+        }
+    }
+
     @Test("A process that opens and closes after an unclean close, and writes nothing, does not hide lost commits")
     func visitorAfterCrash() async throws {
         try await withCrash { (copy, position) throws in

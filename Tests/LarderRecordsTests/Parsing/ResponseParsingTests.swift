@@ -108,6 +108,19 @@ struct ResponseParsingTests {
         #expect(parseFault(#"{"data":null}"#, along: operation) == nil)
     }
 
+    @Test(
+        "An error's kind is the one at its root, or else errorType in its extensions, or else their code",
+        arguments: [
+            (#""errorType":"A","extensions":{"errorType":"B","code":"C"}"#, "A"),
+            (#""extensions":{"errorType":"B","code":"C"}"#, "B"), (#""extensions":{"code":"C"}"#, "C"),
+            (#""extensions":{"errorType":7}"#, nil),
+        ] as [(String, String?)])
+    func errorKind(members: String, kind: String?) throws {
+        let parsed = try ParsedResponse.parse(
+            Array("{\"errors\":[{\"message\":\"no\",\(members)}]}".utf8), along: operation("{ count }").layout)
+        #expect(parsed.errors.map(\.errorType) == [kind])
+    }
+
     @Test("A response cut off at any byte is refused")
     func truncated() throws {
         let operation = try operation(Self.query)

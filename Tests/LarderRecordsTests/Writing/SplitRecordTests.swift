@@ -50,6 +50,8 @@ struct SplitRecordTests {
             #expect(try sample.missing(query([7, 8])) == ["n7"])
             try await sample.changing { try await $0.remove(field: "note", of: "QUERY_ROOT") }
             #expect(try sample.missing("{ n8: note(text: \"8\") p8: movie(id: 8) { title } }") == ["n8"])
+            // It goes with the part that one of its fields holds.
+            try await sample.write("{ box { x } }", data: #"{"box":{"x":1}}"#)
             try await sample.changing { try await $0.remove(keys: ["QUERY_ROOT"], as: .evicted) }
             #expect(try sample.missing("{ count }") == ["count"])
             try await sample.write("{ count }", data: #"{"count":1}"#)
