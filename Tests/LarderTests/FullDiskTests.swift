@@ -45,15 +45,24 @@ struct FullDiskTests {
         arguments: ["write", "remove", "compact", "clear", "open"], [20_000, 50_000, 100_000, 300_000])
     func midway(_ work: String, _ left: Int) async throws {
         try await withSmallVolume(16 << 20) { folder in
-            let said = try await ChildProgram.run(folder.appending(path: "store"), "full", work, "volume", "\(left)")
-            let isRefused = said.first == "refused records.full"
-            #expect(isRefused || said.first == "done")
-            let after = [
-                "write": "reads 2", "remove": "reads no books", "compact": "reads 1", "clear": "reads nothing",
-            ]
-            #expect(said.dropFirst().first == (isRefused ? "reads 1" : after[work, default: "reads 1"]))
-            #expect(!said.contains { $0.hasPrefix("unsound") || $0.contains("half") })
-            #expect(said.last?.contains("draft") == false)
+            try await expectAllOrNothing(work, in: folder, "volume", left)
         }
+    }
+
+    @Test(
+        "A limit on file sizes that is met in the middle of the work leaves all of it or nothing",
+        arguments: ["write", "compact"], [20_000, 50_000, 100_000])
+    func limitMidway(_ work: String, _ left: Int) async throws {
+        try await withTemporaryFolder { folder in try await expectAllOrNothing(work, in: folder, "limit", left) }
+    }
+
+    private func expectAllOrNothing(_ work: String, in folder: URL, _ kind: String, _ left: Int) async throws {
+        let said = try await ChildProgram.run(folder.appending(path: "store"), "full", work, kind, "\(left)")
+        let isRefused = said.first == "refused records.full"
+        #expect(isRefused || said.first == "done", "\(said)")
+        let after = ["write": "reads 2", "remove": "reads no books", "compact": "reads 1", "clear": "reads nothing"]
+        #expect(said.dropFirst().first == (isRefused ? "reads 1" : after[work, default: "reads 1"]))
+        #expect(!said.contains { $0.hasPrefix("unsound") || $0.contains("half") })
+        #expect(said.last?.contains("draft") == false)
     }
 }

@@ -278,6 +278,25 @@ struct KeyProviderTests {
         }
     }
 
+    @Test("What a program has started ends with it")
+    func startedByProgram() async throws {
+        try await withTemporaryFolder { folder in
+            let pipe = folder.appending(path: "pipe").path
+            try #require(mkfifo(pipe, 0o600) == 0)
+            let reading = open(pipe, O_RDONLY | O_NONBLOCK)
+            try #require(reading >= 0)
+            defer { close(reading) }
+            var byte: UInt8 = 0
+            let provider = try await stand("(echo; exec /bin/sleep 1000) > \"$SPOT/pipe\" & wait", in: folder)
+            let asking = Task { try await provider.keys(deadline: soon) }
+            try await eventually { read(reading, &byte, 1) == 1 }
+            asking.cancel()
+            await expectKeyError(.cancelled) { _ = try await asking.value }
+            // The pipe ends when no process has it open for writing any more.
+            try await eventually { read(reading, &byte, 1) == 0 }
+        }
+    }
+
     private static let hasKeyring = ["secret-tool", "gnome-keyring-daemon", "dbus-run-session"].allSatisfy { name in
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
             FileManager.default.isExecutableFile(atPath: "\($0)/\(name)")

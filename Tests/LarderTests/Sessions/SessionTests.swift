@@ -280,6 +280,9 @@ struct SessionTests {
             await expectCode(.notSignedIn) { try await session.signedIn(deadline: .now) }
             try await session.signIn(bench.provider.signIn("ada"), deadline: soon)
             await expectCode(.sessionState) { _ = try await session.continueAsGuest(deadline: soon) }
+            // Before a key is asked for.
+            let locked = bench.session(keys: InMemoryKeyProvider(behaviour: .locked))
+            await expectCode(.sessionState) { try await locked.accept(first, as: .guest, deadline: soon) }
             await expectCode(.sessionState) { try await session.signIn(Credentials(), deadline: soon) }
             #expect(session.state == .signedIn)
         }

@@ -97,6 +97,22 @@ struct TransferHandleTests {
         }
     }
 
+    @Test("A wait ends when a transfer is given up, also while what it has left is not cleared away")
+    func givenUp() async throws {
+        try await withTransferFixture { fixture in
+            let (file, _) = try fixture.file(bytes: 20_000)
+            let upload = try #require(try await fixture.stuckUploads(1, of: file).first)
+            let runner = fixture.runner { $0.backoff = Backoff(first: .seconds(3600), cap: .seconds(3600)) }
+            let running = Task { try await runner.run() }
+            try await eventually { try upload.status().failure != nil }
+            running.cancel()
+            try await running.value
+            try await upload.cancel()
+            #expect(try upload.status().state == .cancelling)
+            await expectCode(.cancelledTransfer) { try await upload.finished(within: .seconds(60)) }
+        }
+    }
+
     @Test("Starting and finishing say what went wrong by one and the same way")
     func unknown() async throws {
         try await withTransferFixture { fixture in
