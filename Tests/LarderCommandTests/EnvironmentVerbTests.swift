@@ -83,6 +83,13 @@ struct EnvironmentVerbTests {
             #expect(try await LarderProcess.run(query).output == #"{"data":{"number":2}}"# + "\n")
             let other = try await LarderProcess.run(query + ["--partition", parked])
             #expect(other.output == #"{"data":{"number":1}}"# + "\n", "\(other.errors)")
+            // A variable may name it as well; the option counts for more.
+            func asked(_ variable: String, _ options: String...) async throws -> String {
+                try await LarderProcess.run(query + options, environment: ["LARDER_PARTITION": variable]).output
+            }
+            #expect(try await asked(parked) == other.output)
+            #expect(try await asked(parked, "--partition", current) == #"{"data":{"number":2}}"# + "\n")
+            #expect(try await asked("") == #"{"data":{"number":2}}"# + "\n")
             let info = try await LarderProcess.run(["info", "--json", "--partition", parked, "--store", store.path])
             #expect(info.output.contains(#""partition":"\#(parked)""#))
             let outside = try await LarderProcess.run(["info", "--partition", "../x", "--store", store.path])

@@ -184,6 +184,17 @@ struct RequestTests {
         }
     }
 
+    @Test("A header that one source gives twice is sent twice")
+    func headerGivenTwice() async throws {
+        try await withServer { _ in
+            .json(Self.answer)
+        } _: { server, transport in
+            let headers = ["a", "b"].map { GraphQLRequest.Header(name: "X-Way", value: $0) }
+            _ = try await transport.send(.query(headers: headers), deadline: .ample)
+            #expect(server.requests.first?.headers["x-way"] == ["a", "b"])
+        }
+    }
+
     @Test("What the closure for headers throws is the error of the request")
     func reportsHeaderErrors() async throws {
         struct NoToken: Error {}

@@ -226,16 +226,20 @@ struct SourceFileTests {
             #expect(report.rootFields.taken == 1 && report.subscriptions == 1)
 
             try makeCache(folder, "movies_queries.db").close()
+            // Of a client whose prefix begins as the other's does.
+            try makeCache(folder, "movies_old_queries.db").close()
             #expect(await refusal(try source(folder.path, .appSync))?.code == .ambiguous)
             let chosen = try await source(folder.path, .appSync) { $0.prefix = "movies" }.inspect()
             #expect(chosen.files == [path("movies_queries.db")])
+            let old = try await source(folder.path, .appSync) { $0.prefix = "movies_old" }.inspect()
+            #expect(old.files == [path("movies_old_queries.db")])
             #expect(await refusal(try source(folder.path, .appSync) { $0.prefix = "music" })?.code == .foreign)
 
             let one = try ForeignFixture(path("appsync-local-db"), .records, .mutations, .subscriptions)
             try one.record("QUERY_ROOT", #"{"count":1}"#)
             one.close()
-            let old = try await source(one.path, .appSync).inspect()
-            #expect(old.files == [one.path] && old.rootFields.taken == 1)
+            let older = try await source(one.path, .appSync).inspect()
+            #expect(older.files == [one.path] && older.rootFields.taken == 1)
             #expect(await refusal(try source(path("nowhere"), .appSync))?.code == .missing)
         }
     }
