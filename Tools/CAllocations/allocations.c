@@ -5,6 +5,8 @@
 
 #if defined(__GLIBC__)
 
+#include <malloc.h>
+
 // The program's own definitions come before the C library's, for all the libraries that it loads, too.
 // While nothing is counted they cost a branch. They hold no lock: count where one thread works.
 
@@ -39,9 +41,16 @@ long larder_allocations_end(void) {
     return count;
 }
 
+long larder_allocations_trim(void) {
+    malloc_trim(0);
+    struct mallinfo2 info = mallinfo2();
+    return (long)(info.uordblks + info.hblkhd);
+}
+
 #else
 
 void larder_allocations_begin(void) {}
 long larder_allocations_end(void) { return -1; }
+long larder_allocations_trim(void) { return -1; }
 
 #endif

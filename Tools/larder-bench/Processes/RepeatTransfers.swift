@@ -1,9 +1,12 @@
 import ArgumentParser
+import CAllocations
 import Foundation
 import Larder
 import ObjectServer
 
-/// Carries out many uploads in a process of its own, and says by how much its memory has grown since it was warm.
+/// Carries out many uploads in a process of its own, and says by how much its memory has grown since it was warm, and
+/// by how much what it has not freed. What was freed is given back to the system first: how much of that the allocator
+/// keeps says nothing of what is held.
 struct RepeatTransfers: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "repeat-transfers", abstract: "Sends many small files or parts, and prints how memory has grown.",
@@ -23,7 +26,7 @@ struct RepeatTransfers: AsyncParsableCommand {
         let store = try Store.open(
             at: folder.appending(path: "store"), schema: try Schema(parsing: ItemShop.schemaText))
         let app = try store.partition()
-        var growth: [Int] = []
+        var (growth, held) = (0, 0)
         try await ObjectServer.withTransport(to: url, smallestPart: Int64(Self.partSize)) { storage in
             let uploads: [(Int) async throws -> Void] = [
                 { try await send(files: $0, of: 1, in: folder, app, storage) },
@@ -31,13 +34,17 @@ struct RepeatTransfers: AsyncParsableCommand {
             ]
             for (upload, count) in zip(uploads, [small, parts]) where count > 0 {
                 try await upload(min(count, 1_000))
-                let before = Memory.current
+                let (heldBefore, before) = (larder_allocations_trim(), Memory.current)
                 try await upload(count)
-                if let before, let after = Memory.current { growth.append(max(0, after - before)) }
+                let (heldAfter, after) = (larder_allocations_trim(), Memory.current)
+                guard let before, let after, heldBefore >= 0 else {
+                    throw BenchFailure("the system does not say how much memory a process has")
+                }
+                (growth, held) = (max(growth, after - before), max(held, heldAfter - heldBefore))
             }
         }
         try store.close()
-        try FileHandle.standardOutput.write(contentsOf: Data("\(growth.max().map(String.init) ?? "-")\n".utf8))
+        try FileHandle.standardOutput.write(contentsOf: Data("\(growth) \(held)\n".utf8))
     }
 
     private func send(
