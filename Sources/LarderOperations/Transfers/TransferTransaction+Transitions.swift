@@ -52,10 +52,12 @@ extension TransferTransaction {
             try db.run(
                 "UPDATE transfer SET upload = ?, uploads_before = NULL WHERE sequence = ?", [upload, sequence])
         case .parts(let parts):
+            // One that arrives on another connection after a restart is of no plan.
             for part in parts {
                 try db.run(
                     """
-                    INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c) VALUES (?, ?, ?, ?, ?)
+                    INSERT OR REPLACE INTO transfer_part (sequence, number, size, etag, crc32c) SELECT ?1, ?2, ?3, ?4, ?5
+                    WHERE EXISTS (SELECT 1 FROM transfer WHERE sequence = ?1 AND part_size IS NOT NULL)
                     """, [sequence, part.number, part.size, part.etag, part.crc32c.map(Int64.init)])
             }
         case .lost(let numbers):

@@ -134,6 +134,20 @@ struct TransferTableTests {
         }
     }
 
+    @Test("A part that arrives after the transfer was begun anew is of no plan, and is not noted")
+    func latePart() async throws {
+        try await withOperations { database in
+            let id = try await database.queue(download())
+            let attempt = try await database.take(id).attempt
+            try await database.transfers.note(attempt, [.object(etag: "e", size: 5000, crc32c: nil), .partSize(1000)])
+            try await database.transfers.note(attempt, [.restart])
+            try await database.transfers.note(attempt, [.parts([.init(number: 2, size: 1000)])])
+            #expect(try database.transfers.find(id)?.arrived == 0)
+            #expect(try database.transfers.parts(of: id).isEmpty)
+            try expectSound(database, "a late part")
+        }
+    }
+
     @Test("Turns come by priority and then by age, not before their time, and what is over expires")
     func turns() async throws {
         try await withOperations { database in
