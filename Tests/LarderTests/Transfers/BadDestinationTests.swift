@@ -34,6 +34,23 @@ struct BadDestinationTests {
         }
     }
 
+    @Test("A download replaces no pipe, even where it may replace a file")
+    func noFile() async throws {
+        try await withTransferFixture { fixture in
+            fixture.storage.keep(Self.bytes, at: TransferFixture.location)
+            let pipe = fixture.folder.appending(path: "pipe")
+            #expect(mkfifo(pipe.path, 0o600) == 0)
+            await expectCode(.destinationUnusable) {
+                let download = try await fixture.app.transfers.download(
+                    TransferFixture.location, to: pipe, options: .init(replacesFile: true))
+                try await fixture.drain()
+                try await download.finished()
+            }
+            let found = try FileManager.default.attributesOfItem(atPath: pipe.path)[.type] as? FileAttributeType
+            #expect(found != .typeRegular)
+        }
+    }
+
     private static let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
 
     /// Runs `body` with a download to a folder of its own.

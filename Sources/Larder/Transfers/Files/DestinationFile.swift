@@ -32,6 +32,10 @@ struct DestinationFile {
             guard found.kind != .folder else {
                 throw LarderError(.destinationUnusable, "\(file.path) is a folder; name a file in it")
             }
+            // A device or a pipe is no file that could come back.
+            guard found.kind != .other else {
+                throw LarderError(.destinationUnusable, "\(file.path) is no regular file; name another place")
+            }
             guard replaces else { throw exists }
         }
         guard let above = (try? files.status(of: folder.path)) ?? nil, above.kind == .folder else {
