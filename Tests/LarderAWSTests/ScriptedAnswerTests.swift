@@ -300,6 +300,9 @@ struct ScriptedAnswerTests {
         "<ListPartsResult>" + String(repeating: "<a/>", count: 1_000_000) + "</ListPartsResult>",
         "<!DOCTYPE a [<!ENTITY e \"eeee\">]><ListPartsResult/>",
         "<?xml version=\"1.0\" encoding=\"UTF-7\"?><ListPartsResult/>",
+        "<ListPartsResult><!--" + String(repeating: "-", count: 1_000_000) + "--></ListPartsResult>",
+        "<ListPartsResult><![CDATA[" + String(repeating: "]", count: 1_000_000) + "]]></ListPartsResult>",
+        "<ListPartsResult>" + String(repeating: "&amp;", count: 1_000_000) + "</ListPartsResult>",
     ]
 
     @Test("XML that is made to cost time or memory is no answer, and is not read", arguments: costlyBodies.indices)

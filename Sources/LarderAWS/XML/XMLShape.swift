@@ -1,8 +1,10 @@
-/// What is checked before a document is parsed: the parser cannot be stopped within a tag, and its time grows with the
-/// square of how many attributes the tag has.
+/// What is checked before a document is parsed: the parser cannot be stopped within a tag or a text, and its time grows
+/// with the square of how many attributes the tag has, and of the text's length.
 enum XMLShape {
     /// In bytes. S3's longest tags have about 100.
     private static let longestTag = 1 << 10
+    /// In bytes: a text between tags, a comment, a section. S3's longest tells in hexadecimal digits what was signed.
+    private static let longestText = 1 << 17
     /// A list of 10,000 parts, S3's limit, has fewer.
     private static let maximumTags = 400_000
 
@@ -13,6 +15,7 @@ enum XMLShape {
         guard rest.first == UInt8(ascii: "<"), !rest.contains(0) else { return false }
         var count = 0
         while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+            guard start - rest.startIndex <= longestText else { return false }
             rest = rest[start...]
             count += 1
             guard count <= maximumTags else { return false }
@@ -21,11 +24,11 @@ enum XMLShape {
             if second != UInt8(ascii: "!"), second != UInt8(ascii: "?") {
                 end = endOfTag(rest.prefix(longestTag))
             } else if rest.starts(with: Array("<!--".utf8)) {
-                end = rest.dropFirst(4).firstRange(of: Array("-->".utf8))?.upperBound
+                end = self.end(of: "-->", in: rest.dropFirst(4))
             } else if rest.starts(with: Array("<![CDATA[".utf8)) {
-                end = rest.firstRange(of: Array("]]>".utf8))?.upperBound
+                end = self.end(of: "]]>", in: rest)
             } else if second == UInt8(ascii: "?") {
-                end = rest.prefix(longestTag).firstRange(of: Array("?>".utf8))?.upperBound
+                end = self.end(of: "?>", in: rest.prefix(longestTag))
                 if let end, !isUTF8(rest[..<end]) { return false }
             } else {
                 return false
@@ -33,7 +36,18 @@ enum XMLShape {
             guard let end else { return false }
             rest = rest[end...]
         }
-        return true
+        return rest.count <= longestText
+    }
+
+    /// Where a mark ends, whose last character is ">"; nil where it is not there, or too far away. The time is linear,
+    /// whatever the text repeats.
+    private static func end(of mark: String, in text: ArraySlice<UInt8>) -> ArraySlice<UInt8>.Index? {
+        var rest = text.prefix(longestText)
+        while let last = rest.firstIndex(of: UInt8(ascii: ">")) {
+            if text[...last].suffix(mark.utf8.count).elementsEqual(mark.utf8) { return last + 1 }
+            rest = rest[(last + 1)...]
+        }
+        return nil
     }
 
     /// Where a tag ends; nil where it does not. What is within quotation marks does not end it.
