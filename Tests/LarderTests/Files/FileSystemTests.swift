@@ -1,4 +1,5 @@
 import Foundation
+import Larder
 import LarderFiles
 import LarderTestSupport
 import Testing
@@ -116,6 +117,22 @@ struct FileSystemTests {
             try recorded.files.makeFolder(folder.path)
             let synced = recorded.calls.filter { $0.kind == .synchronizeFolder }.map(\.path)
             #expect(synced == [FileSystem.parent(of: folder.path)])
+        }
+    }
+
+    @Test("A schema that is kept in a new store has the names of the folders synced that are made for it")
+    func keptSchema() async throws {
+        try await withTemporaryFolder { folder in
+            let recorded = InjectedFaults(at: .max) { _ in nil }
+            var options = Store.Options()
+            options.files = recorded.files
+            let path = folder.resolvingSymlinksInPath()
+            let store = try Store.open(
+                at: path.appending(path: "a/store"), schemaText: ["type Query { a: Int }"], options: options)
+            try store.close()
+            let synced = recorded.calls.filter { $0.kind == .synchronizeFolder }.map(\.path)
+            #expect(synced.suffix(2) == [path.path + "/a", path.path + "/a/store"])
+            #expect(synced.contains(path.path))
         }
     }
 
