@@ -31,5 +31,6 @@ package struct Migration: Sendable {
         Migration(number: 11, name: "mutation-doubts", sql: PackageResources._011_mutation_doubts_sql),
         Migration(number: 12, name: "transfer-doubts", sql: PackageResources._012_transfer_doubts_sql),
         Migration(number: 13, name: "forgotten-outcomes", sql: PackageResources._013_forgotten_outcomes_sql),
+        Migration(number: 14, name: "pins", sql: PackageResources._014_pins_sql),
     ]
 }

@@ -124,6 +124,8 @@ enum HostileStore {
             SELECT id, 'session', 'i', x'00', 'r', 1 FROM partition;
             INSERT INTO session (partition, state, reason, changed) SELECT id, 'guest', 'r', 1 FROM partition;
             INSERT INTO forgotten_outcome (partition, sequence) VALUES ('main', 1);
+            INSERT INTO pin (partition, name, document, variables, created)
+            SELECT id, 'pin', '{ recipe(id: 1) { id } }', x'7b7d', 1 FROM partition WHERE name = 'main';
             PRAGMA wal_checkpoint(TRUNCATE);
             """)
     }

@@ -42,6 +42,8 @@ final class HostileUse: Sendable {
                 await self.attempt("listing mutations") { _ = try app.mutations() }
                 await self.attempt("listing transfers") { _ = try app.transfers.list() }
                 await self.attempt("asking for watchers") { _ = try app.watcherNames() }
+                await self.attempt("asking for pins") { _ = try app.pins() }
+                await self.attempt("collecting garbage") { _ = try await app.collectGarbage() }
                 await self.attempt("asking whether all was sent") { _ = try app.hasUnsentMutations() }
                 await self.attempt("reading") {
                     _ = try app.read(GraphQLOperation("{ recipe(id: 1) { id } }"), allowsPartial: true)

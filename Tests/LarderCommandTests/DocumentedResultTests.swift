@@ -23,8 +23,12 @@ struct DocumentedResultTests {
                 try await documented.run(row, arguments, on: fixture.store)
             }
             let one = try fixture.operation("One", variables: #"{"id":"1"}"#)
+            try await print("`pin`", ["pin", "one"] + one)
             _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])
             try await print("`info`", ["info", "--types"])
+            try await print("`unpin`", ["unpin", "one"])
+            try await print("`gc`", ["gc", "--schema", fixture.path("schema.graphqls")])
+            _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])
             try await print("`ls`", ["ls"])
             try await print("`get`", ["get", "Recipe:1"])
             try await print("`query`", ["query"] + one)

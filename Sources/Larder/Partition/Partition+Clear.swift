@@ -27,7 +27,7 @@ extension Partition {
     }
 
     /// Removes everything that is kept for the user, as when a user signs out for good: the cache, the outcomes of
-    /// mutations, the named watchers, the transfers that have ended; and what is queued, downloads too, unless it is
+    /// mutations, the named watchers and the pins, the transfers that have ended; and what is queued, downloads too, unless it is
     /// kept. A runner clears away what transfers that are given up have left at the storage, or in the store's folder;
     /// the transfers are known until then. A caller that waits for a forgotten transfer is told that it is not known.
     ///
@@ -45,6 +45,7 @@ extension Partition {
         do {
             try await database.mutations.forgetOutcomes(in: core.name)
             try await database.watchers.removeAll(in: core.name)
+            try await database.pins.removeAll(in: core.name)
         } catch { throw LarderError(error) }
     }
 

@@ -36,11 +36,7 @@ extension Partition {
                 .init(rawValue: OperationsError.Code.unknownWatcher.rawValue),
                 "there is no watcher named \(name); watch an operation under that name first")
         }
-        guard case .object(let variables)? = try? Value(json: stored.variables) else {
-            throw LarderError(.variables, "the variables of the watcher \(name) are no object")
-        }
-        return try watch(
-            stored, GraphQLOperation(stored.document, name: stored.operationName, variables: variables))
+        return try watch(stored, stored.operation)
     }
 
     /// The names of the watchers that are stored, in ascending order.
@@ -66,5 +62,14 @@ extension Partition {
             partition: self, name: stored.name, operation: try core.operations.bound(operation),
             position: stored.position.map { ChangePosition(epoch: $0.epoch, number: $0.number) },
             states: try watch(operation))
+    }
+}
+
+extension StoredWatcher {
+    /// - Throws: `.variables`.
+    var operation: GraphQLOperation {
+        get throws(LarderError) {
+            try GraphQLOperation(document, name: operationName, storedVariables: variables, of: "watcher \(name)")
+        }
     }
 }

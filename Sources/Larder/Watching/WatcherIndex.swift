@@ -25,6 +25,8 @@ final class WatcherIndex: Sendable {
         var byAnything: Set<WatcherID> = []
         /// Counts the commits that were published.
         var published: UInt64 = 0
+        /// What watchers have come to depend on since it was asked for last; nil where it is not noted.
+        var noted: [Dependencies]?
         var isClosed = false
     }
 
@@ -95,6 +97,27 @@ final class WatcherIndex: Sendable {
         for wake in wakes { wake(commit) }
     }
 
+    // MARK: For collecting garbage
+
+    /// Notes from now on what watchers come to depend on; false where it is noted already.
+    func beginNoting() -> Bool {
+        state.withLock { state in
+            guard state.noted == nil else { return false }
+            state.noted = []
+            return true
+        }
+    }
+
+    func endNoting() { state.withLock { $0.noted = nil } }
+
+    /// What watchers have come to depend on since this was called last; with `all`, everything that they depend on.
+    func takeNoted(all: Bool) -> [Dependencies] {
+        state.withLock { state in
+            defer { state.noted = state.noted.map { _ in [] } }
+            return all ? Array(state.interests.values) : state.noted ?? []
+        }
+    }
+
     /// Takes watchers again, after `close`.
     func reopen() { state.withLock { $0.isClosed = false } }
 
@@ -103,7 +126,8 @@ final class WatcherIndex: Sendable {
         let wakes = state.withLock { state in
             let wakes = Array(state.wakes.values)
             // Numbers go on: a watcher that ends late must not take another's for its own.
-            state = State(nextID: state.nextID, published: state.published, isClosed: true)
+            state = State(
+                nextID: state.nextID, published: state.published, noted: state.noted.map { _ in [] }, isClosed: true)
             return wakes
         }
         for wake in wakes { wake(nil) }
@@ -141,6 +165,7 @@ extension WatcherIndex.State {
     fileprivate mutating func set(_ dependencies: Dependencies, of watcher: WatcherIndex.WatcherID) {
         byAnything.remove(watcher)
         let old = interests.updateValue(dependencies, forKey: watcher)
+        if noted != nil, !dependencies.fields.isSubset(of: old?.fields ?? []) { noted?.append(dependencies) }
         let gone = old.map { $0.fields.subtracting(dependencies.fields) } ?? []
         if !gone.isEmpty {
             let records = Set(dependencies.fields.map(\.record))

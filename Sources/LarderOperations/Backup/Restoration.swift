@@ -29,7 +29,7 @@ struct Restoration {
         try requireSameStore()
         try restoreEnvironments()
         try restorePartitions()
-        try restoreWatchers()
+        try restoreWatchersAndPins()
         try restoreOutcomes()
         try restoreMutations()
         // Numbers that were given are not given again.
@@ -102,11 +102,13 @@ struct Restoration {
             """)
     }
 
-    private func restoreWatchers() throws {
+    private func restoreWatchersAndPins() throws {
         let partitions = try db.rows("SELECT old, new FROM temp.restored_partition") {
             (try $0.integer(0), try $0.integer(1))
         }
-        for (old, new) in partitions { try copy("watcher", "partition = ?", [old], as: new) }
+        for table in ["watcher", "pin"] {
+            for (old, new) in partitions { try copy(table, "partition = ?", [old], as: new) }
+        }
     }
 
     private func restoreOutcomes() throws {

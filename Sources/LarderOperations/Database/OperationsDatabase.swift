@@ -56,6 +56,9 @@ package final class OperationsDatabase: Sendable {
     /// Watchers that outlive the process.
     package var watchers: WatcherTable { WatcherTable(database: self) }
 
+    /// Operations whose answers stay in the cache.
+    package var pins: PinTable { PinTable(database: self) }
+
     /// The environments that are known, their partitions, and which of these is the current one.
     package var environments: EnvironmentTable { EnvironmentTable(database: self) }
 
@@ -94,6 +97,20 @@ package final class OperationsDatabase: Sendable {
             defer { seen = version }
             return seen != version
         }
+    }
+
+    /// Which commits there are, so that a caller can tell whether there are others by now. Cheap, as `hasChanged`.
+    package func contentVersion() throws(OperationsError) -> ContentVersion {
+        try requireOpen()
+        let others = try translated { try pool.writeWithoutTransaction { try Self.dataVersion($0) } }
+        return ContentVersion(own: commitCount, others: others)
+    }
+
+    /// Another one, of the same open database, says that something was committed.
+    package struct ContentVersion: Sendable, Equatable {
+        let own: Int
+        /// Differs where other processes have committed.
+        package let others: Int64
     }
 
     /// A number that other connections' commits change, and this one's do not: https://www.sqlite.org/pragma.html

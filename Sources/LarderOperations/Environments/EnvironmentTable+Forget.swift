@@ -108,8 +108,8 @@ extension EnvironmentTransaction {
         try ForgottenOutcomes(db: db).noteAll(of: owner)
         // What refers to others goes before them.
         for table in [
-            "mutation", "transfer", "temporary_id", "outcome", "watcher", "credential", "quarantined_credential",
-            "session", "partition_key",
+            "mutation", "transfer", "temporary_id", "outcome", "watcher", "pin", "credential",
+            "quarantined_credential", "session", "partition_key",
         ] {
             try db.run("DELETE FROM \(table) WHERE partition = ?", [owner])
         }

@@ -113,6 +113,9 @@ extension RowReading {
         RowReading(columns: WatcherTable.columns, tables: WatcherTable.tables, keys: ["partition", "name"]) {
             _ = try WatcherTable.watcher($0)
         },
+        RowReading(columns: PinTable.columns, tables: PinTable.tables, keys: ["partition", "name"]) {
+            _ = try PinTable.pin($0)
+        },
         RowReading(columns: StoredPartitionKey.columns, tables: StoredPartitionKey.tables, keys: ["partition"]) {
             _ = try StoredPartitionKey($0)
         },

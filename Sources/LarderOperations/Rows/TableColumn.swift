@@ -45,7 +45,8 @@ struct TableColumn: Sendable, Hashable {
             .blob(withUnsafeBytes(of: UUID().uuid) { Array($0) })
         case ("transfer", "bucket"), ("transfer", "key"): .text("?")
         case ("partition", "name"), ("environment", "name"): .text(Destination.randomName)
-        case ("mutation_content", "variables"), ("mutation_answer", "answer"), ("watcher", "variables"):
+        case ("mutation_content", "variables"), ("mutation_answer", "answer"), ("watcher", "variables"),
+            ("pin", "variables"):
             .blob(Array("{}".utf8))
         default:
             switch kind {

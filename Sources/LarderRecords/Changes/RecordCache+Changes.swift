@@ -20,27 +20,39 @@ extension RecordCache {
         try translated {
             try generations.withSnapshot { generation, transaction in
                 let state = try GenerationState.stored(transaction, generation.tables)
-                guard position.epoch == state.epoch, position.number &+ 1 >= state.firstChange,
-                    position.number <= state.lastChange,
-                    // Until the next commit starts an epoch, a position may be of a commit that was lost.
-                    !generation.mayHaveLostCommits.load(ordering: .relaxed)
+                // Until the next commit starts an epoch, a position may be of a commit that was lost.
+                guard !generation.mayHaveLostCommits.load(ordering: .relaxed),
+                    let found = try generation.changes(since: position, state, transaction)
                 else { return .everything }
-                var found: [(number: UInt64, set: ChangeSet)] = []
-                guard position.number < state.lastChange else { return .changes(found) }
-                var cursor = try transaction.cursor(in: generation.tables.changes)
-                var entry = try cursor.seek(atLeast: position.number + 1)
-                while let current = entry {
-                    let number = current.integerKey
-                    let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
-                        try ChangeSet(sealed: bytes, number: number)
-                    }
-                    found.append((number, set))
-                    entry = try cursor.next()
-                }
-                guard found.count == Int(clamping: state.lastChange - position.number) else { throw ChangeSet.damaged }
                 return .changes(found)
             }
         }
+    }
+}
+
+extension Generation {
+    /// What was changed after a position, the oldest first, each with its number; nil where the log does not tell.
+    func changes(
+        since position: ChangePosition, _ state: GenerationState,
+        _ transaction: borrowing some RecordSnapshot & ~Copyable
+    ) throws -> [(number: UInt64, set: ChangeSet)]? {
+        guard position.epoch == state.epoch, position.number &+ 1 >= state.firstChange,
+            position.number <= state.lastChange
+        else { return nil }
+        var found: [(number: UInt64, set: ChangeSet)] = []
+        guard position.number < state.lastChange else { return found }
+        var cursor = try transaction.cursor(in: tables.changes)
+        var entry = try cursor.seek(atLeast: position.number + 1)
+        while let current = entry {
+            let number = current.integerKey
+            let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                try ChangeSet(sealed: bytes, number: number)
+            }
+            found.append((number, set))
+            entry = try cursor.next()
+        }
+        guard found.count == Int(clamping: state.lastChange - position.number) else { throw ChangeSet.damaged }
+        return found
     }
 }
 

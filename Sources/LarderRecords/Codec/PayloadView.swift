@@ -54,22 +54,31 @@ struct PayloadView {
     /// The parts that a value holds, in lists as well.
     func parts(in word: ValueWord) throws(DamagedRecord) -> [RecordID] {
         var found: [RecordID] = []
-        var budget = ListBudget(self)
-        try collectParts(in: word, into: &found, &budget, depth: 0)
+        try collectRecords(in: word, into: &found, alsoReferences: false)
         return found
     }
 
-    private func collectParts(
-        in word: ValueWord, into found: inout [RecordID], _ budget: inout ListBudget, depth: Int
+    /// Adds the parts that a value holds, in lists as well, and the entities that it refers to.
+    func collectRecords(
+        in word: ValueWord, into found: inout [RecordID], alsoReferences: Bool
+    ) throws(DamagedRecord) {
+        var budget = ListBudget(self)
+        try collectRecords(in: word, into: &found, alsoReferences, &budget, depth: 0)
+    }
+
+    private func collectRecords(
+        in word: ValueWord, into found: inout [RecordID], _ alsoReferences: Bool, _ budget: inout ListBudget,
+        depth: Int
     ) throws(DamagedRecord) {
         switch word.tag {
         case .part, .widePart: found.append(try record(word))
+        case .reference, .wideReference: if alsoReferences { found.append(try record(word)) }
         case .list:
             guard depth < RecordFormat.greatestListDepth else { throw .listsTooDeep }
             let elements = try list(word)
             try budget.take(elements)
             for index in 0..<elements.count {
-                try collectParts(in: elements[index], into: &found, &budget, depth: depth + 1)
+                try collectRecords(in: elements[index], into: &found, alsoReferences, &budget, depth: depth + 1)
             }
         default: break
         }

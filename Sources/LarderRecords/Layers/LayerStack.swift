@@ -26,9 +26,17 @@ final class LayerSet: Sendable {
     ///
     /// - Throws: `OutdatedLayers` if that is something else than was known.
     func fetch(_ wanted: LaidLayers, beyond laid: LaidLayers) throws {
-        guard try !OptimisticLayer.fetch(wanted.indices(beyond: laid).map { layers[$0] }) else { return }
-        isOutdated.store(true, ordering: .releasing)
-        throw OutdatedLayers()
+        guard try fetch(wanted.indices(beyond: laid).map { layers[$0] }) else { throw OutdatedLayers() }
+    }
+
+    /// Gets the contents of some of the layers from where they are kept.
+    ///
+    /// - Returns: False if that is something else than was known.
+    @discardableResult
+    func fetch(_ some: [OptimisticLayer]) throws(RecordError) -> Bool {
+        let isAsKnown = try OptimisticLayer.fetch(some)
+        if !isAsKnown { isOutdated.store(true, ordering: .releasing) }
+        return isAsKnown
     }
 
     /// What has to be laid where this is demanded.

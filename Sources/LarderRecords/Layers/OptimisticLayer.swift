@@ -133,6 +133,29 @@ package final class OptimisticLayer: Sendable {
     }
 }
 
+extension OptimisticLayer.Content {
+    /// Calls `body` with the cache keys of the objects that the content reads or writes; with some of them several
+    /// times.
+    func forEachKey(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        func tell(_ key: String) throws {
+            var key = key
+            try key.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
+        }
+        if let answer = response {
+            let parsed = answer.parsed
+            for object in parsed.objects.indices where !parsed.isPart(object) { try body(parsed.key(of: object)) }
+            if case .record(let key) = ResponseWriter.Root(answer.root, answer.operation) { try tell(key) }
+        }
+        for key in removals { try tell(key) }
+        for edit in edits {
+            try tell(edit.owner.key)
+            switch edit.action {
+            case .remove(let key), .insert(let key, _): try tell(key)
+            }
+        }
+    }
+}
+
 /// Why a layer is left out.
 package struct LayerFailure: Sendable {
     package let key: AppliedKey

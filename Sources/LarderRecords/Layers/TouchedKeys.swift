@@ -25,27 +25,11 @@ package struct TouchedKeys: Sendable, Hashable {
     /// Nil where it touches too many.
     package init?(_ content: OptimisticLayer.Content) {
         var numbers: Set<UInt64> = []
-        var isWhole = true
-        if let answer = content.response {
-            let parsed = answer.parsed
-            for object in parsed.objects.indices where !parsed.isPart(object) {
-                numbers.insert(Self.number(of: parsed.key(of: object)))
-            }
-            if case .record(let key) = ResponseWriter.Root(answer.root, answer.operation) {
-                numbers.insert(Self.number(of: key))
-            }
-        }
-        for key in content.removals { numbers.insert(Self.number(of: key)) }
-        for edit in content.edits {
-            numbers.insert(Self.number(of: edit.owner.key))
+        content.forEachKey { numbers.insert(Self.number(of: $0)) }
+        let isWhole = content.edits.allSatisfy { edit in
             switch edit.action {
-            case .remove(let key): numbers.insert(Self.number(of: key))
-            case .insert(let key, let place):
-                numbers.insert(Self.number(of: key))
-                switch place {
-                case .start, .end: break
-                case .ascending, .descending: isWhole = false
-                }
+            case .remove, .insert(_, .start), .insert(_, .end): true
+            case .insert(_, .ascending), .insert(_, .descending): false
             }
         }
         guard numbers.count <= Self.limit else { return nil }

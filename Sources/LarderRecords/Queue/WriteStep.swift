@@ -20,6 +20,8 @@ enum WriteStep: Sendable {
     case removeField(String, of: String)
     /// Forgets mutations; a key that is not stored costs no commit.
     case forget([AppliedKey])
+    /// Removes what a collection of garbage has found, as far as nothing needs it by now.
+    case collect(GarbageCollection)
 
     /// - Parameter changes: Empty.
     func run(
@@ -59,6 +61,8 @@ enum WriteStep: Sendable {
             for key in keys where try generation.tables.applied(key.text, transaction) != nil {
                 changes.forgotten.append(key.text)
             }
+        case .collect(let collection):
+            try collection.remove(from: generation, transaction, &changes)
         }
         return changes
     }

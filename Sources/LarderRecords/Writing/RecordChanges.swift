@@ -13,6 +13,8 @@ struct RecordChanges {
     var splitFields: [(key: SplitFieldKey, range: Range<Int>)] = []
     var removedRecords: [RecordID] = []
     var removedSplitFields: [SplitFieldKey] = []
+    /// Rows of `keys` that go, by their keys as they are stored.
+    var removedKeys: [[UInt8]] = []
     /// Keys that are given a number, by their indices in `changes.createdKeys`.
     private(set) var newKeys: [(index: Int, id: RecordID)] = []
     /// Keys of entities that have a number and come into being again; kept for overlays.
@@ -132,6 +134,7 @@ struct RecordChanges {
         }
         for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
+        for key in removedKeys { try transaction.delete(key.rawSpan, in: tables.keys) }
         try storeApplied(tables, &transaction)
     }
 

@@ -41,6 +41,7 @@ struct RepairScene {
         try await database.enter(environment("a"), as: app)
         try await addCredentials(to: database)
         _ = try await database.watchers.put("w", in: app, document: "{ a }", now: noon)
+        try await database.pins.put("p", in: app, document: "{ a }", now: noon)
         let token = TemporaryID()
         let upload = TransferDraft(
             partition: app, kind: .upload, bucket: "media", key: "v/1", path: "/file",

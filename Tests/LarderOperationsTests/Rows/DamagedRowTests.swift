@@ -113,7 +113,8 @@ struct DamagedRowTests {
         "Rows of other tables that cannot be read are named by a check",
         arguments: [
             "UPDATE outcome SET sequence = 0", "UPDATE outcome SET id = x'00'", "UPDATE outcome SET result = x'7b'",
-            "UPDATE watcher SET variables = x''", "UPDATE partition SET transfer_changes = 9223372036854775807",
+            "UPDATE watcher SET variables = x''", "UPDATE pin SET variables = x'7b'",
+            "UPDATE partition SET transfer_changes = 9223372036854775807",
             "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'mutation'",
             "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'mutation'",
         ])
@@ -125,6 +126,7 @@ struct DamagedRowTests {
             try await database.mutations.answer(attempt, json("{}"), now: noon)
             try await database.mutations.settle(id, result: json("{}"), now: noon)
             _ = try await database.watchers.put("list", in: app, document: "{ a }", now: noon)
+            try await database.pins.put("pin", in: app, document: "{ a }", now: noon)
             try expectSound(database)
             try await run(damage, database)
             #expect(try !database.check().isSound)

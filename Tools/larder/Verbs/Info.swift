@@ -1,6 +1,7 @@
 import ArgumentParser
 import Larder
 import LarderCommandLine
+import LarderOperations
 import LarderRecords
 
 struct Info: Verb {
@@ -34,15 +35,18 @@ struct Info: Verb {
             ),
             ("tables", .array(statistics.tables.map(\.json))),
         ]
+        let pins = try await folder.withOperations(.reading, output) { try $0.pins.list(in: folder.partition) } ?? []
+        members.append(("pins", .array(pins.map(\.json))))
         let exposure = StoreExposure(of: folder.url)
         members.append(exposure.member)
         output.noteFinding(exposure)
         if let counts { members.append(("types", .array(counts.map(\.json)))) }
-        try output.result(.object(members), text: Self.text(folder, statistics, counts))
+        try output.result(.object(members), text: Self.text(folder, statistics, pins, counts))
     }
 
     private static func text(
-        _ folder: StoreFolder, _ statistics: CacheStatistics, _ counts: [CacheStatistics.TypeCount]?
+        _ folder: StoreFolder, _ statistics: CacheStatistics, _ pins: [StoredPin],
+        _ counts: [CacheStatistics.TypeCount]?
     ) -> String {
         var lines = [
             "store       \(folder.url.path)",
@@ -55,6 +59,7 @@ struct Info: Verb {
         for table in statistics.tables {
             lines.append("table       \(table.name): \(table.entries) entries on \(table.pages) pages")
         }
+        for pin in pins { lines.append("pin         \(pin.name): \(pin.operationName ?? pin.document)") }
         for count in counts ?? [] {
             lines.append(
                 "type        \(count.type): \(count.entities) objects, \(count.parts) parts, "
@@ -69,6 +74,15 @@ extension CacheStatistics.Table {
 
     fileprivate var json: JSONText {
         .object([("name", .string(name)), ("entries", .int(entries)), ("pages", .int(pages)), ("depth", .int(depth))])
+    }
+}
+
+extension StoredPin {
+    fileprivate var json: JSONText {
+        .object([
+            ("name", .string(name)), ("document", .string(document)),
+            ("operation", operationName.map(JSONText.string) ?? .null), ("variables", .raw(variables)),
+        ])
     }
 }
 

@@ -1,0 +1,68 @@
+import LarderFiles
+import LarderGraphQL
+import LarderOperations
+import LarderRecords
+
+/// What a partition needs of its cache: what its watchers depend on, what is pinned, and what it has queued.
+final class NeededObjects: CollectionRoots {
+    private let core: PartitionCore
+    /// What the database held when it was looked into last.
+    private let seen = Locked<OperationsDatabase.ContentVersion?>(nil)
+
+    init(_ core: PartitionCore) { self.core = core }
+
+    func newlyWatched() -> [Dependencies] { core.watchers.takeNoted(all: false) }
+
+    func needed(fromStart: Bool) throws -> [Dependencies] {
+        let watched = core.watchers.takeNoted(all: fromStart)
+        guard let database = try core.operationsStore.database(making: false) else { return watched }
+        let version: OperationsDatabase.ContentVersion
+        do { version = try database.contentVersion() } catch { throw LarderError(error) }
+        let last = fromStart ? nil : seen.withLock { $0 }
+        guard version != last else { return watched }
+        // What this process queues is shown by itself. The cache keeps what the layers touch.
+        if version.others != last?.others { try core.layers.reload(database.mutations) }
+        let kept = try pinned(database) + named(database)
+        seen.withLock { $0 = version }
+        return watched + kept
+    }
+
+    private func pinned(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
+        let pins: [StoredPin]
+        do { pins = try database.pins.all(in: core.name) } catch { throw LarderError(error) }
+        var found: [Dependencies] = []
+        for pin in pins {
+            do throws(LarderError) { found.append(try dependencies(of: pin.operation)) } catch {
+                throw error.explained("What the pin \(pin.name) keeps is not known; pin another operation, or unpin it")
+            }
+        }
+        return found
+    }
+
+    private func named(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
+        let watchers: [StoredWatcher]
+        do { watchers = try database.watchers.list(in: core.name) } catch { throw LarderError(error) }
+        var found: [Dependencies] = []
+        for watcher in watchers {
+            do throws(LarderError) { found.append(try dependencies(of: watcher.operation)) } catch {
+                throw error.explained(
+                    "What the watcher \(watcher.name) needs is not known; watch another operation, or remove it")
+            }
+        }
+        return found
+    }
+
+    private func dependencies(of operation: GraphQLOperation) throws(LarderError) -> Dependencies {
+        let bound = try core.operations.bound(query: core.withRealIDs(operation))
+        do { return try core.cache.read(bound).dependencies } catch { throw LarderError.parking(error) }
+    }
+}
+
+extension LarderError {
+    /// The same error, whose message begins with what it leads to.
+    fileprivate func explained(_ consequence: String) -> LarderError {
+        var error = self
+        error.message = "\(consequence): \(message)"
+        return error
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import LarderOperations
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+
+/// What a collection of garbage removes and keeps of a partition.
+@Suite("Garbage of a partition", .timeLimit(.minutes(10)))
+struct GarbageTests {
+    private let card = GraphQLFragment("fragment F on Recipe { title author { name } }")
+
+    private func title(_ id: Int) -> GraphQLOperation { GraphQLOperation("{ recipe(id: \(id)) { title } }") }
+
+    /// Stores recipes that the root does not lead to, each with a cook of its own.
+    private func fill(_ app: Partition, _ ids: ClosedRange<Int>) async throws {
+        for id in ids {
+            try await app.write(
+                "Recipe:\(id)", card,
+                ["title": .string("R\(id)"), "author": ["id": .string("c\(id)"), "name": .string("C\(id)")]])
+        }
+    }
+
+    private func keys(_ app: Partition) throws -> [String] { try app.records.inspect.keys() }
+
+    @Test("Objects that nothing leads to go, and what a field of the root leads to stays")
+    func orphans() async throws {
+        try await withStoreFixture { app in
+            try await app.write(
+                recipeList,
+                ["recipes": [["id": "1", "title": "Soup", "author": ["id": "a", "name": "Ada"]]]])
+            try await fill(app, 2...3)
+            let told = try await app.collectGarbage(isRehearsal: true)
+            #expect((told.objects, told.keys) == (4, 4))
+            #expect(try keys(app).count == 7)
+            #expect(try await app.collectGarbage() == told)
+            #expect(try keys(app) == ["Cook:a", "QUERY_ROOT", "Recipe:1"])
+            #expect(try app.read(recipeList).isComplete)
+        }
+    }
+
+    @Test("What is pinned stays until no name pins it any more, also after a restart")
+    func pins() async throws {
+        try await withTemporaryFolder { folder in
+            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            var app = try store.partition()
+            try await fill(app, 1...3)
+            try await app.pin(named: "b", recipe(1))
+            try await app.pin(named: "a", recipe(1))
+            try await app.pin(named: "c", recipe(2))
+            try store.close()
+            store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            app = try store.partition()
+            #expect(try app.pins().map(\.name) == ["a", "b", "c"])
+            #expect(try app.pins().last?.operation.variables == ["id": .int(2)])
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == ["Cook:c1", "Cook:c2", "Recipe:1", "Recipe:2"])
+            #expect(try await app.unpin(named: "a"))
+            #expect(try await !app.unpin(named: "a"))
+            // The same name pins something else now.
+            try await app.pin(named: "c", recipe(3))
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == ["Cook:c1", "Recipe:1"])
+            try await app.unpin(named: "b")
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == [])
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+
+    @Test("A pin that does not fit the schema any more keeps all garbage, and the error names it")
+    func strangePin() async throws {
+        try await withTemporaryFolder { folder in
+            var store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            var app = try store.partition()
+            try await fill(app, 1...2)
+            try await app.pin(named: "soup", title(1))
+            await #expect(throws: LarderError.self) { try await app.pin(named: "bad", GraphQLOperation("{ no }")) }
+            try store.close()
+            let other = fixtureSchema.replacing("title: String! rating", with: "name: String rating")
+            store = try Store.open(at: folder, schema: try Schema(parsing: other))
+            app = try store.partition()
+            let error = await #expect(throws: LarderError.self) { try await app.collectGarbage() }
+            #expect(error?.code == .operation)
+            #expect(error?.message.contains("the pin soup") == true)
+            #expect(try keys(app).count == 4)
+            try await app.unpin(named: "soup")
+            #expect(try await app.collectGarbage().objects == 4)
+            try store.close()
+        }
+    }
+
+    @Test("What a watcher depends on stays while it watches, and what a named watcher does until it is removed")
+    func watchers() async throws {
+        try await withStoreFixture { app in
+            try await fill(app, 1...3)
+            do {
+                var live = try app.watch(title(1)).makeAsyncIterator()
+                var object = app.watch("Recipe:2").makeAsyncIterator()
+                #expect(try await next(&live)?.complete != nil)
+                #expect(try await next(&object)?.presence == .present)
+                _ = try await app.watch(named: "three", title(3))
+                _ = try await app.collectGarbage()
+                #expect(try keys(app).count == 6)
+                try await app.removeWatcher(named: "three")
+                _ = try await app.collectGarbage()
+                #expect(try keys(app) == ["Cook:c1", "Cook:c2", "Recipe:1", "Recipe:2"])
+            }
+            // The streams end when the iterators are let go of.
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == [])
+        }
+    }
+
+    @Test("What a queued mutation shows, removes and inserts stays, also what another process has queued")
+    func queue() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await fill(app, 1...4)
+            let rate = GraphQLOperation("mutation { rate(input: { recipe: 1, stars: 5 }) { rating } }")
+            var options = MutationOptions()
+            options.optimisticResponse = ["rate": ["__typename": "Recipe", "id": "1", "rating": 5]]
+            _ = try await app.enqueue(rate, options: options)
+            try await OperationsDatabase.using(folder) { other in
+                let content = MutationContent(
+                    document: "mutation { rate(input: { recipe: 2, stars: 4 }) { rating } }",
+                    variables: Array("{}".utf8),
+                    optimisticResponse: Array(#"{"rate":{"__typename":"Recipe","id":"2","rating":4}}"#.utf8))
+                _ = try await other.mutations.enqueue(
+                    MutationDraft(
+                        partition: Store.unnamedPartition, lane: "other", content: content, created: Date()))
+            }
+            _ = try await app.collectGarbage()
+            #expect(try keys(app) == ["Cook:c1", "Cook:c2", "Recipe:1", "Recipe:2"])
+            try store.close()
+            try expectSound(folder)
+        }
+    }
+
+    @Test("Other writes come in between the writes of a collection")
+    func between() async throws {
+        try await withStoreFixture { app in
+            try await fill(app, 1...150)
+            let (removing, isDone) = (Flag(), Flag())
+            let collecting = Task {
+                // One object in each write.
+                let report = try await app.collectGarbage(sliceTime: .zero) { if $0.removed > 0 { removing.set() } }
+                isDone.set()
+                return report
+            }
+            await removing.wait()
+            for id in 1000...1004 { try await fill(app, id...id) }
+            #expect(!isDone.isSet)
+            #expect(try await collecting.value.objects == 300)
+            #expect(try keys(app).count == 10)
+        }
+    }
+
+    @Test("Erasing a partition forgets its pins")
+    func erasing() async throws {
+        try await withStoreFixture { app in
+            try await app.pin(named: "one", title(1))
+            try await app.erase()
+            #expect(try app.pins().isEmpty)
+        }
+    }
+
+    @Test("One collection goes on at a time, and one that is cancelled says so")
+    func alone() async throws {
+        try await withStoreFixture { app in
+            try await fill(app, 1...2)
+            let begun = Flag()
+            let cancelled = Task {
+                try await app.collectGarbage { _ in
+                    begun.set()
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            let error = await #expect(throws: LarderError.self) { _ = try await cancelled.value }
+            #expect(error?.code == .cancelled)
+            #expect(begun.isSet)
+            #expect(app.core.watchers.beginNoting())
+            let busy = await #expect(throws: LarderError.self) { try await app.collectGarbage() }
+            #expect(busy?.code.rawValue == "records.busy")
+            app.core.watchers.endNoting()
+            #expect(try await app.collectGarbage().objects == 4)
+        }
+    }
+}
