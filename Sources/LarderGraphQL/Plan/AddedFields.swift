@@ -1,17 +1,17 @@
 /// What a cache asks for beside what the program asks for: the type of every object and what identifies it.
 ///
 /// An added field is selected under its own name, so that what is sent is what a person would write. Where the document
-/// uses that name for something else, it has an alias that nothing uses. Where objects that can stand in one place of a
-/// response disagree on the type of a key field, `ID!` and `Int!` say, one name cannot hold both: all added key fields of
-/// such a document have aliases made of their name and type.
+/// uses that name for something else, it has an alias that nothing uses, nor any other added field. Where objects that
+/// can stand in one place of a response disagree on the type of a key field, `ID!` and `Int!` say, one name cannot hold
+/// both: all added key fields of such a document have aliases made of their name and type.
 package struct AddedFields: Sendable {
-    /// The response keys that the document uses for anything.
-    private let used: Set<String>
-    /// The used keys that the document uses for something other than the plain field of that name.
+    /// The response keys that the document uses for something other than the plain field of that name.
     private let taken: Set<String>
     private let areNamedByType: Bool
+    /// What aliases begin with: neither a response key of the document does, nor the name of a key field.
+    private let prefix: String
 
-    init(_ document: Document, namedByType: Bool = false) {
+    init(_ document: Document, _ schema: SchemaIndex, namedByType: Bool = false) {
         var used: Set<String> = []
         var taken: Set<String> = []
         var rest: [Selection] = document.operations.flatMap(\.selections) + document.fragments.flatMap(\.selections)
@@ -27,9 +27,14 @@ package struct AddedFields: Sendable {
             case .fragmentSpread: break
             }
         }
-        self.used = used
         self.taken = taken
         areNamedByType = namedByType
+        var prefix = "larder_"
+        if namedByType || !taken.isEmpty {
+            for type in schema.types { used.formUnion(type.keyFields ?? []) }
+            while used.contains(where: { $0.hasPrefix(prefix) }) { prefix += "larder_" }
+        }
+        self.prefix = prefix
     }
 
     /// Whether the document uses `__typename` for something else, which the specification keeps for itself.
@@ -38,10 +43,11 @@ package struct AddedFields: Sendable {
     /// - Parameter type: The field's, in the type of the object that it is asked of.
     func responseKey(of name: String, _ type: ResolvedType, in schema: SchemaIndex) -> String {
         guard areNamedByType || taken.contains(name) else { return name }
-        var key = "larder_\(name)"
-        if areNamedByType { key += "_\(schema.types[type.named].name)_\(type.isNonNull ? 1 : 0)" }
-        while used.contains(key) { key = "larder_\(key)" }
-        return key
+        guard areNamedByType else { return prefix + name }
+        let typeName = schema.types[type.named].name
+        let key = "\(prefix)\(name)_\(typeName)_\(type.isNonNull ? 1 : 0)"
+        // `x_Y` of the type `Z` is not `x` of the type `Y_Z`.
+        return typeName.contains("_") ? "\(key)_\(name.utf8.count)" : key
     }
 
     /// Whether a type's key field has another key in a response than another type's of the same name.
@@ -61,14 +67,14 @@ extension Document {
     package func forSending(
         _ operation: OperationDefinition, _ schema: SchemaIndex
     ) -> (document: Document, added: AddedFields) {
-        let plain = AddedFields(self)
+        let plain = AddedFields(self, schema)
         var completion = Completion(schema, plain)
         let sent = completion.complete(self, operation)
         // A document that names them plainly stays as it was, byte for byte: servers may know it by its hash.
         guard completion.disagrees,
             validate(sent, against: schema).contains(where: { $0.rule == .fieldSelectionMerging })
         else { return (sent, plain) }
-        let byType = AddedFields(self, namedByType: true)
+        let byType = AddedFields(self, schema, namedByType: true)
         completion = Completion(schema, byType)
         return (completion.complete(self, operation), byType)
     }
@@ -78,19 +84,19 @@ extension Document {
 private struct Completion {
     private let schema: SchemaIndex
     private let added: AddedFields
-    /// By response key, of leaves under their own name: the first type that was met.
+    /// By response key, of leaves under their own name and of what was added: the first type that was met.
     private var types: [String: ResolvedType] = [:]
-    /// Names that were met with different types.
+    /// Response keys that were met with different types.
     private var disagreements: Set<String> = []
-    private var addedNames: Set<String> = []
+    private var addedKeys: Set<String> = []
 
     init(_ schema: SchemaIndex, _ added: AddedFields) {
         self.schema = schema
         self.added = added
     }
 
-    /// Whether a name that was added is selected with different types; not necessarily in one place of a response.
-    var disagrees: Bool { !addedNames.isDisjoint(with: disagreements) }
+    /// Whether a response key that was added is selected with different types; not necessarily in one place of a response.
+    var disagrees: Bool { !addedKeys.isDisjoint(with: disagreements) }
 
     mutating func complete(_ document: Document, _ operation: OperationDefinition) -> Document {
         var sent = operation
@@ -204,10 +210,8 @@ private struct Completion {
     private mutating func keyField(_ name: String, of type: SchemaIndex.TypeID) -> Field? {
         guard let definition = schema.field(named: name, of: type) else { return nil }
         let key = added.responseKey(of: name, definition.type, in: schema)
-        if key == name {
-            addedNames.insert(name)
-            note(name, definition.type)
-        }
+        addedKeys.insert(key)
+        note(key, definition.type)
         return Field(alias: key == name ? nil : key, name: name)
     }
 

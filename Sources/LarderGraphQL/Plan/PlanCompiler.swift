@@ -15,7 +15,7 @@ extension Plan {
             throw PlanError(.invalid, "The schema has no \(operation.kind.rawValue) root", location: operation.location)
         }
         var compiler = PlanCompiler(
-            document, schema, conditions, added ?? AddedFields(document), exposesAdded: exposesAdded)
+            document, schema, conditions, added ?? AddedFields(document, schema), exposesAdded: exposesAdded)
         return try compiler.compile(operation.selections, of: root, kind: operation.kind)
     }
 
@@ -30,7 +30,7 @@ extension Plan {
                 location: fragment.location)
         }
         var compiler = PlanCompiler(
-            document, schema, conditions, added ?? AddedFields(document), exposesAdded: exposesAdded)
+            document, schema, conditions, added ?? AddedFields(document, schema), exposesAdded: exposesAdded)
         return try compiler.compile(fragment.selections, of: type, kind: .query)
     }
 }

@@ -202,6 +202,39 @@ struct KeyFieldTests {
         }
     }
 
+    @Test(
+        "The aliases of added fields are different from each other, and from key fields that keep their names",
+        arguments: [
+            ("{ one { ... on A { id: name } ... on B { y } } }", "larder_larder_id: id", "larder_id"),
+            (
+                "{ one { ... on A { id: name } ... on B { larder_id: y } } }", "larder_larder_id: id",
+                "larder_larder_larder_id: larder_id"
+            ),
+            // Types of one place disagree on it where it has an alias as well.
+            (
+                "{ three { ... on A { code: name } ... on C { id y } ... on D { id y } } }", "code_ID_1: code",
+                "code_Int_1: code"
+            ),
+            // `x_Y` of the type `Z`, and `x` of the type `Y_Z`.
+            ("{ two { ... on E { y } ... on F { y } } }", "x_Y_Z_1_1: x", "x_Y_Z_1: x_Y"),
+        ])
+    func distinctAliases(text: String, first: String, second: String) async throws {
+        try await withSampleCache(
+            """
+            scalar Y_Z scalar Z union One = A | B union Two = E | F | G union Three = A | C | D
+            type Query { one: One two: Two three: Three }
+            type A { id: ID! name: String } type B @typePolicy(keyFields: "larder_id") { larder_id: Int! y: Int }
+            type C @typePolicy(keyFields: "code") { code: ID! id: ID! y: Int }
+            type D @typePolicy(keyFields: "code") { code: Int! id: ID! y: Int }
+            type E @typePolicy(keyFields: "x") { x: Y_Z! y: Int } type F @typePolicy(keyFields: "x_Y") { x_Y: Z! y: Int }
+            type G @typePolicy(keyFields: "x") { x: Z! y: Int }
+            """
+        ) { sample in
+            let sent = try compiled(text, sample).sentText
+            #expect(sent.contains(first) && sent.contains(second), "\(sent)")
+        }
+    }
+
     @Test("A field with an argument that must be given is no key field")
     func requiredArgument() throws {
         let schema = try SchemaIndex(
