@@ -47,6 +47,7 @@ let package = Package(
         .library(name: "LarderHTTP", targets: ["LarderHTTP"]),
         .library(name: "LarderAWS", targets: ["LarderAWS"]),
         .library(name: "LarderImport", targets: ["LarderImport"]),
+        .library(name: "LarderTesting", targets: ["LarderTesting"]),
         .executable(name: "larder", targets: ["LarderCommand"]),
         .executable(name: "larder-migrate", targets: ["LarderMigrateCommand"]),
     ],
@@ -139,6 +140,8 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        // What a program that uses Larder is tested with: servers, a network and stores.
+        .target(name: "LarderTesting", dependencies: ["Larder", "LarderGraphQL"], swiftSettings: strict),
 
         // The programs.
         .target(
@@ -205,7 +208,7 @@ let package = Package(
         .target(
             name: "LarderTestSupport",
             // NIOSSL to make servers that speak TLS.
-            dependencies: ["Larder", tls],
+            dependencies: ["Larder", "LarderTesting", tls],
             path: "Tests/Support",
             swiftSettings: strict
         ),
@@ -279,6 +282,9 @@ let package = Package(
             ] + nio,
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "LarderTestingTests", dependencies: ["Larder", "LarderTesting", "LarderTestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "LarderMigrateTests",
             dependencies: [

@@ -10,7 +10,7 @@ import LarderGraphQL
 ///
 /// Parsing a large schema takes tens of milliseconds. `Store.open` keeps it compiled, so that it is done once.
 public struct Schema: Sendable, Hashable {
-    private(set) var index: SchemaIndex
+    package private(set) var index: SchemaIndex
 
     /// - Parameter texts: In the schema definition language; any may extend the types of any other, so that policies
     ///   can be kept apart from the server's own text.

@@ -58,7 +58,7 @@ extension Literal {
     /// The value with the variables' values in it; nil for a variable that was left out.
     ///
     /// An enum's value is the same as its name in a string, as which a variable would bring it.
-    func resolved(_ variables: [String: Value]) -> Value? {
+    package func resolved(_ variables: [String: Value]) -> Value? {
         switch self {
         case .variable(let name): variables[name]
         case .int(let text): Int64(text).map(Value.int) ?? .number(text)

@@ -1,9 +1,15 @@
 import Foundation
-package import Larder
+public import Larder
 import Synchronization
 
-/// A GraphQL server that answers as a test says, and notes what it was asked and what took effect.
-package final class ScriptedServer: GraphQLTransport {
+/// A GraphQL server in the same process that answers as a test says, and notes what it was asked and what took effect.
+///
+/// ```swift
+/// let server = ScriptedServer { request in #"{"data":{"recipe":{"__typename":"Recipe","id":"7","title":"Soup"}}}"# }
+/// let server = ScriptedServer(schema: schema)   // data that fit the schema, made up
+/// server.isReachable = false                    // from now on the network is away
+/// ```
+public final class ScriptedServer: GraphQLTransport {
     package typealias Script = @Sendable (_ number: Int, _ request: GraphQLRequest) async throws -> GraphQLAnswer
     package typealias ResultScript =
         @Sendable (_ number: Int, _ request: GraphQLRequest) async -> Result<GraphQLAnswer, TransportError>
@@ -14,10 +20,13 @@ package final class ScriptedServer: GraphQLTransport {
         var searches = 0
         var effects: [String] = []
         var keys: Set<String> = []
+        var isReachable = true
     }
 
-    package let idempotency: Idempotency?
-    package let refusals: ServerRefusals
+    /// How the server tells a repeat; nil where it cannot.
+    public let idempotency: Idempotency?
+    /// The statuses by which it refuses before it does anything.
+    public let refusals: ServerRefusals
     private let seen = Mutex(Seen())
     private let script: @Sendable (ScriptedServer, Int, GraphQLRequest) async throws -> GraphQLAnswer
     /// Nil where queries are counted and answered like mutations.
@@ -46,7 +55,11 @@ package final class ScriptedServer: GraphQLTransport {
     }
 
     /// Answers every request with a text.
-    package convenience init(
+    ///
+    /// - Parameters:
+    ///   - idempotency: How the server tells a repeat; nil where it cannot.
+    ///   - answer: The body of the answer. An error that is no `TransportError` says that the server is away.
+    public convenience init(
         _ idempotency: Idempotency? = nil, _ answer: @escaping @Sendable (GraphQLRequest) async throws -> String
     ) {
         self.init(idempotency, search: nil) { _, _, request in GraphQLAnswer(try await answer(request)) }
@@ -60,7 +73,48 @@ package final class ScriptedServer: GraphQLTransport {
         self.init(idempotency, search: nil) { _, number, request in GraphQLAnswer(try await answer(number, request)) }
     }
 
-    package var requests: [GraphQLRequest] { seen.withLock { $0.requests } }
+    /// Answers with data that fit a schema, made up: the same for the same object in every answer. What a mutation says
+    /// of an object by an argument of a field's name stays said. An operation that does not fit the schema gets the
+    /// errors that a server would send.
+    ///
+    /// - Parameters:
+    ///   - values: What fields hold in place of a made-up value, by type and field: `"Recipe.title"`.
+    ///   - idempotency: How the server tells a repeat; nil where it cannot.
+    public convenience init(schema: Schema, values: [String: Value] = [:], idempotency: Idempotency? = nil) {
+        let data = Mutex(MadeUpData(schema: schema.index, values: values))
+        self.init(idempotency) { request in data.withLock { $0.answer(to: request) } }
+    }
+
+    /// What it was asked, in order; also what it did not answer because it could not be reached.
+    public var requests: [GraphQLRequest] { seen.withLock { $0.requests } }
+
+    /// Whether requests arrive. Where they do not, each fails as one does without a network: it was not sent.
+    public var isReachable: Bool {
+        get { seen.withLock { $0.isReachable } }
+        set { seen.withLock { $0.isReachable = newValue } }
+    }
+
+    /// Waits until it was asked so often.
+    ///
+    /// - Parameter operationName: Counts operations of this name alone.
+    /// - Returns: The requests until then, of that name.
+    /// - Throws: `transport.timedOut` when the time is over; `.cancelled`.
+    public func requests(
+        _ count: Int, named operationName: String? = nil, within time: Duration = .seconds(60)
+    ) async throws(TransportError) -> [GraphQLRequest] {
+        let deadline = ContinuousClock.now + time
+        while true {
+            let found = requests.filter { operationName == nil || $0.operationName == operationName }
+            if found.count >= count { return found }
+            guard ContinuousClock.now < deadline else {
+                throw TransportError(.timedOut, "the server was asked \(found.count) times, and not \(count)")
+            }
+            do { try await Task.sleep(for: .milliseconds(5)) } catch {
+                throw TransportError(.cancelled, "the wait for a request was cancelled")
+            }
+        }
+    }
+
     package var deadlines: [ContinuousClock.Instant] { seen.withLock { $0.deadlines } }
     package var searches: Int { seen.withLock { $0.searches } }
     package var effects: [String] { seen.withLock { $0.effects } }
@@ -75,22 +129,25 @@ package final class ScriptedServer: GraphQLTransport {
         }
     }
 
-    package func send(
+    /// Answers as the script says.
+    public func send(
         _ request: GraphQLRequest, deadline: ContinuousClock.Instant
     ) async throws(TransportError) -> GraphQLAnswer {
         do {
             if request.kind != .mutation, let search {
-                let number = seen.withLock { seen in
+                let (number, isReachable) = seen.withLock { seen in
                     seen.searches += 1
-                    return seen.searches - 1
+                    return (seen.searches - 1, seen.isReachable)
                 }
+                guard isReachable else { throw TransportError.away }
                 return try await search(number, request)
             }
-            let number = seen.withLock { seen in
+            let (number, isReachable) = seen.withLock { seen in
                 seen.requests.append(request)
                 seen.deadlines.append(deadline)
-                return seen.requests.count - 1
+                return (seen.requests.count - 1, seen.isReachable)
             }
+            guard isReachable else { throw TransportError.away }
             return try await script(self, number, request)
         } catch {
             if let error = error as? TransportError { throw error }
