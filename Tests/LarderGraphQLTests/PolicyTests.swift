@@ -70,6 +70,32 @@ struct PolicyTests {
         #expect(schema.field(named: "recipe", of: schema.queryType)?.policy == policies["recipe"])
     }
 
+    @Test("A field of the query root asks for the object whose key fields its arguments are")
+    func impliedPolicies() throws {
+        let text = """
+            type Query {
+              movie(id: ID!): Movie seat(row: Int!, number: Int!): Seat found(text: String, id: ID!): Movie
+              some(id: ID!): [Movie] any(id: ID!): Node typed(id: Int!): Movie many(id: [ID!]): Movie other(id: ID!): Movie
+              all: Movie
+            }
+            type Mutation { movie(id: ID!): Movie }
+            interface Node { id: ID! } type Movie implements Node { id: ID! similar(id: ID!): Movie }
+            type Seat @typePolicy(keyFields: "number row") { row: Int! number: Int! }
+            extend type Query @fieldPolicy(forField: "other", keyArgs: [])
+            """
+        let schema = try SchemaIndex(parsing: text)
+        #expect(
+            schema.types[schema.queryType].fieldPolicies == [
+                "movie": FieldPolicy(keyArgs: ["id"]), "seat": FieldPolicy(keyArgs: ["number", "row"]),
+                "other": FieldPolicy(keyArgs: []),
+            ])
+        for type in ["Mutation", "Movie"] {
+            #expect(try #require(schema.type(named: type).map { schema.types[$0].fieldPolicies }) == [:])
+        }
+        let named = try SchemaIndex(parsing: text + " extend type Movie @typePolicy(keyFields: [])")
+        #expect(named.types[named.queryType].fieldPolicies.keys.sorted() == ["other", "seat"])
+    }
+
     @Test("The greatest age of types and fields is kept")
     func cacheControl() throws {
         let schema = try SchemaIndex(

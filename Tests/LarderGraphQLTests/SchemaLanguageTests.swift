@@ -3,6 +3,25 @@ import Testing
 
 @Suite("Schema definition language")
 struct SchemaLanguageTests {
+    @Test("A schema as Amplify writes it may use AppSync's scalars without declaring them")
+    func amplifySchema() throws {
+        let schema = try SchemaIndex(
+            parsing: """
+                type Todo @model @auth(rules: [{ allow: owner, operations: [read] }]) @aws_cognito_user_pools {
+                  id: ID! dueAt: AWSDateTime! on: AWSDate links: [AWSURL!] meta: AWSJSON
+                }
+                input Due { at: AWSTimestamp }
+                type Query { todos(email: AWSEmail, due: Due): [Todo!]! }
+                """)
+        for name in ["AWSDateTime", "AWSDate", "AWSURL", "AWSJSON", "AWSTimestamp", "AWSEmail"] {
+            #expect(schema.type(named: name).map { schema.types[$0].kind } == .scalar, "\(name)")
+        }
+        #expect(schema.type(named: "AWSPhone") == nil)
+        let own = try SchemaIndex(parsing: "scalar AWSDate @specifiedBy(url: \"x\") type Query { on: AWSDate }")
+        #expect(own.type(named: "AWSDate") != nil)
+        #expect(throws: SchemaError.self) { try SchemaIndex(parsing: "type Query { on: AWSDecade }") }
+    }
+
     @Test("Every kind of definition comes back from the parser")
     func kitchenSink() throws {
         let text = #"""

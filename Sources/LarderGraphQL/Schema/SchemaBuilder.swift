@@ -71,6 +71,7 @@ struct SchemaBuilder {
 
     mutating func build() throws(SchemaError) -> SchemaIndex {
         try applyExtensions()
+        try addServerScalars()
         var resolved: [SchemaType] = []
         resolved.reserveCapacity(types.count)
         for id in types.indices { resolved.append(try resolve(id)) }
@@ -101,6 +102,26 @@ struct SchemaBuilder {
             types[id].parts.append(part)
         }
         extensions = []
+    }
+
+    /// The scalars that AppSync declares by itself: schemas are written without them.
+    private static let serverScalars: Set<String> = [
+        "AWSDate", "AWSDateTime", "AWSEmail", "AWSIPAddress", "AWSJSON", "AWSPhone", "AWSTime", "AWSTimestamp",
+        "AWSURL",
+    ]
+
+    /// Declares those of them that are used and that no text declares.
+    private mutating func addServerScalars() throws(SchemaError) {
+        let parts = types.flatMap(\.parts).map(\.type)
+        var used = Set(parts.flatMap { $0.inputFields.map(\.type.name) + $0.fields.map(\.type.name) })
+        for type in parts {
+            for field in type.fields { used.formUnion(field.arguments.map(\.type.name)) }
+        }
+        for name in used.intersection(Self.serverScalars).sorted() where typeIDs[name] == nil {
+            let scalar: SchemaDocument
+            do { scalar = try SchemaDocument(parsing: "scalar \(name)") } catch { throw SchemaError(error) }
+            try add(scalar, sourceName: nil)
+        }
     }
 
     private mutating func collectPossibleTypes(_ resolved: inout [SchemaType]) {

@@ -156,9 +156,12 @@ extension SchemaIndex {
 
     /// Works out what each type and field is given by its own declarations, its interfaces' and the defaults.
     mutating func derivePolicies() throws(SchemaError) {
-        for id in types.indices where types[id].kind == .object || types[id].kind == .interface {
+        let composite = types.indices.filter { types[$0].kind == .object || types[$0].kind == .interface }
+        for id in composite {
             types[id].keyFields = try derivedKeyFields(of: id)
             types[id].parts = try derivedParts(of: id)
+        }
+        for id in composite {
             for index in types[id].fields.indices {
                 let policy = try derivedPolicy(ofField: index, of: id)
                 if types[id].fields[index].policy != policy { types[id].fields[index].policy = policy }
@@ -205,7 +208,22 @@ extension SchemaIndex {
             }
             policy = inherited
         }
-        return policy
+        return policy ?? (id == queryType ? impliedPolicy(of: field) : nil)
+    }
+
+    /// A field of the query root whose arguments are exactly the key fields of the object that it returns asks for that
+    /// object. A policy without `keyArgs` says that it does not.
+    private func impliedPolicy(of field: FieldDefinition) -> FieldPolicy? {
+        let returned = types[field.type.named]
+        guard returned.kind == .object, !field.type.isList, let keyFields = returned.keyFields,
+            keyFields.count == field.arguments.count
+        else { return nil }
+        for name in keyFields {
+            guard let argument = field.argument(named: name), !argument.type.isList,
+                argument.type.named == returned.field(named: name)?.type.named
+            else { return nil }
+        }
+        return FieldPolicy(keyArgs: keyFields.map { ArgumentPath($0) })
     }
 
     private func derivedParts(of id: TypeID) throws(SchemaError) -> PartPolicy? {
