@@ -56,13 +56,7 @@ public struct MutationStatus: Sendable {
 extension MutationStatus {
     init(_ mutation: Mutation) {
         id = MutationID(mutation.id)
-        state =
-            switch mutation.state {
-            case .pending: .pending
-            case .inFlight: .inFlight
-            case .acknowledged: .acknowledged
-            case .deadLetter: .deadLetter
-            }
+        state = State(mutation.state)
         sequence = mutation.sequence
         attempts = mutation.attempts
         failure = mutation.failure.map(Failure.init)
@@ -84,6 +78,18 @@ extension MutationStatus {
 
     /// Whether nothing more happens to it unless the user or the program asks for it.
     public var isEnded: Bool { state == .applied || state == .discarded || state == .deadLetter }
+}
+
+extension MutationStatus.State {
+    init(_ state: MutationState) {
+        self =
+            switch state {
+            case .pending: .pending
+            case .inFlight: .inFlight
+            case .acknowledged: .acknowledged
+            case .deadLetter: .deadLetter
+            }
+    }
 }
 
 extension MutationStatus.Failure {

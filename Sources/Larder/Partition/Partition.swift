@@ -49,6 +49,8 @@ final class PartitionCore: Sendable {
     let layers: QueuedLayers
     let watchers: WatcherIndex
     let transfers = TransferBook()
+    /// What the runners of this process are doing.
+    let runners = RunnerStates()
     /// Looks for what other processes have queued and switched, from now on, if that is not done yet.
     let followOthers: @Sendable () -> Void
     private let parking = Atomic(false)

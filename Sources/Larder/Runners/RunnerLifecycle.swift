@@ -33,7 +33,10 @@ final class RunnerLifecycle: Sendable {
     var isStopping: Bool { progress.withLock { $0.isStopping } }
     var hasFailed: Bool { progress.withLock { $0.failure != nil } }
 
-    func set(_ state: RunnerState) { progress.withLock { $0.state = state } }
+    func set(_ state: RunnerState) {
+        progress.withLock { $0.state = state }
+        core.runners.note(state, of: self, lockSuffix)
+    }
 
     // MARK: Beginning and ending
 
@@ -67,7 +70,10 @@ final class RunnerLifecycle: Sendable {
         guard isFirst else {
             throw LarderError(.notRunnable, "this runner works already; wait for it, or make another")
         }
-        defer { progress.withLock { $0 = Progress() } }
+        defer {
+            progress.withLock { $0 = Progress() }
+            core.runners.note(.stopped, of: self, lockSuffix)
+        }
         try await work()
         if let failure = progress.withLock({ $0.failure }) { throw failure }
     }

@@ -1,3 +1,5 @@
+import LarderFiles
+
 /// What a runner is doing.
 public enum RunnerState: Sendable, Hashable {
     /// It has not begun, or has ended.
@@ -12,4 +14,25 @@ public enum RunnerState: Sendable, Hashable {
     /// What answers at the endpoint is no GraphQL server, or the endpoint is none: a wrong address, a page to sign in
     /// to a network with. The runner asks again after pauses, and sends nothing until a GraphQL server answers.
     case unusableServer
+}
+
+/// What the runners of a partition are doing that run in this process.
+final class RunnerStates: Sendable {
+    private struct Runner {
+        var kind: String
+        var state: RunnerState
+    }
+
+    private let runners = Locked([ObjectIdentifier: Runner]())
+
+    /// - Parameter kind: `RunnerLifecycle`'s lock suffix.
+    func note(_ state: RunnerState, of runner: RunnerLifecycle, _ kind: String) {
+        runners.withLock { $0[ObjectIdentifier(runner)] = state == .stopped ? nil : Runner(kind: kind, state: state) }
+    }
+
+    /// The state of the one that works; `standingBy` where another process may have that, `stopped` where none runs.
+    func state(of kind: String) -> RunnerState {
+        let states = runners.withLock { $0.values.filter { $0.kind == kind }.map(\.state) }
+        return states.first { $0 != .standingBy } ?? states.first ?? .stopped
+    }
 }

@@ -58,6 +58,14 @@ extension MutationQueue {
         try read { try $0.counts(in: partition) }
     }
 
+    /// How many of a partition are in each state, by lane, and which are set aside, all at one moment. O(rows of the
+    /// partition).
+    package func laneCounts(
+        in partition: String
+    ) throws(OperationsError) -> (lanes: [String: [MutationState: Int]], deadLetters: [UUID]) {
+        try read { (try $0.laneCounts(in: partition), try $0.deadLetters(in: partition)) }
+    }
+
     /// How many of each partition are in each state. O(rows of the file).
     package func counts() throws(OperationsError) -> [String: [MutationState: Int]] {
         try read { transaction in

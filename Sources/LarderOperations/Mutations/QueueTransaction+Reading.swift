@@ -40,6 +40,27 @@ extension QueueTransaction {
         return Dictionary(counts, uniquingKeysWith: +)
     }
 
+    /// How many of a partition are in each state, by lane.
+    func laneCounts(in partition: String) throws -> [String: [MutationState: Int]] {
+        let counts = try db.readableRows(
+            """
+            SELECT lane, state, count(*) FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
+            GROUP BY lane, state
+            """, [partition]
+        ) { (try $0.text(0), try MutationState(stored: $0.integer(1)), Int(try $0.integer(2))) }
+        return counts.reduce(into: [:]) { $0[$1.0, default: [:]][$1.1] = $1.2 }
+    }
+
+    /// The mutations of a partition that are set aside, in their sequence.
+    func deadLetters(in partition: String) throws -> [UUID] {
+        try db.readableRows(
+            """
+            SELECT id FROM mutation WHERE partition = (SELECT id FROM partition WHERE name = ?)
+            AND state = \(mutation: .deadLetter) ORDER BY sequence
+            """, [partition]
+        ) { try $0.uuid(0) }
+    }
+
     func outcome(_ id: UUID) throws -> Outcome? {
         try db.row("SELECT \(Outcome.columns) FROM \(Outcome.tables) WHERE o.id = ?", [id]) { try Outcome($0) }
     }

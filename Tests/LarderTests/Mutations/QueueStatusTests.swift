@@ -1,0 +1,89 @@
+import Foundation
+import Larder
+import LarderTestSupport
+import Testing
+
+@Suite("The queue as a sequence", .timeLimit(.minutes(10)))
+struct QueueStatusTests {
+    private let rate = GraphQLOperation(
+        #"mutation Rate($n: Int!) { rate(input: {recipe: "1", stars: $n}) { title } }"#, variables: ["n": 5])
+
+    /// The first status that satisfies a condition.
+    private func status(
+        _ iterator: inout QueueStates.Iterator, _ condition: (QueueStatus) -> Bool
+    ) async throws -> QueueStatus {
+        while true {
+            let status = try #require(await iterator.next())
+            if condition(status) { return status }
+        }
+    }
+
+    @Test("What is queued, sent and set aside is counted by lane, and what was set aside newly is named once")
+    func counted() async throws {
+        let server = ScriptedServer { request in
+            request.kind == .mutation
+                ? #"{"data":null,"errors":[{"message":"no"}]}"# : #"{"data":{"__typename":"Query"}}"#
+        }
+        try await withStoreFixture(server) { app in
+            var iterator = app.queue.makeAsyncIterator()
+            let empty = try #require(await iterator.next())
+            #expect(empty.lanes.isEmpty && empty.newlySetAside.isEmpty && empty.runner == .stopped)
+
+            let first = try await app.enqueue(rate, options: MutationOptions(lane: "a"))
+            let second = try await app.enqueue(rate, options: MutationOptions(lane: "b"))
+            let queued = try await status(&iterator) { $0.unsentCount == 2 }
+            #expect(queued.lanes == [MutationLane("a"): [.pending: 1], MutationLane("b"): [.pending: 1]])
+
+            let service = Task { try await app.run() }
+            defer { service.cancel() }
+            var named: [MutationID] = []
+            var runners: Set<RunnerState> = []
+            _ = try await status(&iterator) { status in
+                named += status.newlySetAside
+                runners.insert(status.runner)
+                return status.count(.deadLetter) == 2 && runners.contains(.running)
+            }
+            #expect(named.count == 2 && Set(named) == [first.id, second.id])
+
+            try await app.discardMutation(first.id, dependents: .release)
+            let less = try await status(&iterator) { $0.count(.deadLetter) == 1 }
+            #expect(less.newlySetAside.isEmpty)
+            #expect(less.lanes == [MutationLane("b"): [.deadLetter: 1]])
+        }
+    }
+
+    @Test("The first status names what was set aside before the program was started again")
+    func afterRestart() async throws {
+        try await withTemporaryFolder { folder in
+            let server = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
+            let schema = try Schema(parsing: fixtureSchema)
+            let store = try Store.open(at: folder, schema: schema)
+            let app = try store.partition(transport: server)
+            let receipt = try await app.enqueue(rate)
+            try await MutationRunner(app).drain()
+            try store.close()
+
+            let again = try Store.open(at: folder, schema: schema)
+            var iterator = try again.partition().queue.makeAsyncIterator()
+            #expect(await iterator.next()?.newlySetAside == [receipt.id])
+            try again.close()
+            #expect(await iterator.next() == nil)
+        }
+    }
+
+    @Test("A queue that cannot be read is told of, with the counts that were read last")
+    func unreadable() async throws {
+        try await withTemporaryFolder { folder in
+            let store = try Store.open(at: folder, schema: try Schema(parsing: fixtureSchema))
+            let app = try store.partition()
+            try await app.enqueue(rate)
+            var iterator = app.queue.makeAsyncIterator()
+            #expect(await iterator.next()?.count(.pending) == 1)
+            try OtherProgram(folder).run("ALTER TABLE mutation RENAME TO lost")
+            let status = try await status(&iterator) { $0.error != nil }
+            #expect(status.count(.pending) == 1)
+            #expect(status.error?.code.rawValue.hasPrefix("operations.") == true)
+            try? store.close()
+        }
+    }
+}
