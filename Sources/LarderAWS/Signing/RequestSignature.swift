@@ -8,13 +8,13 @@ import Foundation
 
 /// Signs requests to services other than S3.
 enum RequestSignature {
-    /// The headers that sign a POST: `x-amz-date`, the session's token where there is one, and
+    /// The headers that sign a request: `x-amz-date`, the session's token where there is one, and
     /// `authorization`.
     ///
     /// - Parameter headers: The headers that the signature covers, beside the host's and these.
     static func headers(
-        to url: URL, _ headers: [GraphQLRequest.Header], body: [UInt8], _ credentials: Credentials.CloudCredentials,
-        service: String, region: String, at time: Date
+        _ method: String = "POST", to url: URL, _ headers: [GraphQLRequest.Header], body: [UInt8],
+        _ credentials: Credentials.CloudCredentials, service: String, region: String, at time: Date
     ) -> [GraphQLRequest.Header] {
         let signature = SignatureV4(
             credentials: credentials, time: SigningTime(time), region: region, service: service)
@@ -22,7 +22,7 @@ enum RequestSignature {
         if let token = credentials.sessionToken { added.append(.init(name: "x-amz-security-token", value: token)) }
         let path = url.path(percentEncoded: true)
         let request = CanonicalRequest(
-            method: "POST",
+            method: method,
             // Services other than S3 encode the path once more.
             path: path.isEmpty ? "/" : URIEncoding.path(path),
             query: URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems?

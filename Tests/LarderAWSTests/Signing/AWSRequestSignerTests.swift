@@ -1,0 +1,64 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Testing
+
+@Suite("Requests that a program signs itself", .timeLimit(.minutes(5)))
+struct AWSRequestSignerTests {
+    private static let environment = BackendEnvironment(
+        name: "movies", api: .init(url: URL(string: "https://example.com/graphql")!, region: "us-east-1"))
+
+    private func withSession(_ body: (Session) async throws -> Void) async throws {
+        try await withTemporaryFolder { folder in
+            var options = Store.Options()
+            options.keys = InMemoryKeyProvider()
+            let store = try Store.open(
+                at: folder.appending(path: "store"), schema: try Schema(parsing: "type Query { a: Int }"),
+                options: options)
+            try await body(try store.partition(of: Self.environment).session)
+            try store.close()
+        }
+    }
+
+    /// The example of "Create a signed AWS API request" in the guide to IAM.
+    @Test("A request is signed with the session's credentials as AWS documents it")
+    func documented() async throws {
+        try await withSession { session in
+            let keys = Credentials.CloudCredentials(
+                accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+                sessionToken: nil, expires: Date.now.addingTimeInterval(3600))
+            try await session.signIn(Credentials(cloud: keys), deadline: ample)
+            let signer = AWSRequestSigner(
+                service: "iam", region: "us-east-1", session: { session },
+                wallClock: { Date(timeIntervalSince1970: 1_440_938_160) })
+            let url = try #require(URL(string: "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08"))
+            let type = GraphQLRequest.Header(
+                name: "Content-Type", value: "application/x-www-form-urlencoded; charset=utf-8")
+            let headers = try await signer.headers(to: url, headers: [type], within: .seconds(60))
+            #expect(headers.map(\.name) == ["x-amz-date", "authorization"])
+            #expect(headers[0].value == "20150830T123600Z")
+            #expect(
+                headers[1].value
+                    == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, "
+                    + "SignedHeaders=content-type;host;x-amz-date, "
+                    + "Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7")
+            let put = try await signer.headers(to: url, method: "PUT", headers: [type], within: .seconds(60))
+            #expect(put[1].value != headers[1].value)
+            let body = try await signer.headers(to: url, headers: [type], body: [1], within: .seconds(60))
+            #expect(body[1].value != headers[1].value)
+        }
+    }
+
+    @Test("Without a user the request is not signed, and the program is told at once")
+    func signedOut() async throws {
+        try await withSession { session in
+            let signer = AWSRequestSigner(service: "execute-api", region: "us-east-1", session: session)
+            let url = try #require(URL(string: "https://example.com/items"))
+            let error = await #expect(throws: LarderError.self) {
+                try await signer.headers(to: url, within: .seconds(60))
+            }
+            #expect(error?.code == .notSignedIn)
+        }
+    }
+}
