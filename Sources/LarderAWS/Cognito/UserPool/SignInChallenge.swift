@@ -42,7 +42,7 @@ public struct CodeDelivery: Sendable, Hashable {
     /// The attribute that it confirms, such as `email`.
     public var attribute: String?
 
-    init(medium: String?, destination: String?, attribute: String? = nil) {
+    package init(medium: String?, destination: String?, attribute: String? = nil) {
         self.medium = medium
         self.destination = destination
         self.attribute = attribute

@@ -1,0 +1,353 @@
+public import Foundation
+public import Larder
+public import Observation
+
+/// A sign-in from the first screen to the session, without an interface of its own: a program draws the state's fields
+/// and actions, and hands back what the user does.
+///
+/// ```swift
+/// let flow = SignInFlow(pool, session: try app.session)
+/// // On the screen: flow.state.fields and flow.state.actions, with the texts of SignInTexts.
+/// await flow.perform(.submit, ["name": "ann", "password": password])
+/// ```
+///
+/// It keeps no password longer than the sign-in takes, and none is in its description. Nothing waits past
+/// `Options.timeout`.
+@MainActor @Observable
+public final class SignInFlow {
+    /// How a flow behaves.
+    public struct Options: Sendable {
+        /// The program's name, as an authenticator app shows it.
+        public var programName = ""
+        /// How a sign-in begins.
+        public var flow = CognitoUserPool.Flow.passwordProof
+        /// What a new account is asked for beside name and password, by Cognito's names; nil for a program in which
+        /// users make no accounts.
+        public var signUpAttributes: [String]? = ["email"]
+        /// What the pool wants of new passwords, where the screen should say it first.
+        public var passwordRules: PasswordRules?
+        /// How long one action may take.
+        public var timeout = Duration.seconds(30)
+        /// How long a user waits before a code is sent once more.
+        public var resendPause: TimeInterval = 30
+        /// The time of day.
+        package var now: @Sendable () -> Date = { Date() }
+
+        /// A proof of the password, accounts with an e-mail address, half a minute for each action.
+        public init() {}
+    }
+
+    /// What the screen shows now.
+    public private(set) var state = SignInState()
+
+    private let pool: CognitoUserPool
+    private let session: Session
+    private let options: Options
+    private var name = ""
+    /// To sign in with after an account was confirmed.
+    private var password: String?
+    private var challenge: SignInChallenge?
+    /// Counts what was begun: the answer to what the user has left is dropped.
+    private var number = 0
+    private var readers: [Int: AsyncStream<SignInState>.Continuation] = [:]
+
+    /// Begins with name and password.
+    ///
+    /// - Parameter session: Gets the credentials: `Partition.session`.
+    public init(_ pool: CognitoUserPool, session: Session, options: Options = Options()) {
+        self.pool = pool
+        self.session = session
+        self.options = options
+        show(.signIn)
+    }
+
+    /// The state now, and each that follows, until the sign-in has ended. A slow reader gets the newest.
+    public var states: AsyncStream<SignInState> {
+        let (states, continuation) = AsyncStream.makeStream(of: SignInState.self, bufferingPolicy: .bufferingNewest(1))
+        continuation.yield(state)
+        guard !state.hasEnded else {
+            continuation.finish()
+            return states
+        }
+        let reader = (readers.keys.max() ?? 0) + 1
+        readers[reader] = continuation
+        continuation.onTermination = { [weak self] _ in
+            Task { @MainActor in _ = self?.readers.removeValue(forKey: reader) }
+        }
+        return states
+    }
+
+    /// Does what the user chose.
+    ///
+    /// An action that the state does not offer, and one while another is under way, does nothing, unless it is to
+    /// cancel. What fails is in the new state, which is one from which the user can go on.
+    ///
+    /// - Parameter values: Of the state's fields, by their ids. A field without a value has what it began with.
+    public func perform(_ action: SignInAction, _ values: [String: String] = [:]) async {
+        guard !state.hasEnded, state.actions.contains(action), !state.isWorking || action == .cancel else { return }
+        var given: [String: String] = [:]
+        for field in state.fields { given[field.id] = values[field.id] ?? field.value }
+        switch action {
+        case .cancel:
+            number += 1
+            forget()
+            show(.cancelled)
+        case .back:
+            forget()
+            show(.signIn)
+        case .signUp: show(.signUp)
+        case .forgotPassword:
+            name = given["name"] ?? name
+            show(.forgotPassword)
+        case .submit:
+            guard allows(given) else { return }
+            await work { try await self.submit(given) }
+        case .choose(let factor):
+            await work { try await self.choose(factor, given) }
+        case .resendCode:
+            if let time = state.resendTime, time > options.now() { return }
+            await work { try await self.resend() }
+        }
+    }
+
+    // MARK: Steps
+
+    private var deadline: ContinuousClock.Instant { .now + options.timeout }
+
+    /// What an action has led to.
+    private enum Result {
+        case show(SignInState.Step)
+        case step(SignInStep)
+    }
+
+    private func submit(_ values: [String: String]) async throws -> Result {
+        let code = values["code"] ?? ""
+        switch state.step {
+        case .signIn:
+            name = values["name"] ?? ""
+            password = values["password"]
+            return try await signIn()
+        case .code, .setUpAuthenticator: return try await answer(.code(code))
+        case .newPassword:
+            let attributes = values.filter { $0.key != "newPassword" }
+            return try await answer(.newPassword(values["newPassword"] ?? "", attributes: attributes))
+        case .question: return try await answer(.text(values["answer"] ?? ""))
+        case .passkey: return try await answer(.credential(values["credential"] ?? ""))
+        case .signUp:
+            let (name, password) = (values["name"] ?? "", values["newPassword"] ?? "")
+            let account = try await pool.signUp(
+                name, password: password, attributes: values.filter { !["name", "newPassword"].contains($0.key) },
+                deadline: deadline)
+            (self.name, self.password) = (name, password)
+            return account.isConfirmed ? try await signIn() : .show(.confirmAccount(account.delivery))
+        case .confirmAccount:
+            try await pool.confirmSignUp(name, code: code, deadline: deadline)
+            return password == nil ? .show(.signIn) : try await signIn()
+        case .forgotPassword:
+            name = values["name"] ?? ""
+            return .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+        case .resetPassword:
+            let new = values["newPassword"] ?? ""
+            try await pool.setForgottenPassword(of: name, to: new, code: code, deadline: deadline)
+            password = new
+            return try await signIn()
+        case .chooseFactor, .done, .cancelled: return .show(state.step)
+        }
+    }
+
+    private func signIn() async throws(CognitoError) -> Result {
+        do throws(CognitoError) {
+            return .step(try await pool.signIn(name, password: password, flow: options.flow, deadline: deadline))
+        } catch {
+            switch error.code {
+            case .userNotConfirmed:
+                return .show(.confirmAccount(try await pool.resendConfirmation(of: name, deadline: deadline)))
+            case .passwordResetRequired:
+                return .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+            default: throw error
+            }
+        }
+    }
+
+    private func answer(_ answer: SignInAnswer) async throws -> Result {
+        guard let challenge else { return .show(.signIn) }
+        return .step(try await pool.answer(challenge, answer, deadline: deadline))
+    }
+
+    private func choose(_ factor: SignInFactor, _ values: [String: String]) async throws -> Result {
+        guard [.password, .passwordProof].contains(factor) else { return try await answer(.factor(factor)) }
+        let given = values["password"].flatMap { $0.isEmpty ? nil : $0 } ?? password
+        guard let given else {
+            state.refusedFields = ["password"]
+            throw CognitoError(.invalidInput, "This factor needs the password.")
+        }
+        return try await answer(.password(given, asProof: factor == .passwordProof))
+    }
+
+    private func resend() async throws -> Result {
+        switch state.step {
+        case .confirmAccount: .show(.confirmAccount(try await pool.resendConfirmation(of: name, deadline: deadline)))
+        case .resetPassword: .show(.resetPassword(try await pool.forgotPassword(of: name, deadline: deadline)))
+        default: .show(state.step)
+        }
+    }
+
+    // MARK: Working
+
+    /// Does an action that asks the server, and shows what it leads to.
+    private func work(_ action: @escaping @MainActor () async throws -> Result) async {
+        number += 1
+        let mine = number
+        (state.isWorking, state.failure, state.refusedFields) = (true, nil, [])
+        publish()
+        do {
+            let result = try await action()
+            guard mine == number else { return }
+            switch result {
+            case .show(let step): show(step)
+            case .step(let step): try await show(step, mine)
+            }
+        } catch {
+            guard mine == number else { return }
+            fail(LarderError(signIn: error))
+        }
+    }
+
+    private func show(_ step: SignInStep, _ mine: Int) async throws {
+        switch step {
+        case .signedIn(let tokens):
+            try await session.signIn(Credentials(userPool: tokens), deadline: deadline)
+            guard mine == number else { return }
+            forget()
+            show(.done)
+        case .challenge(let challenge):
+            guard challenge.kind == .setUpAuthenticator else { return try show(challenge) }
+            let key = try await pool.authenticatorKey(for: challenge, deadline: deadline)
+            guard mine == number else { return }
+            self.challenge = key.challenge
+            show(.setUpAuthenticator(secret: key.secret, uri: key.uri(issuer: options.programName)))
+        }
+    }
+
+    private func show(_ challenge: SignInChallenge) throws(CognitoError) {
+        let step: SignInState.Step =
+            switch challenge.kind {
+            case .newPassword: .newPassword
+            case .code(let factor, let delivery): .code(factor, delivery)
+            case .chooseFirstFactor(let factors), .chooseSecondFactor(let factors): .chooseFactor(factors)
+            case .custom(let question): .question(question)
+            case .passkey(let options): .passkey(options: options)
+            case .confirmAuthenticator: .code(.authenticator, CodeDelivery(medium: nil, destination: nil))
+            case .setUpAuthenticator, .unknown:
+                throw CognitoError(.unknownChallenge, "\(challenge) is not known to this library.")
+            }
+        self.challenge = challenge
+        show(step)
+    }
+
+    /// A challenge that is too old begins anew; everything else can be put right where it stands.
+    private func fail(_ error: LarderError) {
+        if challenge != nil, error.code.rawValue == CognitoError.Code.signInAgain.rawValue {
+            challenge = nil
+            show(.signIn)
+        }
+        state.isWorking = false
+        state.failure = error
+        publish()
+    }
+
+    private func forget() {
+        password = nil
+        challenge = nil
+    }
+
+    /// Refuses values that need no server to be refused.
+    private func allows(_ values: [String: String]) -> Bool {
+        let refused = state.fields.filter { field in
+            let value = values[field.id] ?? ""
+            return value.isEmpty || field.rules.map { !$0.violations(of: value).isEmpty } ?? false
+        }
+        guard !refused.isEmpty else { return true }
+        state.refusedFields = Set(refused.map(\.id))
+        state.failure = LarderError(
+            signIn: CognitoError(
+                refused.contains { !(values[$0.id] ?? "").isEmpty } ? .weakPassword : .invalidInput,
+                "These fields cannot be sent as they are: \(refused.map(\.id).joined(separator: ", "))."))
+        publish()
+        return false
+    }
+
+    private func show(_ step: SignInState.Step) {
+        var new = SignInState()
+        new.step = step
+        new.fields = fields(of: step)
+        new.actions = actions(of: step)
+        switch step {
+        case .confirmAccount, .resetPassword: new.resendTime = options.now().addingTimeInterval(options.resendPause)
+        default: break
+        }
+        state = new
+        publish()
+    }
+
+    private func fields(of step: SignInState.Step) -> [SignInField] {
+        let newPassword = SignInField("newPassword", .newPassword, rules: options.passwordRules)
+        let code = SignInField("code", .code)
+        switch step {
+        case .signIn:
+            let asksPassword = [.passwordProof, .password].contains(options.flow)
+            return [SignInField("name", .name, value: name)]
+                + (asksPassword ? [SignInField("password", .password)] : [])
+        case .code, .setUpAuthenticator, .confirmAccount: return [code]
+        case .chooseFactor(let factors):
+            let needsPassword = password == nil && !Set(factors).isDisjoint(with: [.password, .passwordProof])
+            return needsPassword ? [SignInField("password", .password)] : []
+        case .newPassword:
+            guard case .newPassword(let required, let attributes) = challenge?.kind else { return [newPassword] }
+            return [newPassword] + required.map { .attribute($0, value: attributes[$0] ?? "") }
+        case .question: return [SignInField("answer", .text)]
+        case .passkey: return [SignInField("credential", .credential)]
+        case .signUp:
+            return [SignInField("name", .name, value: name), newPassword]
+                + (options.signUpAttributes ?? []).map { .attribute($0) }
+        case .forgotPassword: return [SignInField("name", .name, value: name)]
+        case .resetPassword: return [code, newPassword]
+        case .done, .cancelled: return []
+        }
+    }
+
+    private func actions(of step: SignInState.Step) -> [SignInAction] {
+        switch step {
+        case .signIn: [.submit, .forgotPassword] + (options.signUpAttributes == nil ? [] : [.signUp]) + [.cancel]
+        case .chooseFactor(let factors): factors.map(SignInAction.choose) + [.back, .cancel]
+        case .confirmAccount, .resetPassword: [.submit, .resendCode, .back, .cancel]
+        case .done, .cancelled: []
+        default: [.submit, .back, .cancel]
+        }
+    }
+
+    private func publish() {
+        for reader in readers.values {
+            reader.yield(state)
+            if state.hasEnded { reader.finish() }
+        }
+        if state.hasEnded { readers = [:] }
+    }
+}
+
+extension SignInFlow: CustomReflectable {
+    /// Has nothing of what the user has entered.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension LarderError {
+    /// As a screen shows it: Cognito's errors with their own codes.
+    fileprivate init(signIn error: any Error) {
+        switch error {
+        case let error as LarderError: self = error
+        case let error as CognitoError:
+            self.init(Code(rawValue: error.code.rawValue), error.message, cause: error)
+        default: self.init(.cancelled, "\(error)", cause: error)
+        }
+    }
+}

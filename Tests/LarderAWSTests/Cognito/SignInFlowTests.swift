@@ -1,0 +1,303 @@
+import Foundation
+import Larder
+import LarderAWS
+import LarderTestSupport
+import Synchronization
+import Testing
+
+@Suite(
+    "Sign-in flows", .enabled(if: ForeignServer.isAvailable, "\(ForeignServer.requirement)"),
+    .timeLimit(.minutes(10)))
+@MainActor
+struct SignInFlowTests {
+    typealias User = CognitoFixture.User
+
+    private static let right = ["name": "ann", "password": "right password"]
+
+    private nonisolated func withFlow(
+        _ user: User = User(), _ change: @Sendable (inout SignInFlow.Options) -> Void = { _ in },
+        _ body: @MainActor @Sendable (SignInFlow, Session, CognitoFixture) async throws -> Void
+    ) async throws {
+        var options = SignInFlow.Options()
+        options.programName = "Movies"
+        // A proof of the password takes long, unoptimized.
+        (options.flow, options.timeout) = (.password, .seconds(300))
+        change(&options)
+        try await CognitoFixture.run(users: ["ann": user]) { [options] fixture in
+            try await fixture.withStore { _, app in
+                let session = try app.session
+                let flow = await SignInFlow(try fixture.pool(), session: session, options: options)
+                try await body(flow, session, fixture)
+            }
+        }
+    }
+
+    private func code(_ flow: SignInFlow) -> String? { flow.state.failure?.code.rawValue }
+
+    @Test("Name and password lead to a session; a wrong password can be put right where it was entered")
+    func password() async throws {
+        try await withFlow(User(), { $0.flow = .passwordProof }) { flow, session, _ in
+            #expect(flow.state.fields.map(\.id) == ["name", "password"])
+            #expect(flow.state.actions == [.submit, .forgotPassword, .signUp, .cancel])
+            await flow.perform(.submit, ["name": "ann", "password": "wrong password"])
+            #expect(code(flow) == "cognito.wrongCredentials" && flow.state.step == .signIn)
+            #expect(!flow.state.isWorking && session.state != .signedIn)
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .done && flow.state.failure == nil)
+            #expect(session.state == .signedIn)
+            let user = try await session.credentials(deadline: ample).userPool
+            #expect(user != nil)
+        }
+    }
+
+    @Test("An empty field is refused before anything is sent, and named")
+    func empty() async throws {
+        try await withFlow { flow, _, fixture in
+            await flow.perform(.submit, ["name": "ann"])
+            #expect(flow.state.refusedFields == ["password"] && code(flow) == "cognito.invalidInput")
+            let asked = try await fixture.control()
+            #expect(asked.isEmpty)
+        }
+    }
+
+    @Test("A code is asked for, and a wrong one can be put right")
+    func codeStep() async throws {
+        try await withFlow(User(steps: ["SMS_MFA"])) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            guard case .code(.secondMessageCode, _) = flow.state.step else {
+                Issue.record("\(flow.state.step)")
+                return
+            }
+            #expect(flow.state.fields == [SignInField("code", .code)])
+            await flow.perform(.submit, ["code": "000000"])
+            #expect(code(flow) == "cognito.codeMismatch")
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A challenge that is too old leads back to name and password, with the reason")
+    func tooOld() async throws {
+        try await withFlow(User(steps: ["SMS_MFA"])) { flow, _, fixture in
+            await flow.perform(.submit, Self.right)
+            try await fixture.fail(
+                "RespondToAuthChallenge",
+                #"{"type": "NotAuthorizedException", "message": "Invalid session for the user, session is expired."}"#
+            )
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .signIn && code(flow) == "cognito.signInAgain")
+            #expect(flow.state.fields.first?.value == "ann")
+        }
+    }
+
+    @Test("An account that was never confirmed is confirmed by a new code, and then signed in")
+    func unconfirmed() async throws {
+        try await withFlow(User(confirmed: false)) { flow, session, fixture in
+            await flow.perform(.submit, Self.right)
+            guard case .confirmAccount = flow.state.step else {
+                Issue.record("\(flow.state.step)")
+                return
+            }
+            let asked = try await fixture.control()
+            #expect(asked.contains("ResendConfirmationCode"))
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A new account is made, confirmed and signed in")
+    func signUp() async throws {
+        try await withFlow { flow, session, _ in
+            await flow.perform(.signUp)
+            #expect(flow.state.fields.map(\.kind) == [.name, .newPassword, .attribute("email")])
+            let account = ["name": "bea", "newPassword": "long enough", "email": "bea@example.com"]
+            await flow.perform(.submit, account)
+            guard case .confirmAccount = flow.state.step else {
+                Issue.record("\(flow.state.step), \(code(flow) ?? "")")
+                return
+            }
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A forgotten password, and one that must be reset, are set anew by a code", arguments: [false, true])
+    func forgotten(mustReset: Bool) async throws {
+        try await withFlow(User(reset: mustReset)) { flow, session, _ in
+            if mustReset {
+                await flow.perform(.submit, Self.right)
+            } else {
+                await flow.perform(.forgotPassword, ["name": "ann", "password": ""])
+                #expect(flow.state.fields.map(\.value) == ["ann"])
+                await flow.perform(.submit)
+            }
+            guard case .resetPassword = flow.state.step else {
+                Issue.record("\(flow.state.step), \(code(flow) ?? "")")
+                return
+            }
+            await flow.perform(.submit, ["code": "123456", "newPassword": "another password"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A code can be sent once more, but not before the pause is over")
+    func resent() async throws {
+        let isLater = Mutex(false)
+        try await withFlow(
+            User(confirmed: false), { $0.now = { Date(timeIntervalSince1970: isLater.withLock { $0 } ? 1031 : 1000) } }
+        ) { flow, _, fixture in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.resendTime == Date(timeIntervalSince1970: 1030))
+            await flow.perform(.resendCode)
+            let once = try await fixture.control()
+            #expect(once.count { $0 == "ResendConfirmationCode" } == 1)
+            isLater.withLock { $0 = true }
+            await flow.perform(.resendCode)
+            let twice = try await fixture.control()
+            #expect(twice.count { $0 == "ResendConfirmationCode" } == 2)
+            #expect(flow.state.resendTime == Date(timeIntervalSince1970: 1061))
+        }
+    }
+
+    @Test("An authenticator app is set up with its key, and a new password with what the pool wants")
+    func setUp() async throws {
+        try await withFlow(User(steps: ["MFA_SETUP"])) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            guard case .setUpAuthenticator(let secret, let uri) = flow.state.step else {
+                Issue.record("\(flow.state.step)")
+                return
+            }
+            #expect(secret == "JBSWY3DPEHPK3PXP" && uri.hasPrefix("otpauth://totp/Movies:ann?"))
+            await flow.perform(.submit, ["code": "123456"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A new password is held to the program's rules before it is sent")
+    func newPassword() async throws {
+        try await withFlow(
+            User(steps: ["NEW_PASSWORD_REQUIRED"]),
+            { $0.passwordRules = PasswordRules(minimumLength: 10, refused: [.noDigit]) }
+        ) { flow, session, _ in
+            await flow.perform(.submit, Self.right)
+            #expect(flow.state.step == .newPassword)
+            #expect(flow.state.fields.map(\.id) == ["newPassword", "nickname"])
+            await flow.perform(.submit, ["newPassword": "without digits", "nickname": "a"])
+            #expect(flow.state.refusedFields == ["newPassword"] && code(flow) == "cognito.weakPassword")
+            await flow.perform(.submit, ["newPassword": "with 1 digit", "nickname": "a"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A factor is chosen; the password is asked for only where it is not known yet")
+    func chosen() async throws {
+        try await withFlow(User(), { $0.flow = .choice() }) { flow, session, _ in
+            #expect(flow.state.fields.map(\.id) == ["name"])
+            await flow.perform(.submit, ["name": "ann"])
+            #expect(flow.state.step == .chooseFactor([.password, .passwordProof, .emailCode]))
+            #expect(flow.state.fields.map(\.id) == ["password"])
+            await flow.perform(.choose(.passwordProof))
+            #expect(flow.state.refusedFields == ["password"])
+            await flow.perform(.choose(.emailCode))
+            #expect(flow.state.fields.map(\.id) == ["code"])
+            await flow.perform(.back)
+            await flow.perform(.submit, ["name": "ann"])
+            await flow.perform(.choose(.password), ["password": "right password"])
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
+    @Test("A user who gives up while the server is asked is not signed in by its answer")
+    func cancelled() async throws {
+        try await withFlow { flow, session, _ in
+            let working = Task { await flow.perform(.submit, Self.right) }
+            while !flow.state.isWorking, !flow.state.hasEnded { await Task.yield() }
+            await flow.perform(.submit, ["name": "bea", "password": "other"])
+            await flow.perform(.cancel)
+            await working.value
+            #expect(flow.state.step == .cancelled && session.state != .signedIn)
+            await flow.perform(.back)
+            #expect(flow.state.step == .cancelled)
+        }
+    }
+
+    @Test("The states are a sequence that ends with the flow, and no description has what was entered")
+    func sequence() async throws {
+        try await withFlow { flow, _, _ in
+            var states = flow.states.makeAsyncIterator()
+            #expect(await states.next()?.step == .signIn)
+            await flow.perform(.submit, Self.right)
+            #expect(await states.next()?.step == .done)
+            #expect(await states.next()?.step == nil)
+            var late = flow.states.makeAsyncIterator()
+            #expect(await late.next()?.step == .done)
+            #expect(await late.next()?.step == nil)
+        }
+        try await withFlow(User(steps: ["SMS_MFA"])) { flow, _, _ in
+            await flow.perform(.submit, Self.right)
+            var text = "\(flow) \(flow.state)"
+            dump(flow, to: &text)
+            #expect(!text.contains("right password"))
+        }
+    }
+}
+
+@Suite("The texts of a sign-in")
+struct SignInTextsTests {
+    private static let languages = [SignInTexts.english, SignInTexts.japanese]
+    private static let delivery = CodeDelivery(medium: "EMAIL", destination: "a***@e***")
+
+    @Test("Each key has a text in both languages, and no two languages have the same text")
+    func keys() {
+        let (english, japanese) = (SignInTexts.english, SignInTexts.japanese)
+        #expect(english.keys == japanese.keys)
+        for key in english.keys {
+            #expect(english[key]?.isEmpty == false && english[key] != japanese[key], "\(key)")
+            #expect(english[key]?.contains("%@") == japanese[key]?.contains("%@"), "\(key)")
+        }
+    }
+
+    @Test("Each step, field, action and rule has a text", arguments: [0, 1])
+    func complete(language: Int) {
+        let texts = Self.languages[language]
+        let steps: [SignInState.Step] = [
+            .signIn, .code(.emailCode, Self.delivery), .chooseFactor([]), .setUpAuthenticator(secret: "", uri: ""),
+            .newPassword, .question([:]), .passkey(options: ""), .signUp, .confirmAccount(Self.delivery),
+            .forgotPassword, .resetPassword(Self.delivery), .done, .cancelled,
+        ]
+        for step in steps { #expect(!texts.title(of: step).isEmpty, "\(step)") }
+        #expect(texts.explanation(of: steps[1])?.contains("a***@e***") == true)
+        let kinds: [SignInField.Kind] = [
+            .name, .password, .newPassword, .code, .text, .credential, .attribute("email"),
+        ]
+        for kind in kinds { #expect(!texts.label(of: SignInField("a", kind)).isEmpty, "\(kind)") }
+        #expect(texts.label(of: SignInField("x", .attribute("custom:tier"))) == "custom:tier")
+        let factors: [SignInFactor] = [
+            .password, .passwordProof, .emailCode, .messageCode, .secondMessageCode, .authenticator, .passkey,
+        ]
+        let actions: [SignInAction] =
+            [.submit, .resendCode, .forgotPassword, .signUp, .back, .cancel] + factors.map(SignInAction.choose)
+        for action in actions { #expect(!texts.label(of: action, at: .signIn).isEmpty, "\(action)") }
+        let rules = PasswordRules(minimumLength: 11)
+        for violation in PasswordRules.Violation.allCases {
+            #expect(!texts.text(for: violation, of: rules).isEmpty, "\(violation)")
+        }
+        #expect(texts.text(for: .tooShort, of: rules).contains("11"))
+    }
+
+    @Test("A program's own text takes the place of the library's, and its language that of the system's list")
+    func replaced() {
+        var texts = SignInTexts(languages: ["fr-FR", "ja-JP", "en"])
+        #expect(texts.title(of: .signIn) == "サインイン")
+        texts["title.signIn"] = "ようこそ"
+        #expect(texts.title(of: .signIn) == "ようこそ")
+        #expect(SignInTexts(languages: ["fr"]).title(of: .signIn) == "Sign in")
+    }
+
+    @Test("The rules that a password breaks are named")
+    func rules() {
+        #expect(PasswordRules().violations(of: "Abcdef1!") == [])
+        #expect(PasswordRules().violations(of: "abc") == [.tooShort, .noUppercaseLetter, .noDigit, .noSymbol])
+        #expect(PasswordRules(minimumLength: 2, refused: []).violations(of: "ab") == [])
+    }
+}
