@@ -13,7 +13,7 @@ package final class File: Sendable {
     package let path: String
     /// For calls of other libraries. It is valid as long as the file is referenced.
     package let descriptor: Int32
-    private let system: FileSystem
+    package let system: FileSystem
 
     init(_ descriptor: Int32, _ path: String, _ system: FileSystem) {
         (self.descriptor, self.path, self.system) = (descriptor, path, system)

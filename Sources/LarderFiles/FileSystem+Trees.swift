@@ -89,6 +89,13 @@ extension FileSystem {
         }
     }
 
+    /// All bytes of a small file.
+    package func bytes(of path: String) throws(FileError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try read(path) { bytes += $0 }
+        return bytes
+    }
+
     /// A part of a name that no other call has given, nor will.
     package static func uniqueSuffix() -> String {
         let numbers = [UInt64.random(in: .min ... .max), .random(in: .min ... .max)]

@@ -129,6 +129,9 @@ package struct FileSystem: Sendable {
     /// Whether this user may write to a file, or make files in a folder.
     package func isWritable(_ path: String) -> Bool { call(.status, path) { access(path, W_OK) } == 0 }
 
+    /// Whether this user may run what is at a path.
+    package func isExecutable(_ path: String) -> Bool { call(.status, path) { access(path, X_OK) } == 0 }
+
     /// Makes an empty file where there is none.
     ///
     /// It is made under another name: closing a file gives up the locks that this process has on it by other

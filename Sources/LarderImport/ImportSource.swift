@@ -1,4 +1,5 @@
 package import Larder
+package import LarderFiles
 import LarderGraphQL
 import LarderRecords
 
@@ -12,12 +13,15 @@ package struct ImportSource {
     let path: String
     let options: ImportOptions
     let schema: SchemaIndex
+    private let files: FileSystem
 
     /// - Parameter schema: The store's.
     /// - Throws: `.store` where the schema cannot be used.
     package init(
-        _ format: ImportFormat, path: String, schema: Schema, options: ImportOptions = ImportOptions()
+        _ format: ImportFormat, path: String, schema: Schema, options: ImportOptions = ImportOptions(),
+        _ files: FileSystem = FileSystem()
     ) throws(ImportError) {
+        self.files = files
         self.format = format
         self.path = path
         self.options = options
@@ -46,6 +50,7 @@ package struct ImportSource {
     private func run(into partition: Partition?, isDryRun: Bool) async throws(ImportError) -> ImportReport {
         var report = ImportReport(format: format, isDryRun: isDryRun)
         var limits = ForeignDatabase.Options()
+        limits.files = files
         limits.maximumSize = options.maximumFileSize
         limits.maximumValueSize = options.maximumRecordSize
         let files =

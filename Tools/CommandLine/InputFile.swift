@@ -1,4 +1,5 @@
 import Foundation
+package import LarderFiles
 
 /// A file that an argument names.
 package struct InputFile {
@@ -18,14 +19,23 @@ package struct InputFile {
     package func bytes() throws(Failure) -> [UInt8] {
         if path == "-" { return try read(.standardInput) }
         guard !path.isEmpty else { throw unusable("its name is empty") }
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw unusable("there is no such file")
+        guard let status = try status() else { throw unusable("there is no such file") }
+        guard status.kind != .folder else { throw unusable("it is a folder") }
+        // It may be a pipe, whose writer is waited for.
+        let file: FileHandle
+        do { file = try FileHandle(forReadingFrom: URL(filePath: path)) } catch {
+            let isForbidden = (error as? CocoaError)?.code == .fileReadNoPermission
+            throw unusable(isForbidden ? "it may not be read" : "it cannot be read")
         }
-        guard !isFolder.boolValue else { throw unusable("it is a folder") }
-        guard let file = FileHandle(forReadingAtPath: path) else { throw unusable("it may not be read") }
         defer { try? file.close() }
         return try read(file)
+    }
+
+    /// What is at the path; nil where there is nothing.
+    package func status() throws(Failure) -> FileStatus? {
+        do throws(FileError) { return try FileSystem().status(of: path) } catch {
+            throw unusable(error.code == .permissionDenied ? "it may not be looked at" : error.reason)
+        }
     }
 
     package func text() throws(Failure) -> String {

@@ -4,7 +4,7 @@ import LarderFiles
 
 /// SHA-256 of files, in hexadecimal.
 enum FileSum {
-    static func of(_ file: URL, _ files: FileSystem = FileSystem()) throws(FileError) -> (size: Int, sum: String) {
+    static func of(_ file: URL, _ files: FileSystem) throws(FileError) -> (size: Int, sum: String) {
         var (hash, size) = (SHA256(), 0)
         try files.read(file.path) { part in
             hash.update(data: part)

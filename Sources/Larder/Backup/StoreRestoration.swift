@@ -137,7 +137,7 @@ package enum StoreRestoration {
     private static func finish(_ store: URL, _ partitions: [String], _ options: Store.Options) throws {
         for name in partitions {
             let cache = CacheFolder(store: store, partition: name, options)
-            for token in cache.stagedTokens() {
+            for token in try cache.stagedTokens() {
                 let last = try StoreStatus.withDatabase(of: store, options) { (database) throws(OperationsError) in
                     try database.restoration()
                 }
@@ -154,9 +154,10 @@ package enum StoreRestoration {
     /// process that restores is still at it.
     static func finish(_ store: URL, partition: String, options: Store.Options) throws(LarderError) {
         let cache = CacheFolder(store: store, partition: partition, options)
-        guard !options.isReadOnly, !cache.stagedTokens().isEmpty, MigrationLock.holder(in: store, options.files) == nil
-        else { return }
+        guard !options.isReadOnly else { return }
         do {
+            let isLeft = try !cache.stagedTokens().isEmpty
+            guard isLeft, MigrationLock.holder(in: store, options.files) == nil else { return }
             let lock = try MigrationLock.take(
                 in: store, for: "finishing a restoration", within: options.lockDeadline, options.files)
             defer { lock.release() }

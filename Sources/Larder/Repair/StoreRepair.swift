@@ -39,7 +39,8 @@ package struct StoreRepair: Sendable, Hashable {
         for step in steps {
             switch step {
             case .salvageDatabase:
-                report = try OperationsDatabase.repair(folder: store, holding: lock, now: now)
+                report = try OperationsDatabase.repair(
+                    folder: store, holding: lock, now: now, files: options.files)
             case .rebuildCache(let partition, _):
                 try CacheFolder(store: store, partition: partition, options)
                     .rebuild(deadline: .now + options.lockDeadline)

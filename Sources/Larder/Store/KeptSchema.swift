@@ -26,8 +26,8 @@ struct KeptSchema {
     }
 
     func load() -> Schema? {
-        guard let bytes = try? Data(contentsOf: file) else { return nil }
-        return try? Schema(compiled: Array(bytes))
+        guard let bytes = try? files.bytes(of: file.path) else { return nil }
+        return try? Schema(compiled: bytes)
     }
 
     func save(_ schema: Schema, _ logger: Logger) {

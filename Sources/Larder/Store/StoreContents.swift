@@ -1,6 +1,7 @@
 package import Foundation
-import LarderFiles
+package import LarderFiles
 import LarderOperations
+import LarderRecords
 
 /// What lies in a store's folder, so that no other folder is taken for a new store.
 package enum StoreContents {
@@ -20,7 +21,12 @@ package enum StoreContents {
     }
 
     /// Whether there is nothing else in a folder, which may be empty or missing.
-    package static func areAll(of folder: URL) -> Bool {
-        ((try? FileSystem().names(in: folder.path)) ?? []).allSatisfy(isOwn)
+    ///
+    /// - Throws: `records.notWritable` where this user may not list the folder, and what else keeps the system from
+    ///   telling.
+    package static func areAll(of folder: URL, _ files: FileSystem) throws(LarderError) -> Bool {
+        do throws(FileError) { return try files.names(in: folder.path).allSatisfy(isOwn) } catch {
+            throw LarderError(RecordError.translated(error))
+        }
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+import LarderFiles
 
 /// The databases of one AppSync client: three in newer versions of its SDK, named `queries.db`, `offlineMutations.db`
 /// and `subscriptionMetadataCache.db` after a prefix of the client's; one with all tables, of any name, in older ones.
@@ -14,11 +14,12 @@ extension AppSyncFiles {
     ///   - prefix: Of the client, without the `_` that follows it, where a folder has several.
     /// - Throws: `.missing`, `.foreign`, `.ambiguous` and what opening the databases throws.
     init(_ path: String, prefix: String?, _ options: ForeignDatabase.Options) throws(ImportError) {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+        let found: FileStatus?
+        do throws(FileError) { found = try options.files.status(of: path) } catch { throw .unreadable(path, error) }
+        guard let found else {
             throw ImportError(.missing, "there is no \(path); give the folder with AppSync's databases")
         }
-        let candidates = isFolder.boolValue ? try Self.databases(in: path, prefix: prefix) : [path]
+        let candidates = found.kind == .folder ? try Self.databases(in: path, prefix: prefix, options.files) : [path]
         for candidate in candidates {
             let tables = try ForeignDatabase(candidate, options).tables()
             try note(candidate, in: \.records, if: tables.contains("records"))
@@ -42,17 +43,17 @@ extension AppSyncFiles {
         self[keyPath: place] = path
     }
 
-    private static func databases(in folder: String, prefix: String?) throws(ImportError) -> [String] {
+    private static func databases(
+        in folder: String, prefix: String?, _ files: FileSystem
+    ) throws(ImportError) -> [String] {
         let names: [String]
-        do { names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted() } catch {
-            throw ImportError(.unreadable, "\(folder) cannot be read; see who may read it")
-        }
+        do throws(FileError) { names = try files.names(in: folder) } catch { throw .unreadable(folder, error) }
         var found: [String] = []
         for name in names {
             if let prefix {
                 guard name.hasPrefix("\(prefix)_"), !name.dropFirst(prefix.count + 1).contains("_") else { continue }
             }
-            let file = ForeignFile(path: "\(folder)/\(name)")
+            let file = ForeignFile(path: "\(folder)/\(name)", files: files)
             // Folders, pipes and what may not be read belong to other programs.
             guard let status = try? file.status(), status.size > 0, (try? isDatabase(file)) == true else { continue }
             found.append(file.path)

@@ -19,7 +19,7 @@ extension ForeignDatabase {
     static func companions(of file: ForeignFile) throws(ImportError) -> [Companion] {
         var found: [Companion] = []
         for suffix in ["-wal", "-journal"] {
-            let companion = ForeignFile(path: file.path + suffix)
+            let companion = file.companion(suffix)
             guard let status = try companion.status(), status.size > 0 else { continue }
             if suffix == "-journal", try companion.start(1) == [0] { continue }
             found.append(Companion(suffix: suffix, file: companion, status: status))
@@ -31,7 +31,7 @@ extension ForeignDatabase {
     /// log in the shared memory's file, byte 120 for writing and 121 for checkpoints.
     static func refuseWriter(of file: ForeignFile) throws(ImportError) {
         var writer = try file.writer(from: 0x4000_0000, count: 512)
-        let memory = ForeignFile(path: file.path + "-shm")
+        let memory = file.companion("-shm")
         if writer == nil, try memory.status() != nil { writer = try memory.writer(from: 120, count: 2) }
         guard let writer else { return }
         throw ImportError(.busy, "process \(writer) is writing to \(file.path); stop it and try again")
@@ -41,29 +41,22 @@ extension ForeignDatabase {
     static func copied(
         _ file: ForeignFile, _ status: FileStatus, _ companions: [Companion]
     ) throws(ImportError) -> URL {
-        let manager = FileManager.default
-        let folder = manager.temporaryDirectory.appending(path: "larder-import-\(UUID().uuidString)")
-        do {
-            try FileSystem().makeFolder(folder.path)
-            try manager.copyItem(atPath: file.path, toPath: folder.appending(path: "copy.db").path)
-            for companion in companions {
-                let target = folder.appending(path: "copy.db\(companion.suffix)")
-                try manager.copyItem(atPath: companion.file.path, toPath: target.path)
-            }
-            // Copies keep the mode; those of a file that is read only must be written to when they are opened.
-            for name in try manager.contentsOfDirectory(atPath: folder.path) {
-                try manager.setAttributes(
-                    [.posixPermissions: 0o600], ofItemAtPath: folder.appending(path: name).path)
-            }
+        let files = file.files
+        let folder = FileManager.default.temporaryDirectory.appending(path: "larder-import-\(UUID().uuidString)")
+        do throws(FileError) {
+            try files.makeFolder(folder.path)
+            let copy = folder.appending(path: "copy.db").path
+            try files.copy(file.path, to: copy)
+            for companion in companions { try files.copy(companion.file.path, to: copy + companion.suffix) }
         } catch {
-            try? manager.removeItem(at: folder)
+            try? files.removeTree(folder.path)
             throw ImportError(
                 .unreadable, "\(file.path) has a log beside it and cannot be copied to \(folder.path): \(error)")
         }
         var isSame = try file.status() == status
         for companion in companions where isSame { isSame = try companion.file.status() == companion.status }
         guard isSame else {
-            try? manager.removeItem(at: folder)
+            try? files.removeTree(folder.path)
             throw ImportError(.busy, "\(file.path) was changed while it was copied; stop its program and try again")
         }
         return folder

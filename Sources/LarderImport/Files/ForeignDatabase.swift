@@ -16,6 +16,7 @@ final class ForeignDatabase {
         var maximumSize: Int64 = 8 << 30
         /// The greatest size of one value in bytes.
         var maximumValueSize: Int64 = 64 << 20
+        var files = FileSystem()
     }
 
     let file: ForeignFile
@@ -27,7 +28,7 @@ final class ForeignDatabase {
 
     /// - Throws: `.missing`, `.foreign`, `.damaged`, `.busy`, `.tooLarge`, `.unreadable`.
     init(_ path: String, _ options: Options) throws(ImportError) {
-        let file = ForeignFile(path: path)
+        let file = ForeignFile(path: path, files: options.files)
         guard let status = try file.status() else {
             throw ImportError(.missing, "there is no file \(path); give the database's own path")
         }
@@ -56,7 +57,7 @@ final class ForeignDatabase {
             }
         guard code == SQLITE_OK, let connection else {
             sqlite3_close_v2(connection)
-            if let copy { try? FileManager.default.removeItem(at: copy) }
+            if let copy { try? options.files.removeTree(copy.path) }
             throw ImportError(.unreadable, "\(path) cannot be opened: \(String(cString: sqlite3_errstr(code)))")
         }
         self.file = file
@@ -76,7 +77,7 @@ final class ForeignDatabase {
 
     deinit {
         sqlite3_close_v2(connection)
-        if let copy { try? FileManager.default.removeItem(at: copy) }
+        if let copy { try? options.files.removeTree(copy.path) }
     }
 
     /// The names of its tables; views are none.

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import LarderFiles
+package import LarderFiles
 
 /// Runs `body` and turns whatever it throws into this layer's error.
 func translated<Result>(_ body: () throws -> Result) throws(OperationsError) -> Result {
@@ -72,7 +72,7 @@ extension OperationsError {
     }
 
     /// The calls of the file system that the layers share.
-    static func translated(_ error: FileError) -> OperationsError {
+    package static func translated(_ error: FileError) -> OperationsError {
         switch error.code {
         case .noSpace: OperationsError(.full, "The disk is full; free space and try again.", cause: error)
         case .permissionDenied, .readOnlyVolume:

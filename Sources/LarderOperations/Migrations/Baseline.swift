@@ -1,6 +1,6 @@
 package import Foundation
 import GRDB
-import LarderFiles
+package import LarderFiles
 
 extension OperationsDatabase {
     /// Puts down the history of a database that has the tables and not the history of how it got them, such as one that
@@ -11,16 +11,16 @@ extension OperationsDatabase {
     /// - Throws: `.unknownSchema` where the tables are not just those after one of the migrations, and nothing was
     ///   changed; `.foreign`, `.missing`, `.migrationChanged`.
     package static func baseline(
-        folder: URL, holding lock: MigrationLock, waiting time: Duration = .seconds(5)
+        folder: URL, holding lock: MigrationLock, waiting time: Duration = .seconds(5),
+        files: FileSystem = FileSystem()
     ) throws(OperationsError) -> [SchemaStatus.Entry] {
-        try baseline(folder: folder, waiting: time, migrations: .embedded)
+        try baseline(folder: folder, waiting: time, migrations: .embedded, files)
     }
 
     static func baseline(
-        folder: URL, waiting time: Duration, migrations: MigrationSet
+        folder: URL, waiting time: Duration, migrations: MigrationSet, _ files: FileSystem = FileSystem()
     ) throws(OperationsError) -> [SchemaStatus.Entry] {
         let file = folder.appending(path: fileName)
-        let files = FileSystem()
         guard try look(at: file.path, files) != nil else {
             throw OperationsError(.missing, "there is no \(file.path)")
         }

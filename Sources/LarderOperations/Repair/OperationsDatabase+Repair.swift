@@ -152,7 +152,8 @@ extension OperationsDatabase {
             try files.synchronizeFolder(folder.path)
         }
         try reached(.kept)
-        for suffix in ["-wal", "-shm"] { _ = try? files.remove(file.path + suffix) }
+        // SQLite would read the old log into the new file.
+        for suffix in ["-wal", "-shm"] { try files.remove(file.path + suffix) }
         try files.synchronizeFolder(folder.path)
         try files.rename(new.path, file.path)
         try files.synchronizeFolder(folder.path)

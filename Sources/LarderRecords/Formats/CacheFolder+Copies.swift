@@ -50,8 +50,8 @@ extension CacheFolder {
     func stagedPath(_ token: String) -> String { "\(path)/restored-\(token)" }
 
     /// The tokens of caches that were staged and have not become generations.
-    package func stagedTokens() -> [String] {
-        let names = (try? files.names(in: path)) ?? []
+    package func stagedTokens() throws(RecordError) -> [String] {
+        let names = try translated { try files.names(in: path) }
         return names.filter { $0.hasPrefix("restored-") }.map { String($0.dropFirst("restored-".count)) }
     }
 

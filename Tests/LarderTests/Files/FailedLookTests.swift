@@ -19,16 +19,23 @@ import Musl
 private struct FailedLook: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let status: Int32
+    /// Whether later looks fail too. A single failed look must not be taken for an answer by code that looks again.
+    let isLasting: Bool
 
     static let all = [
-        FailedLook(testDescription: "an input/output error", status: EIO),
-        FailedLook(testDescription: "missing rights", status: EACCES),
+        FailedLook(testDescription: "an input/output error", status: EIO, isLasting: true),
+        FailedLook(testDescription: "one input/output error", status: EIO, isLasting: false),
+        FailedLook(testDescription: "missing rights", status: EACCES, isLasting: true),
+        FailedLook(testDescription: "rights that were missing once", status: EACCES, isLasting: false),
     ]
 
-    /// A file system on which every look at a path with this end fails, and every listing of it.
-    func files(at end: String) -> FileSystem {
-        FileSystem(injecting: { [status] call in
-            call.path.hasSuffix(end) && [.status, .open].contains(call.kind) ? .failure(status) : nil
+    /// A file system on which looks at a path fail, and listings of it: all, or the first.
+    func files(at path: String, failing kinds: Set<FileCall.Kind> = [.status, .open]) -> FileSystem {
+        let failures = Flag()
+        return FileSystem(injecting: { [status, isLasting] call in
+            guard call.path == path, kinds.contains(call.kind), isLasting || !failures.isSet else { return nil }
+            failures.set()
+            return .failure(status)
         })
     }
 }
@@ -45,7 +52,7 @@ struct FailedLookTests {
             try source.close()
             let before = try FileSystem().status(of: database(folder))
             var options = OperationsDatabase.Options()
-            options.files = look.files(at: OperationsDatabase.fileName)
+            options.files = look.files(at: database(folder))
             #expect(throws: OperationsError.self) {
                 _ = try OperationsDatabase.restoreStaged(
                     "token", in: folder, holding: lock, options: options, now: Date())
@@ -60,7 +67,7 @@ struct FailedLookTests {
     private func status(_ look: FailedLook) async throws {
         try await withStore { folder, _ in
             var options = Store.Options()
-            options.files = look.files(at: OperationsDatabase.fileName)
+            options.files = look.files(at: database(folder))
             #expect(throws: LarderError.self) { _ = try StoreStatus(of: folder, options: options) }
         }
     }
@@ -72,7 +79,7 @@ struct FailedLookTests {
             defer { lock.release() }
             let error = #expect(throws: OperationsError.self) {
                 _ = try OperationsDatabase.repair(
-                    folder: folder, holding: lock, files: look.files(at: OperationsDatabase.fileName))
+                    folder: folder, holding: lock, files: look.files(at: database(folder)))
             }
             #expect([.storage, .notWritable].contains(error?.code))
             #expect(try mutations(folder) == [id])
@@ -82,12 +89,17 @@ struct FailedLookTests {
     @Test("A backup fails rather than leave out caches that it cannot list", arguments: FailedLook.all)
     private func backup(_ look: FailedLook) async throws {
         try await withStore { folder, _ in
+            // Without the database, the folder alone tells which caches there are.
+            for suffix in ["", "-wal", "-shm"] { try FileSystem().remove(database(folder) + suffix) }
             var options = Store.Options()
-            options.files = look.files(at: "/records")
+            options.files = look.files(at: folder.appending(path: "records").path)
             let backups = folder.deletingLastPathComponent().appending(path: "backups")
             #expect(throws: LarderError.self) {
                 _ = try StoreBackup.make(of: folder, into: backups, options: options)
             }
+            options.files = FileSystem()
+            let backup = try StoreBackup.make(of: folder, into: backups, options: options)
+            #expect(backup.manifest.partitions.map(\.name) == [Store.unnamedPartition])
         }
     }
 
@@ -111,13 +123,11 @@ struct FailedLookTests {
         try await withStore { folder, _ in
             let cache = folder.appending(path: "records/\(Store.unnamedPartition)").path
             let before = try FileSystem().names(in: cache)
-            var options = Store.Options()
-            options.silence()
-            options.files = look.files(at: "records/\(Store.unnamedPartition)")
-            #expect(throws: (any Error).self) {
-                let store = try Store.open(at: folder, schema: try schema, options: options)
-                defer { try? store.close() }
-                _ = try store.partition(transport: transport)
+            var options = RecordCache.Options()
+            options.files = look.files(at: cache, failing: [.open])
+            #expect(throws: RecordError.self) {
+                let cache = try RecordCache(folder: cache, stamp: Store.unnamedPartition, options: options)
+                try cache.close()
             }
             #expect(try FileSystem().names(in: cache) == before)
             // The first generation's number is free since the compaction.

@@ -20,6 +20,11 @@ extension Failure {
         }
     }
 
+    /// Runs calls of the layers below, whose errors become the tool's.
+    package static func typed<Result>(_ body: () throws -> Result) throws(Failure) -> Result {
+        do { return try body() } catch { throw Failure(error) }
+    }
+
     private init(code: String, message: String, exit: ExitStatus) {
         self.code = code
         self.message = message

@@ -53,8 +53,9 @@ struct DecidedEnvironment {
 
     /// The member `environment` of a file, which may define environments as well; nil where either is not there.
     private static func name(in file: URL) throws(Failure) -> String? {
-        guard FileManager.default.fileExists(atPath: file.path) else { return nil }
-        let bytes = try InputFile(role: "the configuration", path: file.path).bytes()
+        let input = InputFile(role: "the configuration", path: file.path)
+        guard try input.status() != nil else { return nil }
+        let bytes = try input.bytes()
         let object = try? JSONSerialization.jsonObject(with: Data(bytes))
         guard let members = object as? [String: Any] else {
             throw Failure(usage: "the configuration \(file.path): it holds no JSON object", code: .file)

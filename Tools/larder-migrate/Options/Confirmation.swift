@@ -36,7 +36,7 @@ extension MigratedStore {
 
     /// Runs `body` with the environments that the store knows, for reading; nil where it has none of the tables.
     func withEnvironments<Result>(_ body: (EnvironmentTable) throws -> Result) throws -> Result? {
-        guard hasDatabase else { return nil }
+        guard try hasDatabase else { return nil }
         var options = OperationsDatabase.Options()
         options.isReadOnly = true
         options.busyTimeout = self.options.lockDeadline

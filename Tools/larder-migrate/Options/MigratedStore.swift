@@ -1,6 +1,7 @@
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 /// The folder that `--store` names, which must hold a store.
@@ -20,12 +21,13 @@ struct MigratedStore {
         options.lockDeadline = timeout
         options.silence()
         self.options = options
-        var isFolder: ObjCBool = false
-        let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
-        guard !exists || isFolder.boolValue else { throw Failure(usage: "the store \(url.path) is no folder") }
+        let found = try Failure.typed { try OperationsDatabase.look(at: url.path, options.files) }
+        let exists = found != nil
+        guard found?.kind ?? .folder == .folder else { throw Failure(usage: "the store \(url.path) is no folder") }
         output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
         if mayBeNew {
-            guard hasDatabase || StoreContents.areAll(of: url) else {
+            let isStore = try Failure.typed { try hasDatabase || StoreContents.areAll(of: url, options.files) }
+            guard isStore else {
                 throw Failure(
                     .notAStore, .refused,
                     "\(url.path) holds something else than a store; name a new folder, or an empty one")
@@ -33,33 +35,28 @@ struct MigratedStore {
             return
         }
         guard exists else { throw Failure(.noStore, .failure, "there is no store at \(url.path)") }
-        guard hasAnything else {
-            // What may not be looked into only looks as if nothing were there.
-            guard access(url.path, R_OK | X_OK) == 0 else {
-                throw Failure(
-                    OperationsError(
-                        .notWritable, "the store \(url.path) may not be read; give this user access to the folder"))
-            }
-            throw Failure(.noStore, .failure, "\(url.path) holds no store")
-        }
+        let holdsAny = try Failure.typed { try hasAnything }
+        guard holdsAny else { throw Failure(.noStore, .failure, "\(url.path) holds no store") }
     }
 
     var hasDatabase: Bool {
-        ["", "-wal"].contains {
-            FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path + $0)
+        get throws(OperationsError) {
+            let file = url.appending(path: OperationsDatabase.fileName).path
+            if try OperationsDatabase.look(at: file, options.files) != nil { return true }
+            return try OperationsDatabase.look(at: file + "-wal", options.files) != nil
         }
     }
 
     /// Whether there is anything to be lost.
-    ///
-    /// False also where the folder may not be read.
     var hasAnything: Bool {
-        hasDatabase || (try? StoreStatus.partitionFolders(of: url, options.files))?.isEmpty == false
+        get throws {
+            try hasDatabase || !StoreStatus.partitionFolders(of: url, options.files).isEmpty
+        }
     }
 
     /// Makes the database with all its tables, where there is none. Not under the migration lock: opening takes it.
     func makeDatabase() throws {
-        guard !hasDatabase else { return }
+        guard try !hasDatabase else { return }
         var options = OperationsDatabase.Options()
         options.busyTimeout = self.options.lockDeadline
         try OperationsDatabase(folder: url, options: options).close()
@@ -69,7 +66,8 @@ struct MigratedStore {
     /// read it.
     func takeBackUnfinished() throws {
         let file = url.appending(path: OperationsDatabase.fileName)
-        guard hasDatabase, FileManager.default.fileExists(atPath: file.path + "-journal") else { return }
+        guard try hasDatabase, try OperationsDatabase.look(at: file.path + "-journal", self.options.files) != nil
+        else { return }
         var options = OperationsDatabase.Options()
         options.busyTimeout = self.options.lockDeadline
         options.schema = .asItIs
@@ -79,7 +77,7 @@ struct MigratedStore {
     /// Refuses a store whose database lacks migrations: opening it for writing would apply them, and wait for the
     /// migration lock where the caller has it.
     func requireMigrated() async throws {
-        if hasDatabase { try await withDatabase(.reading) { _ in } }
+        if try hasDatabase { try await withDatabase(.reading) { _ in } }
     }
 
     /// For people; nothing where it cannot be told, which whatever is done next tells better.
@@ -97,8 +95,9 @@ struct MigratedStore {
     func withLock<Result>(
         for verb: String, _ body: (MigrationLock) async throws -> Result
     ) async throws -> Result {
-        output.note(StoreExposure.narrow(url))
-        let lock = try MigrationLock.take(in: url, for: "larder-migrate \(verb)", within: options.lockDeadline)
+        output.note(StoreExposure.narrow(url, options.files))
+        let lock = try MigrationLock.take(
+            in: url, for: "larder-migrate \(verb)", within: options.lockDeadline, options.files)
         defer { lock.release() }
         return try await body(lock)
     }
@@ -110,7 +109,7 @@ struct MigratedStore {
     func withDatabase<Result>(
         _ access: Access, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result {
-        guard hasDatabase else {
+        guard try hasDatabase else {
             throw OperationsError(
                 .missing, "nothing was ever to be kept in this store: it has no larder.sqlite, and no environments")
         }

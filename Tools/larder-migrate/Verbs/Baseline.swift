@@ -18,7 +18,8 @@ struct Baseline: Verb {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
         let entries = try await store.withLock(for: "baseline") { lock in
             try OperationsDatabase.baseline(
-                folder: store.url, holding: lock, waiting: store.options.lockDeadline)
+                folder: store.url, holding: lock, waiting: store.options.lockDeadline,
+                files: store.options.files)
         }
         try output.result(
             .object([("recorded", .array(entries.map(\.json)))]),

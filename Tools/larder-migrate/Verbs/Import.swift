@@ -48,7 +48,7 @@ struct Import: Verb {
                 // What cannot be read at all is found out before anything is done.
                 _ = try await source.inspect()
                 try await store.requireMigrated()
-                let isNew = !store.hasAnything
+                let isNew = try !store.hasAnything
                 if mutations { try store.makeDatabase() }
                 (report, made) = try await store.withLock(for: "import") { _ in
                     // Opening a partition under this lock does not finish it.
@@ -78,7 +78,7 @@ struct Import: Verb {
     private func rehearse(
         _ source: ImportSource, in place: MigratedStore, _ schemaText: [String]
     ) async throws -> ImportReport {
-        guard place.hasAnything else { return try await source.inspect() }
+        guard try place.hasAnything else { return try await source.inspect() }
         try await place.requireMigrated()
         var options = place.options
         options.isReadOnly = true

@@ -17,7 +17,7 @@ struct Status: Verb {
         let status = try store.status()
         // What `up` would find: it says by itself what it refuses.
         let isPending = try !MigrationPlan(for: status, backingUpInto: nil).steps.isEmpty
-        let holder = MigrationLock.holder(in: store.url)
+        let holder = MigrationLock.holder(in: store.url, store.options.files)
         try output.result(
             .object([
                 ("store", .string(store.url.path)), ("isCurrent", .boolean(!isPending)),

@@ -17,7 +17,7 @@ struct Validate: Verb {
 
     func perform(_ output: Output) async throws {
         let store = try MigratedStore(store, output)
-        let exposure = StoreExposure(of: store.url)
+        let exposure = StoreExposure(of: store.url, store.options.files)
         output.noteFinding(exposure)
         var findings: [String] = []
         let counts = try OperationsDatabase.check(folder: store.url, waiting: store.options.lockDeadline)

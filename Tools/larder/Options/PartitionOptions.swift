@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
 import LarderOperations
 
 /// Which of the store's partitions is meant: one for each environment and user.
@@ -46,7 +47,7 @@ extension StoreFolder {
     /// The current partition's name; that of a program that names no environment where none was ever chosen.
     fileprivate static func currentPartition(of url: URL) throws(Failure) -> String {
         let file = url.appending(path: OperationsDatabase.fileName)
-        guard FileManager.default.fileExists(atPath: file.path) else { return Store.unnamedPartition }
+        guard try look(at: file.path, FileSystem()) != nil else { return Store.unnamedPartition }
         let current: CurrentPartition?
         do throws(OperationsError) {
             var options = OperationsDatabase.Options()
@@ -57,7 +58,7 @@ extension StoreFolder {
         } catch {
             // One that knows of no environments, or can tell nothing any more: the cache may be read all the same.
             let unnamed = Store.cacheFolder(of: url).path
-            guard error.code == .pending || FileManager.default.fileExists(atPath: unnamed) else {
+            guard error.code == .pending || (try? look(at: unnamed, FileSystem())) ?? nil != nil else {
                 throw Failure(error)
             }
             return Store.unnamedPartition

@@ -1,14 +1,16 @@
 import Foundation
 import Larder
 import LarderCommandLine
-import LarderFiles
 import LarderOperations
 
 extension StoreFolder {
     /// Whether there is a database, or was one of which the log is left: opening that says so.
     var hasQueue: Bool {
-        FileManager.default.fileExists(atPath: url.appending(path: OperationsDatabase.fileName).path)
-            || (try? OperationsDatabase.isLost(in: url, FileSystem())) ?? true
+        get throws(Failure) {
+            let file = url.appending(path: OperationsDatabase.fileName)
+            if try Self.look(at: file.path, files) != nil { return true }
+            return try Failure.typed { try OperationsDatabase.isLost(in: url, files) }
+        }
     }
 
     /// Runs `body` with the queue of mutations, and closes it; nil where nothing was ever queued.
@@ -22,7 +24,7 @@ extension StoreFolder {
     func withOperations<Result>(
         _ access: Access, _ output: Output, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result? {
-        if !hasQueue { try requireStore() }
+        if try !hasQueue { try requireStore() }
         output.heading(heading)
         prepare(access, output)
         return try await withOperations(access, body)
@@ -31,7 +33,7 @@ extension StoreFolder {
     private func withOperations<Result>(
         _ access: Access, _ body: (OperationsDatabase) async throws -> Result
     ) async throws -> Result? {
-        guard hasQueue else { return nil }
+        guard try hasQueue else { return nil }
         var options = OperationsDatabase.Options()
         options.isReadOnly = access == .reading
         return try await OperationsDatabase.using(url, options: options, body)

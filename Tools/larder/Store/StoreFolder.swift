@@ -1,6 +1,8 @@
 import Foundation
 import Larder
 import LarderCommandLine
+import LarderFiles
+import LarderOperations
 import LarderRecords
 
 /// The folder that `--store` names.
@@ -10,13 +12,13 @@ struct StoreFolder: Sendable {
     let partition: String
     /// Whether the user named the partition.
     private let isChosen: Bool
+    let files = FileSystem()
 
     init(url: URL, partition: String, isChosen: Bool = false) throws(Failure) {
         self.url = url
         self.partition = partition
         self.isChosen = isChosen
-        var isFolder: ObjCBool = false
-        if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue {
+        guard try Self.look(at: url.path, files)?.kind ?? .folder == .folder else {
             throw Failure(usage: "the store \(url.path) is no folder")
         }
     }
@@ -28,25 +30,34 @@ struct StoreFolder: Sendable {
 
     /// Whether there is a record cache, in whatever state.
     var isStore: Bool {
-        let cache = Store.cacheFolder(of: url, partition: partition).path
-        let generations = (try? FileManager.default.contentsOfDirectory(atPath: cache)) ?? []
-        return generations.contains { Int($0) != nil }
+        get throws(Failure) {
+            let cache = Store.cacheFolder(of: url, partition: partition).path
+            return try names(in: cache).contains { Int($0) != nil }
+        }
     }
 
-    func requireStore() throws(Failure) {
-        guard !isStore else { return }
-        // What may not be looked into only looks as if nothing were there.
-        if access(Store.cacheFolder(of: url, partition: partition).path, R_OK | X_OK) != 0, errno == EACCES {
+    /// What is at a path; nil where there is nothing.
+    static func look(at path: String, _ files: FileSystem) throws(Failure) -> FileStatus? {
+        try Failure.typed { try OperationsDatabase.look(at: path, files) }
+    }
+
+    private func names(in folder: String) throws(Failure) -> [String] {
+        do throws(FileError) { return try files.names(in: folder) } catch {
+            guard error.code == .permissionDenied else { throw Failure(RecordError.translated(error)) }
             throw Failure(
                 RecordError(
                     .notWritable,
                     "the store \(url.path) may not be read; give this user access to the folder and its files"))
         }
-        guard FileManager.default.fileExists(atPath: url.path) else {
+    }
+
+    func requireStore() throws(Failure) {
+        guard try !isStore else { return }
+        guard try Self.look(at: url.path, files) != nil else {
             throw Failure(.noStore, .failure, "there is no store at \(url.path)")
         }
         // A store whose partition has no cache yet knows as much as one with an empty cache.
-        if hasQueue {
+        if try hasQueue {
             throw Failure(
                 .init(rawValue: LarderError.Code.miss.rawValue), .miss,
                 "The partition \(partition) has no cache: nothing was stored in it yet; ingest or fetch something first",
@@ -57,8 +68,8 @@ struct StoreFolder: Sendable {
 
     /// Refuses a folder that holds something else: a store is made in a new or empty one.
     func requireRoomForStore() throws(Failure) {
-        guard !isStore else { return }
-        guard StoreContents.areAll(of: url) else {
+        guard try !isStore else { return }
+        guard try Failure.typed({ try StoreContents.areAll(of: url, files) }) else {
             throw Failure(
                 .notAStore, .refused,
                 "\(url.path) holds something else than a store; name a new folder, or an empty one")
@@ -67,16 +78,14 @@ struct StoreFolder: Sendable {
 
     /// The bytes of the store's data files.
     var byteCount: Int {
-        guard
-            let walk = FileManager.default.enumerator(
-                at: Store.cacheFolder(of: url, partition: partition),
-                includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
-        else { return 0 }
-        var total = 0
-        for case let file as URL in walk where file.lastPathComponent == "data.mdb" {
-            total += (try? file.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+        get throws(Failure) {
+            let cache = Store.cacheFolder(of: url, partition: partition).path
+            var total = 0
+            for name in try names(in: cache) {
+                total += Int(clamping: try Self.look(at: "\(cache)/\(name)/data.mdb", files)?.size ?? 0)
+            }
+            return total
         }
-        return total
     }
 
     // MARK: Opening
@@ -125,7 +134,7 @@ struct StoreFolder: Sendable {
 
     /// Makes a store that is to be written this user's alone, and says so.
     func prepare(_ access: Access, _ output: Output) {
-        if access == .writing { output.note(StoreExposure.narrow(url)) }
+        if access == .writing { output.note(StoreExposure.narrow(url, files)) }
     }
 
     private func options(_ access: Access, verifies: Bool = false) -> Store.Options {

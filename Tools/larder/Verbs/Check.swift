@@ -19,7 +19,7 @@ struct Check: Verb {
 
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
-        let exposure = StoreExposure(of: folder.url)
+        let exposure = StoreExposure(of: folder.url, folder.files)
         output.noteFinding(exposure)
         let records = try await folder.withCache(.reading, output) { try $0.check() }
         let (queue, queueProblems) = try await checkQueue(folder, output)

@@ -20,14 +20,14 @@ struct Clear: Verb {
         let folder = try store.folder(partition)
         try permission.require(for: "clearing the store")
         try await folder.settle(unsent)
-        let before = folder.byteCount
+        let before = try folder.byteCount
         let removed = try await folder.withCache(.writing, output) { cache in
             // How much a damaged cache held is unknown; that is no reason to keep it.
             let statistics = try? cache.inspect.statistics()
             try await cache.clear()
             return statistics?.entries(of: "records") ?? 0
         }
-        var written = Written(bytesBefore: before, bytesAfter: folder.byteCount)
+        var written = Written(bytesBefore: before, bytesAfter: try folder.byteCount)
         written.records.removed = removed
         try output.result(.object([("written", written.json)]), text: written.text)
     }

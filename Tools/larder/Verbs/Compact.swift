@@ -15,9 +15,9 @@ struct Compact: Verb {
 
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
-        let before = folder.byteCount
+        let before = try folder.byteCount
         _ = try await folder.withCache(.writing, output) { try await $0.compact() }
-        let written = Written(bytesBefore: before, bytesAfter: folder.byteCount)
+        let written = Written(bytesBefore: before, bytesAfter: try folder.byteCount)
         try output.result(
             .object([("written", written.json)]),
             text: "the store has \(written.bytesAfter) bytes (\(written.bytesBefore) before)")

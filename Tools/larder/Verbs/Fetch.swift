@@ -22,7 +22,7 @@ struct Fetch: Verb {
     func perform(_ output: Output) async throws {
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let (url, options) = (try request.url(), try request.fetchOptions())
-        let before = folder.byteCount
+        let before = try folder.byteCount
         let (response, tally) = try await RequestOptions.blamingServer {
             try await HTTPTransport.withTransport(to: url) { transport in
                 try await folder.withPartition(.writing, schema: schema, transport: transport, output) { partition in
@@ -32,7 +32,7 @@ struct Fetch: Verb {
                 }
             }
         }
-        let written = Written(records: tally, bytesBefore: before, bytesAfter: folder.byteCount)
+        let written = Written(records: tally, bytesBefore: before, bytesAfter: try folder.byteCount)
         output.note(written.text)
         try output.result(
             .object([("response", response.result), ("written", written.json)]), response: response.envelope)

@@ -37,7 +37,7 @@ struct Info: Verb {
         ]
         let pins = try await folder.withOperations(.reading, output) { try $0.pins.list(in: folder.partition) } ?? []
         members.append(("pins", .array(pins.map(\.json))))
-        let exposure = StoreExposure(of: folder.url)
+        let exposure = StoreExposure(of: folder.url, folder.files)
         members.append(exposure.member)
         output.noteFinding(exposure)
         if let counts { members.append(("types", .array(counts.map(\.json)))) }

@@ -23,7 +23,7 @@ struct Ingest: Verb {
         }
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let bytes = try InputFile(role: "the response", path: response).bytes()
-        let before = folder.byteCount
+        let before = try folder.byteCount
         let (taken, tally) = try await folder.withPartition(.writing, schema: schema, output) { partition in
             let written = WrittenRecords(in: partition.records)
             let taken = try await partition.take(bytes, of: operation)
@@ -33,7 +33,7 @@ struct Ingest: Verb {
         guard taken.hasData else {
             throw LarderError(.serverErrors, "the response holds no data, and nothing was stored", errors: taken.errors)
         }
-        let result = Written(records: tally, bytesBefore: before, bytesAfter: folder.byteCount)
+        let result = Written(records: tally, bytesBefore: before, bytesAfter: try folder.byteCount)
         try output.result(
             .object([
                 ("responseBytes", .int(bytes.count)), ("objects", .int(taken.objectCount)), ("written", result.json),

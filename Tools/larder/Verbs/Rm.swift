@@ -45,7 +45,7 @@ struct Rm: Verb {
     func perform(_ output: Output) async throws {
         let folder = try store.folder(partition)
         if let type { try permission.require(for: "removing all objects of the type \(type)") }
-        let before = folder.byteCount
+        let before = try folder.byteCount
         let tally = try await folder.withCache(.writing, output) { cache in
             let written = WrittenRecords(in: cache)
             if let type {
@@ -57,7 +57,7 @@ struct Rm: Verb {
             }
             return try written.tally(cache)
         }
-        let written = Written(records: tally, bytesBefore: before, bytesAfter: folder.byteCount)
+        let written = Written(records: tally, bytesBefore: before, bytesAfter: try folder.byteCount)
         try output.result(.object([("written", written.json)]), text: written.text)
     }
 }

@@ -65,7 +65,7 @@ struct ToolRun {
         if program.contains("/") { return URL(filePath: program) }
         for folder in (environment["PATH"] ?? "").split(separator: ":") {
             let file = URL(filePath: String(folder)).appending(path: program)
-            if FileManager.default.isExecutableFile(atPath: file.path) { return file }
+            if FileSystem().isExecutable(file.path) { return file }
         }
         throw KeyError(
             .unsupported, "there is no program \(program) here; install it (libsecret-tools), or use a key file")

@@ -136,18 +136,20 @@ public struct ConfigurationFile: Sendable {
             throw LarderError(.environment, "a configuration is read from a file, and not from another kind of URL")
         }
         do {
-            // An item that is no file, such as a pipe in its place, would keep the reader waiting.
-            let attributes = try FileManager.default.attributesOfItem(atPath: file.resolvingSymlinksInPath().path)
-            guard attributes[.type] as? FileAttributeType == .typeRegular else {
+            let opened = try FileSystem().open(file.path)
+            let status = try opened.status()
+            guard status.kind == .file else {
                 throw fault("this is no regular file; give the configuration file itself")
             }
-            guard let size = attributes[.size] as? NSNumber, size.intValue <= maximumSize else {
-                throw fault("this has more than 16 MiB: no configuration file")
+            guard status.size <= maximumSize else { throw fault("this has more than 16 MiB: no configuration file") }
+            return try opened.bytes(at: 0, count: Int(status.size))
+        } catch let error as LarderError { throw error } catch let error as FileError {
+            switch error.code {
+            case .missing: throw fault("there is no such configuration file; check the path", error)
+            case .permissionDenied: throw fault("this user may not read the configuration file; give access to it", error)
+            default: throw fault("the configuration file cannot be read (\(error.reason)); check the volume", error)
             }
-            return Array(try Data(contentsOf: file))
-        } catch let error as LarderError { throw error } catch {
-            throw fault("the configuration file cannot be read; see that it is there and may be read", error)
-        }
+        } catch { throw fault("the configuration file cannot be read", error) }
     }
 }
 

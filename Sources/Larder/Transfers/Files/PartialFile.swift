@@ -24,16 +24,20 @@ final class PartialFile: Sendable {
     }
 
     /// The regular files that are named as transfers', by their names; with what each takes on the volume.
-    static func all(in store: URL, _ files: FileSystem) -> [(url: URL, transfer: UUID, bytes: Int64)] {
+    static func all(
+        in store: URL, _ files: FileSystem
+    ) throws(FileError) -> [(url: URL, transfer: UUID, bytes: Int64)] {
         let folder = folder(of: store)
-        return ((try? files.names(in: folder.path)) ?? []).compactMap { name in
+        var found: [(url: URL, transfer: UUID, bytes: Int64)] = []
+        for name in try files.names(in: folder.path) {
             let url = folder.appending(path: name)
             guard name.hasSuffix(suffix), let transfer = UUID(uuidString: String(name.dropLast(suffix.count))),
                 url.path == path(of: transfer, in: store),
-                let status = (try? files.status(of: url.path, followingLinks: false)) ?? nil, status.kind == .file
-            else { return nil }
-            return (url, transfer, status.allocated)
+                let status = try files.status(of: url.path, followingLinks: false), status.kind == .file
+            else { continue }
+            found.append((url, transfer, status.allocated))
         }
+        return found
     }
 
     /// Opens the file of a transfer, which is made if there is none.

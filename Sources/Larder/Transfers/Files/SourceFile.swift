@@ -1,5 +1,5 @@
 import Foundation
-import LarderFiles
+package import LarderFiles
 package import LarderOperations
 
 /// A file that is uploaded, open for reading, and known to be the one that was queued.
@@ -38,7 +38,7 @@ final class SourceFile: Sendable {
 
     /// Its bytes from an offset on, for a transport that sends them from there.
     func segment(_ offset: Int64) -> FileSegment {
-        FileSegment(descriptor: file.descriptor, offset: offset, owner: self)
+        FileSegment(descriptor: file.descriptor, offset: offset, owner: self, file.system)
     }
 
     /// Fills a buffer with the bytes from an offset on.
@@ -100,8 +100,8 @@ extension FileIdentity {
     /// The file that an upload is of, as it is now.
     ///
     /// - Throws: `.sourceMissing`, `.sourceUnreadable`, `.sourceNotFile`.
-    package init(ofSource path: String) throws(LarderError) {
-        self = try SourceFile.identity(at: path, FileSystem())
+    package init(ofSource path: String, _ files: FileSystem = FileSystem()) throws(LarderError) {
+        self = try SourceFile.identity(at: path, files)
     }
 
     init(_ status: FileStatus) {

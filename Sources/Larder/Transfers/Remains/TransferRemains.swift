@@ -32,12 +32,15 @@ package struct TransferRemains: Sendable {
     /// - Parameters:
     ///   - folder: The store's.
     ///   - table: Nil where nothing was ever queued.
+    /// - Throws: Also what keeps the system from telling which files there are.
     package init(
         in folder: URL, _ table: TransferTable?, _ system: FileSystem = FileSystem()
     ) throws(OperationsError) {
         (self.folder, self.system) = (folder, system)
         // First the files: the rows of all that are made later are there then.
-        for found in PartialFile.all(in: folder, system) {
+        let partial: [(url: URL, transfer: UUID, bytes: Int64)]
+        do throws(FileError) { partial = try PartialFile.all(in: folder, system) } catch { throw .translated(error) }
+        for found in partial {
             let state = try table?.find(found.transfer)?.state
             if state.map(Self.mayGoOn) ?? false { continue }
             files.append(File(url: found.url, bytes: found.bytes, transfer: found.transfer, state: state))

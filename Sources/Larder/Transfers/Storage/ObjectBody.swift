@@ -1,3 +1,5 @@
+package import LarderFiles
+
 /// The bytes of an object or of a part of one, read when they are sent.
 public struct ObjectBody: Sendable {
     /// How many bytes there are.
@@ -34,8 +36,10 @@ package struct FileSegment: Sendable {
     package let offset: Int64
     private let owner: any Sendable
 
-    package init(descriptor: Int32, offset: Int64, owner: any Sendable) {
-        (self.descriptor, self.offset, self.owner) = (descriptor, offset, owner)
+    package let files: FileSystem
+
+    package init(descriptor: Int32, offset: Int64, owner: any Sendable, _ files: FileSystem = FileSystem()) {
+        (self.descriptor, self.offset, self.owner, self.files) = (descriptor, offset, owner, files)
     }
 }
 

@@ -12,7 +12,7 @@ struct SentFile {
         // The client may still have what is left of an exchange when the file's opener closes it; and several
         // connections may send from one file, which a handle does not allow.
         let descriptor: Int32
-        do { descriptor = try FileSystem().duplicate(segment.descriptor) } catch {
+        do { descriptor = try segment.files.duplicate(segment.descriptor) } catch {
             throw ObjectError(.local, "The file could not be opened once more: \(error.reason).")
         }
         handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
@@ -32,7 +32,7 @@ struct SentFile {
     func watch(_ size: Int64, for exchange: BodyExchange, on loop: any EventLoop) -> RepeatedTask {
         // By the descriptor that the segment keeps open: a handle has one user at a time, and that is a loop.
         loop.scheduleRepeatedTask(initialDelay: Self.watchPause, delay: Self.watchPause) { [segment] task in
-            let status = try? FileSystem().status(ofDescriptor: segment.descriptor)
+            let status = try? segment.files.status(ofDescriptor: segment.descriptor)
             guard let status, status.size < segment.offset + size else { return }
             task.cancel()
             exchange.fail(ObjectError(.local, "The file became shorter while it was sent."))
