@@ -26,7 +26,7 @@ package struct ImportSource {
         self.path = path
         self.options = options
         do { self.schema = try SchemaIndex(serialized: schema.compiled) } catch {
-            throw ImportError(.store, "the schema cannot be used: \(error)")
+            throw ImportError(.store, "The schema cannot be used: \(error)")
         }
     }
 

@@ -44,7 +44,7 @@ struct ReadingVerbTests {
             #expect(
                 outcome.errors == #"""
                     {"larder":1,"command":"get","error":{"code":"command.unknownObject",\#
-                    "message":"the store does not hold Recipe:9","exit":3,"key":"Recipe:9","presence":"absent"}}
+                    "message":"The store does not hold Recipe:9","exit":3,"key":"Recipe:9","presence":"absent"}}
 
                     """#)
         }
@@ -141,7 +141,7 @@ struct ReadingVerbTests {
             let before = try fixture.snapshot()
             let outcome = try await fixture.larder(command.split(separator: " ").map(String.init))
             #expect(outcome.status == 1)
-            #expect(outcome.errors == "larder: there is no store at \(fixture.store)\n")
+            #expect(outcome.errors == "larder: There is no store at \(fixture.store)\n")
             #expect(try fixture.snapshot() == before)
         }
     }

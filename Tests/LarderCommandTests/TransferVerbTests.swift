@@ -193,7 +193,7 @@ struct TransferVerbTests {
                     let outcome = try await LarderProcess.run(["transfers"] + arguments + ["--store", fixture.store])
                     #expect(outcome.status == 3, "\(stage): \(arguments)")
                     #expect(outcome.output == "")
-                    #expect(outcome.errors.hasPrefix("larder: there is no transfer \(id)"), "\(outcome.errors)")
+                    #expect(outcome.errors.hasPrefix("larder: There is no transfer \(id)"), "\(outcome.errors)")
                 }
                 _ = try await fixture.upload()
             }

@@ -24,7 +24,7 @@ struct BackupDraft {
                 return
             }
         }
-        throw LarderError(.backup, "other backups in \(backups.path) take this one for left; try again")
+        throw LarderError(.backup, "Other backups in \(backups.path) take this one for left; try again")
     }
 
     private static func removeLeft(in backups: URL, _ files: FileSystem) {

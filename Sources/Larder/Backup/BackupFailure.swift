@@ -16,17 +16,17 @@ enum BackupFailure {
         case let error as CocoaError where error.code == .fileWriteOutOfSpace: full(error)
         case let error as CocoaError where [.fileWriteNoPermission, .fileReadNoPermission].contains(error.code):
             notWritable(error)
-        default: LarderError(.backup, "the backup failed; see the cause: \(error)", cause: error)
+        default: LarderError(.backup, "The backup failed; see the cause: \(error)", cause: error)
         }
     }
 
     private static func full(_ error: any Error) -> LarderError {
-        LarderError(OperationsError(.full, "the disk is full; free space and try again", cause: error))
+        LarderError(OperationsError(.full, "The disk is full; free space and try again", cause: error))
     }
 
     private static func notWritable(_ error: any Error) -> LarderError {
         LarderError(
             OperationsError(
-                .notWritable, "a file cannot be read or written: give this user access to it", cause: error))
+                .notWritable, "A file cannot be read or written: give this user access to it", cause: error))
     }
 }

@@ -27,7 +27,7 @@ extension StoreBackup {
             throw LarderError(
                 OperationsError(
                     .newerFormat,
-                    "a newer program made the backup (format \(version), known are those to "
+                    "A newer program made the backup (format \(version), known are those to "
                         + "\(BackupManifest.currentVersion)); update the program"))
         }
         do { manifest = try decoder.decode(BackupManifest.self, from: data) } catch {
@@ -43,16 +43,16 @@ extension StoreBackup {
         for partition in manifest.partitions {
             let name = partition.name
             guard StoreStatus.isPartitionName(name) else {
-                throw .damagedBackup("the manifest names the partition \(name), which is no name")
+                throw .damagedBackup("The manifest names the partition \(name), which is no name")
             }
             guard let cache = partition.cache else { continue }
             guard cache == "records/\(name)/data.mdb" else {
-                throw .damagedBackup("the manifest has the cache of \(name) at \(cache)")
+                throw .damagedBackup("The manifest has the cache of \(name) at \(cache)")
             }
             paths.append(cache)
         }
         guard manifest.files.map(\.path).sorted() == paths.sorted() else {
-            throw .damagedBackup("the manifest's files are not those of its partitions")
+            throw .damagedBackup("The manifest's files are not those of its partitions")
         }
     }
 
@@ -72,7 +72,7 @@ extension StoreBackup {
 
     /// Copies one of the backup's files, and compares the copy with the manifest.
     func copy(_ path: String, to target: String, _ files: FileSystem) throws {
-        guard let file = manifest.file(path) else { throw LarderError.damagedBackup("the backup has no \(path)") }
+        guard let file = manifest.file(path) else { throw LarderError.damagedBackup("The backup has no \(path)") }
         try require(file, try FileSum.copy(folder.appending(path: path), to: target, files))
     }
 

@@ -165,6 +165,6 @@ package struct StoreBackup: Sendable {
             try files.synchronizeFolder(backups.deletingLastPathComponent().path)
             return folder
         }
-        throw LarderError(.backup, "there are too many backups of this second in \(backups.path)")
+        throw LarderError(.backup, "There are too many backups of this second in \(backups.path)")
     }
 }

@@ -169,6 +169,6 @@ package enum StoreRestoration {
 extension OperationsError {
     fileprivate static func foreignBackup(of identity: String?) -> OperationsError {
         let whose = identity.map { "of another store (\($0))" } ?? "of a store without an identity"
-        return OperationsError(.foreignBackup, "the backup is \(whose); restore it into a new folder")
+        return OperationsError(.foreignBackup, "The backup is \(whose); restore it into a new folder")
     }
 }

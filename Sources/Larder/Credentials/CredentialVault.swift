@@ -111,12 +111,12 @@ final class CredentialVault: Sendable {
             case .changed: return false
             case .refused:
                 throw LarderError(
-                    .sessionState, "another session has begun meanwhile; sign out before a guest takes over")
+                    .sessionState, "Another session has begun meanwhile; sign out before a guest takes over")
             case .otherKey:
                 // It was destroyed or replaced meanwhile.
                 if expected != nil { return false }
                 guard .now < deadline else {
-                    throw LarderError(.timedOut, "the key of partition \(partition) was replaced until the deadline")
+                    throw LarderError(.timedOut, "The key of partition \(partition) was replaced until the deadline")
                 }
             }
         }
@@ -175,7 +175,7 @@ final class CredentialVault: Sendable {
                     sealed: try SealedBytes.seal(bytes, of: owner, name: kind.rawValue, with: key.key),
                     created: now(), updated: now())
             }
-        } catch { throw LarderError(KeyError(.invalid, "credentials cannot be sealed", cause: error)) }
+        } catch { throw LarderError(KeyError(.invalid, "Credentials cannot be sealed", cause: error)) }
         do throws(OperationsError) {
             return try await table.replace(
                 in: partition, with: rows, key: key.stored, making: making, expecting: expected, session: change)

@@ -20,7 +20,7 @@ public struct MasterKey: Sendable, Hashable {
     /// - Throws: `.invalid` unless it is of 32 bytes.
     public init(bytes: [UInt8]) throws(KeyError) {
         guard bytes.count == Self.byteCount else {
-            throw KeyError(.invalid, "a key is of \(Self.byteCount) bytes, and not of \(bytes.count)")
+            throw KeyError(.invalid, "A key is of \(Self.byteCount) bytes, and not of \(bytes.count)")
         }
         self.init(SymmetricKey(data: bytes))
     }

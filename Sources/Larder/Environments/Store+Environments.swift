@@ -65,7 +65,7 @@ extension Store {
         toUser user: PartitionUser, pending work: PendingWork, transport: (any GraphQLTransport)? = nil
     ) async throws(LarderError) -> EnvironmentSwitch {
         guard let name = try current()?.environment else {
-            throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
+            throw LarderError(.noEnvironment, "No environment is chosen; open the store with one, or switch to one")
         }
         return try await enter(destination(.stored(name), user), work, transport)
     }
@@ -98,7 +98,7 @@ extension Store {
     private func entered(
         _ report: SwitchReport, _ transport: (any GraphQLTransport)?
     ) throws(LarderError) -> EnvironmentSwitch {
-        guard let entered = report.to else { throw LarderError(.noEnvironment, "no environment was entered") }
+        guard let entered = report.to else { throw LarderError(.noEnvironment, "No environment was entered") }
         let partition = try current(entered.partition, transport)
         return EnvironmentSwitch(
             partition: partition, left: report.isSwitch ? report.from.map(EnvironmentSwitch.Side.init) : nil,
@@ -159,7 +159,7 @@ extension Destination.User {
         switch user {
         case nil: self = .last
         case .guest: self = .guest
-        case .user(""): throw LarderError(.environment, "a user's id is empty; a guest is said by .guest")
+        case .user(""): throw LarderError(.environment, "A user's id is empty; a guest is said by .guest")
         case .user(let id): self = .user(id)
         }
     }

@@ -61,7 +61,7 @@ extension Store {
     ) throws(OperationsError) {
         guard let environment, environment.isProtected, confirming != environment.name else { return }
         throw OperationsError(
-            .protected, "the environment \(environment.name) is protected; repeat its name to do this nevertheless")
+            .protected, "The environment \(environment.name) is protected; repeat its name to do this nevertheless")
     }
 
     private func close(_ partition: String) throws(LarderError) {

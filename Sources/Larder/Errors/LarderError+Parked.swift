@@ -10,6 +10,6 @@ extension LarderError {
     static var parked: LarderError {
         LarderError(
             .parked,
-            "the partition is not the current one any more, or its store was closed; ask the store for the current one")
+            "The partition is not the current one any more, or its store was closed; ask the store for the current one")
     }
 }

@@ -118,11 +118,11 @@ extension LarderError {
     }
 
     static func unknownUpdater(_ name: String) -> LarderError {
-        LarderError(.unknownUpdater, "no updater is named \(name); give it to the store in its options")
+        LarderError(.unknownUpdater, "No updater is named \(name); give it to the store in its options")
     }
 
     static func miss(_ response: Response) -> LarderError {
         LarderError(
-            .miss, "the cache does not know all that the operation asks", missing: response.missing, response: response)
+            .miss, "The cache does not know all that the operation asks", missing: response.missing, response: response)
     }
 }

@@ -35,7 +35,7 @@ package struct MigrationPlan: Sendable, Hashable {
                 throw LarderError(
                     RecordError(
                         .futureFormat,
-                        "the cache of partition \(cache.partition) has format \(format), and this program "
+                        "The cache of partition \(cache.partition) has format \(format), and this program "
                             + "knows those to \(CacheFormat.current); update the program"))
             }
         }

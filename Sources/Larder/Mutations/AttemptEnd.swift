@@ -45,7 +45,7 @@ struct AttemptEnd {
             evidence.isForeign = !answer.isGraphQLResponse
             verdict = evidence.verdict
             failure = MutationFailure(
-                verdict.failureClass, code: error.code.rawValue, message: "the answer does not fit: \(error.message)",
+                verdict.failureClass, code: error.code.rawValue, message: "The answer does not fit: \(error.message)",
                 details: Array(answer.body.prefix(1024)), time: time)
             return
         }

@@ -42,7 +42,7 @@ struct AttemptRunner: Sendable {
                 guard let before = mutation.owner else { continue }
                 try await queue.adopt(mutation.attempt, from: before, to: owner, now: core.now())
                 let failure = MutationFailure(
-                    .outcomeUnknown, message: "the process that sent it ended before the answer", time: core.now())
+                    .outcomeUnknown, message: "The process that sent it ended before the answer", time: core.now())
                 _ = try await end(mutation, AttemptEnd(.unknown(.lost), failure), isFound: true)
             }
             try await core.prune(queue)
@@ -105,7 +105,7 @@ struct AttemptRunner: Sendable {
             return AttemptEnd(
                 .none(.offline),
                 MutationFailure(
-                    .offline, message: "the runner was stopped before it was sent", time: core.now()), isUnsent: true)
+                    .offline, message: "The runner was stopped before it was sent", time: core.now()), isUnsent: true)
         }
         do throws(TransportError) {
             let answer = try await transport.send(request.sent, deadline: .now + options.timeout)

@@ -67,7 +67,7 @@ extension [ListChange] {
     var stored: [UInt8] {
         get throws(LarderError) {
             do { return [UInt8](try JSONEncoder().encode(self)) } catch {
-                throw LarderError(.data, "the changes of lists cannot be stored", cause: error)
+                throw LarderError(.data, "The changes of lists cannot be stored", cause: error)
             }
         }
     }
@@ -81,7 +81,7 @@ extension [ListChange] {
             return
         }
         do { self = try JSONDecoder().decode([ListChange].self, from: Data(stored)) } catch {
-            throw LarderError(.data, "the changes of lists of mutation \(mutation) cannot be read", cause: error)
+            throw LarderError(.data, "The changes of lists of mutation \(mutation) cannot be read", cause: error)
         }
     }
 }

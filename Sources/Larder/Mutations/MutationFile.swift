@@ -45,10 +45,10 @@ extension PartitionCore {
             let found: StoredTransfer?
             do { found = try table.find(file.upload.uuid) } catch { throw LarderError(error) }
             guard let found else {
-                throw LarderError(.unknownTransfer, "there is no transfer \(file.upload), or it was forgotten")
+                throw LarderError(.unknownTransfer, "There is no transfer \(file.upload), or it was forgotten")
             }
             guard found.kind == .upload else {
-                throw LarderError(.invalidTransfer, "transfer \(file.upload) is no upload")
+                throw LarderError(.invalidTransfer, "Transfer \(file.upload) is no upload")
             }
             let path = file.variable.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
             variables = try variables.replacing(
@@ -70,7 +70,7 @@ extension Value {
         case .object(let found): members = found
         case .null: members = [:]
         default:
-            throw LarderError(.variables, "a file cannot stand at \(variable): what is there is no input object")
+            throw LarderError(.variables, "A file cannot stand at \(variable): what is there is no input object")
         }
         guard !name.isEmpty else {
             throw LarderError(.variables, "\"\(variable)\" names no variable; write it as input.photo")

@@ -48,14 +48,14 @@ public struct MutationReceipt: Sendable {
         while true {
             let count = operationsStore.changeSignal.count
             guard let status = try status() else {
-                throw LarderError(.unknownMutation, "there is no mutation \(id), or its outcome was forgotten")
+                throw LarderError(.unknownMutation, "There is no mutation \(id), or its outcome was forgotten")
             }
             if status.isEnded { return status }
-            if Task.isCancelled { throw LarderError(.cancelled, "the wait for mutation \(id) was cancelled") }
+            if Task.isCancelled { throw LarderError(.cancelled, "The wait for mutation \(id) was cancelled") }
             let left = ContinuousClock.now.duration(to: deadline)
             guard left > .zero else {
                 throw LarderError(
-                    .unsettled, "mutation \(id) is still \(status.state.rawValue); it goes on without this wait")
+                    .unsettled, "Mutation \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
             // Another process may carry it out, whose changeSignal this is not.
             await operationsStore.changeSignal.wait(past: count, for: min(left, Self.pause))

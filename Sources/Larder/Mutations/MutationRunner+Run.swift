@@ -32,7 +32,7 @@ extension MutationRunner: Service {
 
     private func work(untilEmpty: Bool) async throws {
         defer { progress.withLock { $0 = Progress() } }
-        guard let transport else { throw LarderError(.noTransport, "the partition has no transport to send with") }
+        guard let transport else { throw LarderError(.noTransport, "The partition has no transport to send with") }
         _ = try core.operations.bound(query: options.probe)
         let session = try core.sessionStanding()
         progress.withLock { $0.session = session }

@@ -55,7 +55,7 @@ final class OperationsStore: Sendable {
         else { return }
         throw OperationsError(
             .damaged,
-            "larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
+            "The database larder.sqlite is empty, and mutations were sent from it before; restore a backup, or remove it "
                 + "if nothing is missed")
     }
 

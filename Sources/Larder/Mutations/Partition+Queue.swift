@@ -174,7 +174,7 @@ extension Partition {
         try core.requireNoTemporaryID(inTextOf: operation, compiled)
         let bound = try core.operations.boundOnce(compiled, operation.variables, exposesAdded: true)
         guard bound.layout.plan.kind == .mutation else {
-            throw LarderError(.operation, "only mutations are queued; use fetch")
+            throw LarderError(.operation, "Only mutations are queued; use fetch")
         }
         var optimistic: [UInt8]?
         var layer = OptimisticLayer.Content(edits: options.listChanges.map(\.edit))
@@ -183,7 +183,7 @@ extension Partition {
             do throws(RecordError) {
                 layer.response = .init(try ParsedResponse.parse(data: json, along: bound.layout), of: bound)
             } catch {
-                throw LarderError(.data, "the optimistic response does not fit: \(error.message)", cause: error)
+                throw LarderError(.data, "The optimistic response does not fit: \(error.message)", cause: error)
             }
             optimistic = json
         }

@@ -12,10 +12,10 @@ extension PartitionCore {
     static func operation(_ content: MutationContent, of mutation: UUID) throws(LarderError) -> GraphQLOperation {
         let variables: Value
         do { variables = try Value(json: content.variables) } catch {
-            throw LarderError(.variables, "the variables of mutation \(mutation) are no JSON", cause: error)
+            throw LarderError(.variables, "The variables of mutation \(mutation) are no JSON", cause: error)
         }
         guard case .object(let members) = variables else {
-            throw LarderError(.variables, "the variables of mutation \(mutation) are no object")
+            throw LarderError(.variables, "The variables of mutation \(mutation) are no object")
         }
         return GraphQLOperation(content.document, name: content.operationName, variables: members)
     }

@@ -89,7 +89,7 @@ private func answering<Answer: Sendable>(
         }
         let waiting = Task {
             try await Task.sleep(for: time)
-            continuation.finish(throwing: LarderError(.cancelled, "no answer came within \(time)"))
+            continuation.finish(throwing: LarderError(.cancelled, "No answer came within \(time)"))
         }
         continuation.onTermination = { _ in
             asking.cancel()
@@ -97,5 +97,5 @@ private func answering<Answer: Sendable>(
         }
     }
     for try await answer in answers { return answer }
-    throw LarderError(.cancelled, "the task was cancelled")
+    throw LarderError(.cancelled, "The task was cancelled")
 }

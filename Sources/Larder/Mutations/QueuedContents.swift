@@ -16,7 +16,7 @@ final class QueuedContents: LayerSource {
         do throws(OperationsError) { expectations = try queue.expectations(of: layers.map(\.number)) } catch {
             throw RecordError(
                 error.code == .closed ? .closed : .storage,
-                "what is queued cannot be read, and so not be shown: \(error.message)", cause: error)
+                "The queued mutations cannot be read, and so not be shown: \(error.message)", cause: error)
         }
         let found = Dictionary(expectations.map { ($0.sequence, $0) }) { $1 }
         return layers.map { layer in

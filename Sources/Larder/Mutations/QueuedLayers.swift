@@ -171,7 +171,7 @@ extension OperationCache {
         do { response = try parsed.assembled() } catch { throw LarderError(error) }
         do {
             return try updater(AnsweredMutation(operation: operation, response: response)).map(\.edit)
-        } catch { throw LarderError(.data, "the updater \(name) failed: \(error)", cause: error) }
+        } catch { throw LarderError(.data, "The updater \(name) failed: \(error)", cause: error) }
     }
 
     /// Reads what a mutation shows when it is called.

@@ -126,7 +126,7 @@ final class OperationCache: Sendable {
 
     private func requireSound(_ variables: [String: Value]) throws(LarderError) {
         guard !variables.isEmpty, let fault = Value.object(variables).fault else { return }
-        throw LarderError(.variables, "a variable cannot be used: \(fault)")
+        throw LarderError(.variables, "A variable cannot be used: \(fault)")
     }
 
     private func bound(

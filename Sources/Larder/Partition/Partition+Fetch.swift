@@ -89,7 +89,7 @@ extension Partition {
         let operation = try core.withRealIDs(operation)
         let bound = try core.operations.bound(operation)
         guard bound.layout.plan.kind == .mutation else {
-            throw LarderError(.operation, "send takes mutations only; use fetch for a query")
+            throw LarderError(.operation, "The function send takes mutations only; use fetch for a query")
         }
         var options = options
         if let time { options.timeout = time }
@@ -118,7 +118,7 @@ extension Partition {
         _ operation: GraphQLOperation, _ bound: BoundOperation, _ options: FetchOptions
     ) async throws(LarderError) -> Response {
         guard let transport else {
-            throw LarderError(.noTransport, "the partition has no transport, and the cache does not suffice")
+            throw LarderError(.noTransport, "The partition has no transport, and the cache does not suffice")
         }
         try core.requireCurrent()
         try core.requireRealIDs(in: operation)
@@ -128,7 +128,7 @@ extension Partition {
         let answer: GraphQLAnswer
         do { answer = try await transport.send(request, deadline: .now + options.timeout) } catch {
             throw error.code == .cancelled
-                ? LarderError(.cancelled, "the task was cancelled", cause: error) : LarderError(error)
+                ? LarderError(.cancelled, "The task was cancelled", cause: error) : LarderError(error)
         }
         let parsed: ParsedResponse
         do throws(RecordError) {
@@ -151,7 +151,7 @@ extension Partition {
         do { response = try parsed.assembled() } catch { throw LarderError(error) }
         guard parsed.hasData, policy != .fail || parsed.errors.isEmpty else {
             throw LarderError(
-                .serverErrors, "the server answered with errors", errors: parsed.errors,
+                .serverErrors, "The server answered with errors", errors: parsed.errors,
                 response: parsed.hasData ? response : nil)
         }
         return policy == .ignore ? response.withoutErrors : response

@@ -47,7 +47,7 @@ extension Partition {
         let answer: CacheAnswer
         do { answer = try core.cache.read(operation, from: root) } catch { throw LarderError.parking(error) }
         if answer.isDeleted {
-            throw LarderError(.deleted, "the object \(root.description) is known to be no more")
+            throw LarderError(.deleted, "The object \(root.description) is known to be no more")
         }
         guard allowsPartial || answer.response.isComplete else { throw LarderError.miss(answer.response) }
         return answer
@@ -55,7 +55,7 @@ extension Partition {
 
     func decoded<Data: Decodable>(_ response: Response) throws(LarderError) -> Data {
         do { return try response.decode(Data.self) } catch {
-            throw LarderError(.data, "the answer does not fit \(Data.self)", response: response, cause: error)
+            throw LarderError(.data, "The answer does not fit \(Data.self)", response: response, cause: error)
         }
     }
 }

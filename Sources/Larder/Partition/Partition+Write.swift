@@ -35,7 +35,7 @@ extension Partition {
     public func write(_ key: String, _ fragment: GraphQLFragment, json: [UInt8]) async throws(LarderError) {
         let data: Value
         do { data = try Value(json: json) } catch {
-            throw LarderError(.data, "the data of \(key) is not JSON: \(error)", cause: error)
+            throw LarderError(.data, "The data of \(key) is not JSON: \(error)", cause: error)
         }
         try await write(key, fragment, data)
     }
@@ -43,7 +43,7 @@ extension Partition {
     /// Stores the fields of one object.
     public func write(_ key: String, _ fragment: GraphQLFragment, _ data: Value) async throws(LarderError) {
         guard case .object(let members) = data else {
-            throw LarderError(.data, "the data of \(key) is no object")
+            throw LarderError(.data, "The data of \(key) is no object")
         }
         let operation = try core.operations.bound(fragment, exposesAdded: true)
         let complete = core.operations.schema.completed(members, of: key, operation)
@@ -193,7 +193,7 @@ extension Value {
     /// The value as JSON, unless JSON cannot say it.
     var checkedJSON: [UInt8] {
         get throws(LarderError) {
-            if let fault { throw LarderError(.data, "the data cannot be stored: \(fault)") }
+            if let fault { throw LarderError(.data, "The data cannot be stored: \(fault)") }
             return json
         }
     }

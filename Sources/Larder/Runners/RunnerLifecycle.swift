@@ -68,7 +68,7 @@ final class RunnerLifecycle: Sendable {
             return !progress.isWorking
         }
         guard isFirst else {
-            throw LarderError(.notRunnable, "this runner works already; wait for it, or make another")
+            throw LarderError(.notRunnable, "This runner works already; wait for it, or make another")
         }
         defer {
             progress.withLock { $0 = Progress() }

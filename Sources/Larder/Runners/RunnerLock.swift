@@ -15,7 +15,7 @@ final class RunnerLock: Sendable {
         do throws(FileError) {
             file = try LockFile(making: locks.appending(path: partition + suffix).path, in: files)
         } catch {
-            throw LarderError(.notRunnable, "the runner's lock cannot be made: \(error)", cause: error)
+            throw LarderError(.notRunnable, "The runner's lock cannot be made: \(error)", cause: error)
         }
     }
 
@@ -23,7 +23,7 @@ final class RunnerLock: Sendable {
     func tryAcquire() throws(LarderError) -> Bool {
         do throws(FileError) {
             guard try file.tryLock(.exclusive) else { return false }
-        } catch { throw LarderError(.notRunnable, "the runner's lock cannot be taken", cause: error) }
+        } catch { throw LarderError(.notRunnable, "The runner's lock cannot be taken", cause: error) }
         file.setNote(owner)
         return true
     }

@@ -98,7 +98,7 @@ public final class InMemoryIdentityProvider: IdentityProvider {
             return issue(to: user, &state)
         }
         guard let issued else {
-            throw IdentityError(.userPoolRefused, "the refresh token was used before, or was revoked; sign in again")
+            throw IdentityError(.userPoolRefused, "The refresh token was used before, or was revoked; sign in again")
         }
         return issued
     }
@@ -147,14 +147,14 @@ public final class InMemoryIdentityProvider: IdentityProvider {
     private func behave() async throws(IdentityError) {
         switch behaviour {
         case .ready: return
-        case .unreachable: throw IdentityError(.unreachable, "the identity provider is away; try again later")
+        case .unreachable: throw IdentityError(.unreachable, "The identity provider is away; try again later")
         case .throttled:
-            throw IdentityError(.throttled, "the identity provider is asked too often", retryAfter: .seconds(30))
-        case .refusingUserPool: throw IdentityError(.userPoolRefused, "the user pool refuses; sign in again")
-        case .refusingFederated: throw IdentityError(.federatedRefused, "the identity pool refuses; sign in again")
+            throw IdentityError(.throttled, "The identity provider is asked too often", retryAfter: .seconds(30))
+        case .refusingUserPool: throw IdentityError(.userPoolRefused, "The user pool refuses; sign in again")
+        case .refusingFederated: throw IdentityError(.federatedRefused, "The identity pool refuses; sign in again")
         case .slow(let time):
             guard (try? await Task.sleep(for: time)) != nil else {
-                throw IdentityError(.cancelled, "the task was cancelled")
+                throw IdentityError(.cancelled, "The task was cancelled")
             }
         case .hanging:
             while behaviour == .hanging {

@@ -22,6 +22,6 @@ extension LarderError {
 
     /// The same, where nothing was waited for.
     static func notSignedInNow(_ standing: SessionStanding) -> LarderError {
-        LarderError(.notSignedIn, "no user is signed in; the session is \(standing). Sign in")
+        LarderError(.notSignedIn, "No user is signed in; the session is \(standing). Sign in")
     }
 }

@@ -77,7 +77,7 @@ extension Session {
             if isEnough(standing) { return standing }
             guard self.releases == releases else {
                 throw LarderError(
-                    .waitReleased, "the program has ended the wait for a sign-in; the session is \(standing)")
+                    .waitReleased, "The program has ended the wait for a sign-in; the session is \(standing)")
             }
             guard !Task.isCancelled else { throw .cancelled }
             guard .now < deadline else { throw .notSignedIn(standing) }

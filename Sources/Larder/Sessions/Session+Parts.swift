@@ -52,7 +52,7 @@ extension Session {
             return id
         }
         guard let id = try await cloudCredentials(deadline: deadline).identityID else {
-            throw LarderError(IdentityError(.unusable, "the identity provider gave credentials without an identity id"))
+            throw LarderError(IdentityError(.unusable, "The identity provider gave credentials without an identity id"))
         }
         return id
     }
@@ -80,7 +80,7 @@ extension Session {
                 do throws(LarderError) {
                     guard refreshesLeft > 0 else {
                         throw LarderError(
-                            IdentityError(.unusable, "the identity provider gave credentials that are of no use"))
+                            IdentityError(.unusable, "The identity provider gave credentials that are of no use"))
                     }
                     refreshesLeft -= 1
                     _ = try await refresh(part, until: deadline, unless: isRefused)
@@ -97,7 +97,7 @@ extension Session {
             case .unavailable(let error): throw LarderError(error)
             }
             guard !Task.isCancelled else { throw .cancelled }
-            guard .now < deadline else { throw LarderError(.timedOut, "waited for new credentials") }
+            guard .now < deadline else { throw LarderError(.timedOut, "The caller waited for new credentials") }
         }
     }
 
@@ -105,7 +105,7 @@ extension Session {
     private func unavailable(_ part: Credentials.Part, _ standing: SessionStanding) -> LarderError {
         guard part == .cloud, standing.state == .federatedTokensInvalid else { return .notSignedInNow(standing) }
         return LarderError(
-            IdentityError(.federatedRefused, "the identity pool has refused: the session is \(standing); sign in again")
+            IdentityError(.federatedRefused, "The identity pool has refused: the session is \(standing); sign in again")
         )
     }
 
@@ -121,15 +121,15 @@ extension Session {
 
 extension LarderError {
     fileprivate static var noUserPool: LarderError {
-        LarderError(.noUserPool, "the environment has no user pool, whose tokens were asked for; configure one")
+        LarderError(.noUserPool, "The environment has no user pool, whose tokens were asked for; configure one")
     }
 
     fileprivate static var noIdentityPool: LarderError {
         LarderError(
-            .noIdentityPool, "the environment has no identity pool, whose credentials were asked for; configure one")
+            .noIdentityPool, "The environment has no identity pool, whose credentials were asked for; configure one")
     }
 
     fileprivate static var notInUserPool: LarderError {
-        LarderError(.notInUserPool, "a user is signed in, but not to the user pool; sign in there for its tokens")
+        LarderError(.notInUserPool, "A user is signed in, but not to the user pool; sign in there for its tokens")
     }
 }

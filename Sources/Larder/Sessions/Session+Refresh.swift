@@ -20,12 +20,12 @@ extension Session {
         guard let provider else {
             throw LarderError(
                 .noIdentityProvider,
-                "the credentials have ended, and there is no identity provider to ask for new ones")
+                "The credentials have ended, and there is no identity provider to ask for new ones")
         }
         if database.options.isReadOnly {
             throw LarderError(
                 OperationsError(
-                    .notWritable, "the credentials have ended, and a store that is read only gets no new ones"))
+                    .notWritable, "The credentials have ended, and a store that is read only gets no new ones"))
         }
         let task = refreshing.withLock { refreshing in
             if let task = refreshing[part]?.task, !task.isFinished { return task }
@@ -43,7 +43,7 @@ extension Session {
         guard let result = await task.value(until: deadline) else {
             if Task.isCancelled { throw .cancelled }
             let stage = refreshing.withLock { $0[part]?.stage ?? "" }
-            throw LarderError(.timedOut, "waited for new credentials: \(stage); it goes on")
+            throw LarderError(.timedOut, "The caller waited for new credentials: \(stage); it goes on")
         }
         return try result.get()
     }
@@ -81,10 +81,10 @@ extension Session {
                 return .failure(error)
             }
         }
-        switch answer ?? .failure(IdentityError(.unreachable, "the identity provider has given no answer")) {
+        switch answer ?? .failure(IdentityError(.unreachable, "The identity provider has given no answer")) {
         case .success(let new):
             guard new.present.contains(part) else {
-                throw LarderError(IdentityError(.unusable, "the identity provider gave other credentials than asked"))
+                throw LarderError(IdentityError(.unusable, "The identity provider gave other credentials than asked"))
             }
             isKept = true
             stage("the new credentials to be stored")

@@ -36,10 +36,10 @@ extension Session {
         _ credentials: Credentials, as holder: Holder = .user, deadline: ContinuousClock.Instant
     ) async throws(LarderError) {
         let event = holder == .user ? SessionEvent.signedIn : .becameGuest
-        guard !credentials.isEmpty else { throw LarderError(.sessionState, "there is nothing in the credentials") }
+        guard !credentials.isEmpty else { throw LarderError(.sessionState, "There is nothing in the credentials") }
         let standing = try standing()
         guard standing.state.after(event) != nil else {
-            throw LarderError(.sessionState, "the session is \(standing); sign out before a guest takes over")
+            throw LarderError(.sessionState, "The session is \(standing); sign out before a guest takes over")
         }
         _ = try await vault.store(credentials, until: deadline, session: change(by: event))
         noticeChanges()
@@ -52,7 +52,7 @@ extension Session {
     /// - Throws: `identity.…`, `.noIdentityProvider`, and as `accept`.
     public func continueAsGuest(deadline: ContinuousClock.Instant) async throws(LarderError) -> Bool {
         guard let provider else {
-            throw LarderError(.noIdentityProvider, "there is no identity provider to ask for a guest's credentials")
+            throw LarderError(.noIdentityProvider, "There is no identity provider to ask for a guest's credentials")
         }
         let task = SharedTask(on: executor, until: deadline) { () -> Result<Credentials?, IdentityError> in
             do throws(IdentityError) { return .success(try await provider.guestCredentials(deadline: deadline)) } catch
@@ -68,7 +68,7 @@ extension Session {
         case .failure(let error): throw LarderError(error)
         case nil:
             if Task.isCancelled { throw .cancelled }
-            throw LarderError(.timedOut, "waited for a guest's credentials from the identity provider")
+            throw LarderError(.timedOut, "The caller waited for a guest's credentials from the identity provider")
         }
     }
 
@@ -109,7 +109,7 @@ extension Session {
         }
         let failure =
             await task.value(until: deadline)
-            ?? IdentityError(.unreachable, "the identity provider had not answered by the deadline")
+            ?? IdentityError(.unreachable, "The identity provider had not answered by the deadline")
         answer.failure = failure
         answer.isServerTold = failure == nil
         return answer

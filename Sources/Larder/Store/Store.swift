@@ -119,7 +119,7 @@ public final class Store: Sendable {
             throw LarderError(translating: error)
         }
         guard current == nil || current?.partition != nil else {
-            throw LarderError(.noEnvironment, "no environment is chosen; open the store with one, or switch to one")
+            throw LarderError(.noEnvironment, "No environment is chosen; open the store with one, or switch to one")
         }
         if let stored = current?.partition { return try self.current(stored, transport) }
         return try partition(unlessLeft: Self.unnamedPartition, transport)

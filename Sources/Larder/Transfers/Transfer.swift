@@ -35,13 +35,13 @@ public struct Transfer: Sendable, Identifiable {
             let count = changeSignal.count
             let status = try status()
             if let outcome = TransferOutcome(status) { return outcome }
-            if Task.isCancelled { throw LarderError(.cancelled, "the wait for transfer \(id) was cancelled") }
+            if Task.isCancelled { throw LarderError(.cancelled, "The wait for transfer \(id) was cancelled") }
             try core.requireCurrent()
             let left = ContinuousClock.now.duration(to: deadline)
             guard left > .zero else {
                 throw LarderError(
                     .unfinishedTransfer,
-                    "transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
+                    "Transfer \(id) is still \(status.state.rawValue); it goes on without this wait")
             }
             await changeSignal.wait(past: count, for: left)
         }
@@ -106,7 +106,7 @@ public struct Transfer: Sendable, Identifiable {
     }
 
     private var unknown: LarderError {
-        LarderError(.unknownTransfer, "there is no transfer \(id), or it was forgotten")
+        LarderError(.unknownTransfer, "There is no transfer \(id), or it was forgotten")
     }
 }
 

@@ -27,7 +27,7 @@ extension TransferOutcome {
         case .failed:
             self = .failed(
                 status.failure.map { LarderError(.init(rawValue: $0.code), $0.message) }
-                    ?? LarderError(.unknownTransfer, "the transfer has failed, and does not say why"))
+                    ?? LarderError(.unknownTransfer, "The transfer has failed, and does not say why"))
         case .cancelled, .cancelling: self = .cancelled
         case .pending, .running, .paused: return nil
         }

@@ -125,12 +125,12 @@ public struct Transfers: Sendable {
     }
 
     private static func check(_ location: ObjectLocation, sha256: [UInt8]?) throws(LarderError) {
-        guard !location.bucket.isEmpty else { throw LarderError(.invalidTransfer, "the bucket has no name") }
+        guard !location.bucket.isEmpty else { throw LarderError(.invalidTransfer, "The bucket has no name") }
         guard (1...1024).contains(location.key.utf8.count) else {
-            throw LarderError(.invalidTransfer, "a key has 1 to 1,024 bytes, this has \(location.key.utf8.count)")
+            throw LarderError(.invalidTransfer, "A key has 1 to 1,024 bytes, this has \(location.key.utf8.count)")
         }
         if let sha256, sha256.count != 32 {
-            throw LarderError(.invalidTransfer, "a SHA-256 has 32 bytes, this has \(sha256.count)")
+            throw LarderError(.invalidTransfer, "A SHA-256 has 32 bytes, this has \(sha256.count)")
         }
     }
 }

@@ -37,7 +37,7 @@ final class HeldLock: Sendable {
             let holder = file.note()
             waiting(holder)
             guard .now < deadline else {
-                throw LarderError(.timedOut, "waited for the lock \(name), which is held by \(holder)")
+                throw LarderError(.timedOut, "The caller waited for the lock \(name), which is held by \(holder)")
             }
             guard (try? await Task.sleep(for: min(pause, deadline - .now))) != nil else { throw .cancelled }
             pause = min(pause * 2, .milliseconds(20))
@@ -46,7 +46,7 @@ final class HeldLock: Sendable {
 
     private static func unusable(_ name: String, _ error: any Error) -> LarderError {
         LarderError(
-            .lock, "the lock \(name) cannot be used: \(error); make the store's folder writable for this user",
+            .lock, "The lock \(name) cannot be used: \(error); make the store's folder writable for this user",
             cause: error)
     }
 }

@@ -6,5 +6,5 @@ extension LarderError.Code {
 }
 
 extension LarderError {
-    static var cancelled: LarderError { LarderError(.cancelled, "the task was cancelled") }
+    static var cancelled: LarderError { LarderError(.cancelled, "The task was cancelled") }
 }

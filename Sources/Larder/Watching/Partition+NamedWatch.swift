@@ -34,7 +34,7 @@ extension Partition {
         guard let stored else {
             throw LarderError(
                 .init(rawValue: OperationsError.Code.unknownWatcher.rawValue),
-                "there is no watcher named \(name); watch an operation under that name first")
+                "There is no watcher named \(name); watch an operation under that name first")
         }
         return try watch(stored, stored.operation)
     }

@@ -7,7 +7,7 @@ extension AppSyncAuthorization {
         session: @escaping @Sendable () throws -> Session, tokens: Source<String>?
     ) throws(LarderError) {
         func fault(_ what: String) -> LarderError {
-            LarderError(.environment, "environment \(environment.name): \(what)")
+            LarderError(.environment, "Environment \(environment.name): \(what)")
         }
         func required<Value>(_ value: Value?, _ what: String) throws(LarderError) -> Value {
             guard let value else { throw fault(what) }

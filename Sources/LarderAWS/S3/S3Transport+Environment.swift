@@ -15,7 +15,7 @@ extension S3Transport {
         options: Options = Options(), client: HTTPClient
     ) throws(LarderError) {
         guard let bucket = environment.bucket else {
-            throw LarderError(.environment, "environment \(environment.name): it has no bucket; configure one")
+            throw LarderError(.environment, "Environment \(environment.name): it has no bucket; configure one")
         }
         self.init(region: bucket.region, options: options, client: client) { refused, deadline in
             try await session().cloudCredentials(deadline: deadline, refused: refused)

@@ -99,7 +99,7 @@ extension SchemaIndex {
             throw SchemaError(.policy, "Pagination argument \(name) is no argument of \(place)")
         }
         if let limit = policy.maxLimit, limit < 1 || policy.paginationArgs.isEmpty {
-            throw SchemaError(.policy, "maxLimit of \(place) needs paginationArgs, and must be more than 0")
+            throw SchemaError(.policy, "The maxLimit of \(place) needs paginationArgs, and must be more than 0")
         }
         types[id].fields[index].declaredPolicy = policy
     }

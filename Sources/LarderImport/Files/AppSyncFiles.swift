@@ -17,7 +17,7 @@ extension AppSyncFiles {
         let found: FileStatus?
         do throws(FileError) { found = try options.files.status(of: path) } catch { throw .unreadable(path, error) }
         guard let found else {
-            throw ImportError(.missing, "there is no \(path); give the folder with AppSync's databases")
+            throw ImportError(.missing, "There is no \(path); give the folder with AppSync's databases")
         }
         let candidates = found.kind == .folder ? try Self.databases(in: path, prefix: prefix, options.files) : [path]
         for candidate in candidates {

@@ -34,7 +34,7 @@ extension ForeignDatabase {
         let memory = file.companion("-shm")
         if writer == nil, try memory.status() != nil { writer = try memory.writer(from: 120, count: 2) }
         guard let writer else { return }
-        throw ImportError(.busy, "process \(writer) is writing to \(file.path); stop it and try again")
+        throw ImportError(.busy, "Process \(writer) is writing to \(file.path); stop it and try again")
     }
 
     /// Copies a database and what belongs to it into a new folder, which only this user may enter.

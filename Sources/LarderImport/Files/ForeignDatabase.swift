@@ -30,7 +30,7 @@ final class ForeignDatabase {
     init(_ path: String, _ options: Options) throws(ImportError) {
         let file = ForeignFile(path: path, files: options.files)
         guard let status = try file.status() else {
-            throw ImportError(.missing, "there is no file \(path); give the database's own path")
+            throw ImportError(.missing, "There is no file \(path); give the database's own path")
         }
         guard status.size > 0 else { throw ImportError(.foreign, "\(path) is empty: nothing was ever stored in it") }
         guard try Self.isDatabase(file) else {

@@ -80,7 +80,7 @@ struct AppSyncMutations {
             case "operations.invalid", LarderError.Code.operation.rawValue, LarderError.Code.variables.rawValue,
                 LarderError.Code.syntax.rawValue, LarderError.Code.data.rawValue:
                 report.omit(.mutation, .refused, "\(name): \(error.message)")
-            default: throw ImportError(.store, "the mutation \(name) cannot be queued: \(error)")
+            default: throw ImportError(.store, "The mutation \(name) cannot be queued: \(error)")
             }
         }
     }

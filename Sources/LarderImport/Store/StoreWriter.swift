@@ -115,7 +115,7 @@ final class StoreWriter: Sendable {
             return found.withLock { $0 }
         } catch {
             guard RecordError.Code.ofContent.contains(error.code) else {
-                throw .failed(ImportError(.store, "the store cannot take more: \(error)"))
+                throw .failed(ImportError(.store, "The store cannot take more: \(error)"))
             }
             throw .content(error.message)
         }

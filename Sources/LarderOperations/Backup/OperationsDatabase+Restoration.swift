@@ -37,7 +37,7 @@ extension OperationsDatabase {
                 try copy.migrate(holding: lock)
                 let problems = try copy.check().problems
                 if let problem = problems.first {
-                    throw OperationsError(.damagedBackup, "the backup's larder.sqlite is damaged: \(problem)")
+                    throw OperationsError(.damagedBackup, "The backup's larder.sqlite is damaged: \(problem)")
                 }
                 try copy.close()
             } catch {

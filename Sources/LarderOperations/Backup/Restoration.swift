@@ -61,7 +61,7 @@ struct Restoration {
         if let name = changed.first {
             throw OperationsError(
                 .environmentChanged,
-                "the environment \(name) is another backend now than in the backup, whose data "
+                "The environment \(name) is another backend now than in the backup, whose data "
                     + "would become its own; give it another name first")
         }
         try db.run(
@@ -171,7 +171,7 @@ struct Restoration {
         guard !isTaken else {
             throw OperationsError(
                 .foreignBackup,
-                "the backup and the store have gone their own ways: both gave the same numbers to "
+                "The backup and the store have gone their own ways: both gave the same numbers to "
                     + "different mutations; restore it into a new folder")
         }
     }
@@ -323,7 +323,7 @@ extension OperationsError {
     static var foreignBackup: OperationsError {
         OperationsError(
             .foreignBackup,
-            "the backup is of another store, or of this one before it had an identity; restore it into "
+            "The backup is of another store, or of this one before it had an identity; restore it into "
                 + "a new folder")
     }
 }

@@ -24,7 +24,7 @@ extension Database {
         ) { row in try row.text(0) }
         guard let stored, stored != identity else { return }
         throw OperationsError(
-            .parked, "the users of partition \(name) are signed in by another pool since; ask the store for it again")
+            .parked, "The users of partition \(name) are signed in by another pool since; ask the store for it again")
     }
 }
 
@@ -36,6 +36,6 @@ extension CredentialTable {
 extension OperationsError {
     package static func forgotten(_ partition: String) -> OperationsError {
         OperationsError(
-            .unknownPartition, "there is no partition \(partition) any more; switch to its environment and user anew")
+            .unknownPartition, "There is no partition \(partition) any more; switch to its environment and user anew")
     }
 }

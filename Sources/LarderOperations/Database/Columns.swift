@@ -100,6 +100,7 @@ extension OperationsError {
     }
 
     static func damaged(_ what: String) -> OperationsError {
-        OperationsError(.damaged, "larder.sqlite is damaged: \(what); restore a backup, or repair it into a new file")
+        OperationsError(
+            .damaged, "The database larder.sqlite is damaged: \(what); restore a backup, or repair it into a new file")
     }
 }

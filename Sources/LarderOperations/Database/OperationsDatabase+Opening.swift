@@ -81,11 +81,11 @@ extension OperationsDatabase {
         }
         if isLost {
             throw OperationsError.damaged(
-                "the file is \(exists ? "empty" : "not there"), and its log, \(file.path)-wal, is what there is of it")
+                "The file is \(exists ? "empty" : "not there"), and its log, \(file.path)-wal, is what there is of it")
         }
         if options.isReadOnly {
             guard exists else {
-                throw OperationsError(.missing, "there is no \(file.path); open it for writing once, which makes it")
+                throw OperationsError(.missing, "There is no \(file.path); open it for writing once, which makes it")
             }
             return
         }
@@ -122,7 +122,7 @@ extension OperationsDatabase {
             // Not compiled where this is developed. Without it fsync(2) leaves data in the drive's cache.
             try db.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
             guard try Int.fetchOne(db, sql: "PRAGMA fullfsync") == 1 else {
-                throw OperationsError(.unsupported, "this SQLite does not know fullfsync; use the system's")
+                throw OperationsError(.unsupported, "This SQLite does not know fullfsync; use the system's")
             }
             #endif
         }
@@ -179,19 +179,19 @@ extension OperationsDatabase {
         guard application != 0 || version != 0 || tables != 0 else { return }
         guard application == applicationID else {
             throw OperationsError(
-                .foreign, "the file is another program's database (application id \(application)); name another folder")
+                .foreign, "The file is another program's database (application id \(application)); name another folder")
         }
         guard version <= formatVersion else {
             throw OperationsError(
                 .newerFormat,
-                "a newer version of the library wrote this database (format \(version), known are those to "
+                "A newer version of the library wrote this database (format \(version), known are those to "
                     + "\(formatVersion)); update the program")
         }
     }
 
     private static func requireForeignKeys(_ db: Database) throws {
         guard try Int.fetchOne(db, sql: "PRAGMA foreign_keys") == 1 else {
-            throw OperationsError(.unsupported, "this SQLite was built without foreign keys; use another")
+            throw OperationsError(.unsupported, "This SQLite was built without foreign keys; use another")
         }
     }
 
@@ -200,7 +200,7 @@ extension OperationsDatabase {
         // What is deleted is overwritten with zeros: a key that was destroyed is nowhere in the file any more.
         try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
         guard try Int.fetchOne(db, sql: "PRAGMA secure_delete") == 1 else {
-            throw OperationsError(.unsupported, "this SQLite cannot overwrite what is deleted; use the system's")
+            throw OperationsError(.unsupported, "This SQLite cannot overwrite what is deleted; use the system's")
         }
         // GRDB does not hear of a disk that fails in this, which SQLite says only when it is asked for more rows.
         if try String.fetchOne(db, sql: "PRAGMA journal_mode") != "wal" {

@@ -201,10 +201,10 @@ package final class OperationsDatabase: Sendable {
 
 extension OperationsError {
     static var closed: OperationsError {
-        OperationsError(.closed, "the store of intent was closed; open it again")
+        OperationsError(.closed, "The store of intent was closed; open it again")
     }
 
     static var readOnly: OperationsError {
-        OperationsError(.notWritable, "the store of intent was opened for reading only; open it for writing")
+        OperationsError(.notWritable, "The store of intent was opened for reading only; open it for writing")
     }
 }

@@ -44,6 +44,6 @@ extension Database {
 extension OperationsError {
     static func parked(_ partition: String) -> OperationsError {
         OperationsError(
-            .parked, "the partition \(partition) is not the current one; switch back to its environment and user")
+            .parked, "The partition \(partition) is not the current one; switch back to its environment and user")
     }
 }

@@ -21,7 +21,7 @@ extension Database {
             bind(&binder)
             try check(binder.code, sql)
             guard binder.count == sqlite3_bind_parameter_count(statement) else {
-                throw OperationsError(.storage, "a statement was given \(binder.count) values: \(sql)")
+                throw OperationsError(.storage, "A statement was given \(binder.count) values: \(sql)")
             }
             _ = try step(statement, sql)
         }

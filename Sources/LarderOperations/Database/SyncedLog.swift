@@ -246,7 +246,7 @@ final class SyncedLog: Sendable {
     private static func failure(_ code: Int32) -> DatabaseError {
         DatabaseError(
             resultCode: ResultCode(rawValue: code),
-            message: "the log, or the file, could not be written once more and synced")
+            message: "The log, or the file, could not be written once more and synced")
     }
 }
 

@@ -87,7 +87,7 @@ final class Writer: Sendable {
                     continuation.resume(
                         returning: outcome.flatMap {
                             value.take().map(Result.success)
-                                ?? .failure(OperationsError(.storage, "a write had no result"))
+                                ?? .failure(OperationsError(.storage, "A write had no result"))
                         })
                 })
             enqueue(job, isBlocking: isBlocking)

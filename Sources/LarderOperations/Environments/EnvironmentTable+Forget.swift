@@ -58,7 +58,7 @@ extension EnvironmentTransaction {
 
     private func requireForgettable(_ name: String, _ losingUnsent: Bool) throws {
         guard let partition = try partition(name) else {
-            throw OperationsError(.unknownPartition, "there is no partition \(name)")
+            throw OperationsError(.unknownPartition, "There is no partition \(name)")
         }
         if try current()?.partition?.name == name {
             throw OperationsError(
@@ -82,7 +82,7 @@ extension EnvironmentTransaction {
         guard left == 0 else {
             throw OperationsError(
                 .uploadsLeft,
-                "the storage has parts of \(left) uploads of \(partition.label) that were given up, and "
+                "The storage has parts of \(left) uploads of \(partition.label) that were given up, and "
                     + "only their names here lead to them; have a runner of it or `larder transfers gc` abort them, or "
                     + "say that they may stay there")
         }

@@ -170,7 +170,7 @@ extension OperationsError {
     fileprivate static func otherPartition(_ partition: StoredPartition) -> OperationsError {
         OperationsError(
             .otherPartition,
-            "the current partition is that of \(partition.label); switch to the other one, and say what "
+            "The current partition is that of \(partition.label); switch to the other one, and say what "
                 + "becomes of what is pending here")
     }
 }

@@ -101,7 +101,7 @@ struct EnvironmentTransaction {
             else {
                 throw OperationsError(
                     .environmentChanged,
-                    "the environment \(draft.name) is stored with another API; give the new one a "
+                    "The environment \(draft.name) is stored with another API; give the new one a "
                         + "name of its own, or say that it succeeds \(draft.name), whose data then is its own")
             }
             try db.run(
@@ -169,7 +169,7 @@ struct EnvironmentTransaction {
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw OperationsError(
                 .occupied,
-                "the environment \(name) has data of the same user already, and cannot take over another's; "
+                "The environment \(name) has data of the same user already, and cannot take over another's; "
                     + "forget one of the two, or leave the predecessor out")
         }
     }
@@ -182,12 +182,12 @@ struct EnvironmentTransaction {
         let partitions = try partitions().filter { $0.environment == name }
         if let current = try current()?.partition, current.environment == name {
             throw OperationsError(
-                .environmentInUse, "the environment \(name) is the current one; switch to another, or to none, first")
+                .environmentInUse, "The environment \(name) is the current one; switch to another, or to none, first")
         }
         guard partitions.isEmpty else {
             throw OperationsError(
                 .environmentInUse,
-                "the environment \(name) has data of \(partitions.count) users, or of guests; forget "
+                "The environment \(name) has data of \(partitions.count) users, or of guests; forget "
                     + "them first")
         }
         try db.run("DELETE FROM environment WHERE name = ?", [name])
@@ -196,7 +196,7 @@ struct EnvironmentTransaction {
 
 extension OperationsError {
     static func unknownEnvironment(_ name: String) -> OperationsError {
-        OperationsError(.unknownEnvironment, "no environment is named \(name); add it first")
+        OperationsError(.unknownEnvironment, "No environment is named \(name); add it first")
     }
 }
 

@@ -14,7 +14,7 @@ extension OperationsError {
         case let error as OperationsError: error
         case let error as DatabaseError: translated(error)
         case let error as FileError: translated(error)
-        default: OperationsError(.storage, "the store of intent failed", cause: error)
+        default: OperationsError(.storage, "The store of intent failed", cause: error)
         }
     }
 

@@ -22,7 +22,7 @@ extension OperationsDatabase {
     ) throws(OperationsError) -> [SchemaStatus.Entry] {
         let file = folder.appending(path: fileName)
         guard try look(at: file.path, files) != nil else {
-            throw OperationsError(.missing, "there is no \(file.path)")
+            throw OperationsError(.missing, "There is no \(file.path)")
         }
         return try translated {
             var configuration = Configuration()
@@ -54,7 +54,7 @@ extension MigrationSet {
         let application = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         guard application == 0 || application == OperationsDatabase.applicationID else {
             throw OperationsError(
-                .foreign, "the file is another program's database (application id \(application)); name another folder")
+                .foreign, "The file is another program's database (application id \(application)); name another folder")
         }
         let known = try history(db)
         try requireKnown(known)
@@ -62,7 +62,7 @@ extension MigrationSet {
         guard known.allSatisfy({ $0.number <= last }) else {
             throw OperationsError(
                 .unknownSchema,
-                "the history goes further than the tables, which are those after migration \(last); "
+                "The history goes further than the tables, which are those after migration \(last); "
                     + "restore a backup")
         }
         let numbers = Set(known.map(\.number))
@@ -104,7 +104,7 @@ extension MigrationSet {
         let others = Set(found).symmetricDifference(last).map { $0[1] }
         throw OperationsError(
             .unknownSchema,
-            "the tables are not those after any migration that this library knows; from the last they "
+            "The tables are not those after any migration that this library knows; from the last they "
                 + "differ in: \(Set(others).sorted().joined(separator: ", ")); nothing was put down")
     }
 

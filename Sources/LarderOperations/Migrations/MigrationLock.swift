@@ -29,7 +29,7 @@ package final class MigrationLock: Sendable {
             }
             file.setNote("pid \(processID), \(thread), \(work), since \(Date().formatted(.iso8601))")
             return MigrationLock(file)
-        } catch { throw OperationsError(error, "the migration lock of \(store.path) cannot be taken") }
+        } catch { throw OperationsError(error, "The migration lock of \(store.path) cannot be taken") }
     }
 
     /// Who holds the lock; nil where no process does, or where there is no such file.

@@ -54,7 +54,7 @@ struct MigrationSet: Sendable {
             let failure = OperationsError.translated(error)
             guard failure.code == .storage else { throw failure }
             throw OperationsError(
-                .migrationFailed, "migration \(migration.label) failed; the database is as it was; see the cause",
+                .migrationFailed, "Migration \(migration.label) failed; the database is as it was; see the cause",
                 cause: failure.cause)
         }
         try note(migration, db)
@@ -73,7 +73,7 @@ struct MigrationSet: Sendable {
         guard let first = missing.first else { return }
         let names = missing.count == 1 ? first.label : "\(first.label) and \(missing.count - 1) more"
         throw OperationsError(
-            .pending, "migrations are yet to be applied: \(names); open the database for writing once")
+            .pending, "Migrations are yet to be applied: \(names); open the database for writing once")
     }
 
     func history(_ db: Database) throws -> [Applied] {
@@ -92,18 +92,18 @@ struct MigrationSet: Sendable {
                 if applied.number > last {
                     throw OperationsError(
                         .newerFormat,
-                        "a newer version of the library has migrated this database to \(applied.number), "
+                        "A newer version of the library has migrated this database to \(applied.number), "
                             + "known are those to \(last); update the program")
                 }
                 throw OperationsError(
                     .migrationMissing,
-                    "the database has migration \(applied.label) with checksum \(applied.checksum), "
+                    "The database has migration \(applied.label) with checksum \(applied.checksum), "
                         + "which this library lacks; use the version that applied it")
             }
             guard known.checksum == applied.checksum else {
                 throw OperationsError(
                     .migrationChanged,
-                    "migration \(known.label) was changed after it was applied: the database has "
+                    "Migration \(known.label) was changed after it was applied: the database has "
                         + "checksum \(applied.checksum), this library \(known.checksum); "
                         + "use the version that applied it")
             }
@@ -113,7 +113,7 @@ struct MigrationSet: Sendable {
         if let gap = migrations.first(where: { $0.number < last && !numbers.contains($0.number) }) {
             throw OperationsError(
                 .migrationMissing,
-                "the database has migration \(last) but not \(gap.label) with checksum "
+                "The database has migration \(last) but not \(gap.label) with checksum "
                     + "\(gap.checksum); restore a backup")
         }
         return migrations.filter { $0.number > last }

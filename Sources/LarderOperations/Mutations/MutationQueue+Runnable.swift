@@ -58,9 +58,11 @@ extension MutationQueue {
                 let failure =
                     isInDoubt
                     ? MutationFailure(
-                        .outcomeUnknown, message: "its time was over, and an attempt before may have taken effect",
+                        .outcomeUnknown,
+                        message: "The mutation's time was over, and an attempt before may have taken effect",
                         time: now)
-                    : MutationFailure(.expired, message: "its time was over before an attempt succeeded", time: now)
+                    : MutationFailure(
+                        .expired, message: "The mutation's time was over before an attempt succeeded", time: now)
                 try transaction.setAside(sequence: sequence, failure)
             }
             return expired.map(\.1)

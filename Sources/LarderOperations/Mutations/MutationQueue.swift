@@ -77,7 +77,7 @@ package struct MutationQueue: Sendable {
         try requireObject(draft.content.variables, of: draft.id)
         guard draft.idempotencyKey != "" else {
             throw OperationsError(
-                .invalid, "the idempotency key is empty; leave it out, or give one", mutation: draft.id)
+                .invalid, "The idempotency key is empty; leave it out, or give one", mutation: draft.id)
         }
     }
 
@@ -98,7 +98,7 @@ package struct MutationQueue: Sendable {
         _ id: UUID, owner: String, telling: KeyTelling = .none, now: Date
     ) async throws(OperationsError) -> Mutation {
         guard let mutation = try await apply([.begin(id, owner: owner, telling: telling)], now: now).first else {
-            throw OperationsError(.storage, "a mutation was begun and not returned", mutation: id)
+            throw OperationsError(.storage, "A mutation was begun and not returned", mutation: id)
         }
         return mutation
     }

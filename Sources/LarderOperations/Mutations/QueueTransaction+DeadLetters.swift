@@ -16,7 +16,7 @@ extension QueueTransaction {
             guard dependency.sequence < entry.sequence else {
                 throw OperationsError(
                     .invalid,
-                    "the variables hold a temporary id of a later mutation; discard this one and queue a new one",
+                    "The variables hold a temporary id of a later mutation; discard this one and queue a new one",
                     mutation: id)
             }
             try addDependency(of: entry.sequence, on: dependency.sequence)
@@ -188,7 +188,7 @@ extension QueueTransaction {
 /// - Throws: `.invalid` if the bytes are no JSON object.
 func requireObject(_ json: [UInt8], of mutation: UUID) throws(OperationsError) {
     guard JSONSyntax.isObject(json) else {
-        throw OperationsError(.invalid, "the variables are no JSON object; give them as one", mutation: mutation)
+        throw OperationsError(.invalid, "The variables are no JSON object; give them as one", mutation: mutation)
     }
 }
 

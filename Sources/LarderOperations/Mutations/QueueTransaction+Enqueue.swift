@@ -102,7 +102,7 @@ extension QueueTransaction {
             let entry = try transfers.entry(id, in: TransferState.hopeful)
             guard entry.partition == partition else {
                 throw OperationsError(
-                    .invalid, "a mutation can wait for transfers of its own partition alone", mutation: draft.id)
+                    .invalid, "A mutation can wait for transfers of its own partition alone", mutation: draft.id)
             }
             guard entry.state != .done else { return false }
             try db.run(
@@ -119,7 +119,7 @@ extension QueueTransaction {
         }
         guard let (dependency, owner) = found else { return nil }
         guard owner == partition else {
-            throw OperationsError(.invalid, "a mutation can depend on those of its own partition alone", mutation: id)
+            throw OperationsError(.invalid, "A mutation can depend on those of its own partition alone", mutation: id)
         }
         return dependency
     }
@@ -159,7 +159,7 @@ struct Dependency {
 extension OperationsError {
     static func duplicate(_ id: UUID) -> OperationsError {
         OperationsError(
-            .duplicate, "the id or the idempotency key was used before; ask what became of that mutation", mutation: id)
+            .duplicate, "The id or the idempotency key was used before; ask what became of that mutation", mutation: id)
     }
 }
 

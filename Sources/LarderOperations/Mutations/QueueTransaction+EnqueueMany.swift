@@ -62,7 +62,7 @@ extension QueueTransaction {
         }
         guard db.changesCount == plain.count else {
             for entry in plain { try requireUnsettled(entry.draft.id) }
-            throw OperationsError(.storage, "some of many mutations were not added, and none of them is settled")
+            throw OperationsError(.storage, "Some of many mutations were not added, and none of them is settled")
         }
         try db.run(Self.contentSQL) { row in
             for (sequence, entry) in zip((last + 1)...end, plain) { row.bind(sequence, entry.draft.content) }

@@ -20,7 +20,7 @@ extension QueueTransaction {
 
     private func begin(_ id: UUID, owner: String, _ telling: KeyTelling, now: Date) throws -> Mutation {
         guard let turn = try db.row(Self.turnSQL, [id], Turn.init) else {
-            throw OperationsError(.notFound, "there is no such mutation, or it is settled", mutation: id)
+            throw OperationsError(.notFound, "There is no such mutation, or it is settled", mutation: id)
         }
         return try begin(turn, owner: owner, telling, now: now)
     }
@@ -30,21 +30,22 @@ extension QueueTransaction {
         let id = mutation.id
         guard mutation.state == .pending else { throw Self.wrongState(id, .pending, mutation.state) }
         guard mutation.expires.map({ now < $0 }) ?? true else {
-            throw OperationsError(.expired, "its time is over; call expire", mutation: id)
+            throw OperationsError(.expired, "The mutation's time is over; call expire", mutation: id)
         }
         guard mutation.dependencies.isEmpty else {
-            throw OperationsError(.notItsTurn, "it waits for a mutation that is not settled", mutation: id)
+            throw OperationsError(.notItsTurn, "It waits for a mutation that is not settled", mutation: id)
         }
         guard mutation.transfers.isEmpty else {
-            throw OperationsError(.notItsTurn, "it waits for a transfer that is not done", mutation: id)
+            throw OperationsError(.notItsTurn, "It waits for a transfer that is not done", mutation: id)
         }
         let notBefore = mutation.notBefore?.milliseconds
         guard StoredPause.end(notBefore, set: turn.notBeforeSet, now: now.milliseconds) == nil else {
-            throw OperationsError(.notItsTurn, "its time has not come; look again when runnable says", mutation: id)
+            throw OperationsError(
+                .notItsTurn, "The mutation's time has not come; look again when runnable says", mutation: id)
         }
         guard !turn.isParked else { throw OperationsError.parked(mutation.partition) }
         guard !turn.isLaneTaken else {
-            throw OperationsError(.notItsTurn, "another of its lane is before it", mutation: id)
+            throw OperationsError(.notItsTurn, "Another of its lane is before it", mutation: id)
         }
         mutation.telling = mutation.doubt.map { $0.allowsRepeat(telling) } ?? true ? telling : nil
         try db.run(Self.beginSQL) { row in

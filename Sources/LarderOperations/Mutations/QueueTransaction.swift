@@ -27,7 +27,7 @@ struct QueueTransaction {
                 attempts: try row.count(5), owner: try row.optional(6, row.text))
         }
         guard let entry else {
-            throw OperationsError(.notFound, "there is no such mutation, or it is settled", mutation: id)
+            throw OperationsError(.notFound, "There is no such mutation, or it is settled", mutation: id)
         }
         return entry
     }
@@ -44,7 +44,7 @@ struct QueueTransaction {
         let entry = try entry(attempt.mutation, in: .inFlight)
         guard entry.attempts == attempt.number else {
             throw OperationsError(
-                .wrongState, "attempt \(attempt.number) is over, attempt \(entry.attempts) is under way; look again",
+                .wrongState, "Attempt \(attempt.number) is over, attempt \(entry.attempts) is under way; look again",
                 mutation: attempt.mutation)
         }
         return entry

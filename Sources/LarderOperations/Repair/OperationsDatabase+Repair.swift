@@ -28,7 +28,7 @@ extension OperationsDatabase {
     ) throws -> RepairReport {
         let file = folder.appending(path: fileName)
         guard try look(at: file.path, files) != nil else {
-            throw OperationsError(.missing, "there is no \(file.path); restore a backup")
+            throw OperationsError(.missing, "There is no \(file.path); restore a backup")
         }
         let draft = draft(in: folder)
         try? files.removeTree(draft.path)
@@ -47,7 +47,7 @@ extension OperationsDatabase {
             try reached(.salvaged)
             report.kept = try ExclusiveUse.of(file, files) {
                 guard try state(of: file, files) == before else {
-                    throw OperationsError(.busy, "another process wrote to \(file.path) meanwhile; end it first")
+                    throw OperationsError(.busy, "Another process wrote to \(file.path) meanwhile; end it first")
                 }
                 return try swap(file, for: draft.appending(path: fileName), source, now, files, reached)
             }
@@ -105,7 +105,7 @@ extension OperationsDatabase {
             guard problems.isEmpty else {
                 throw OperationsError(
                     .damaged,
-                    "what can be read of larder.sqlite does not fit together "
+                    "The readable rows of larder.sqlite do not fit together "
                         + "(\(problems.prefix(5).map(\.description).joined(separator: "; "))); restore a backup")
             }
             try new.close()

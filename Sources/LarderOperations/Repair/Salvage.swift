@@ -34,7 +34,7 @@ struct Salvage {
         there = Set(try tables.filter { try !Self.columns(of: $0, in: damaged, as: "damaged").isEmpty })
         guard !there.isEmpty else {
             throw OperationsError(
-                .damaged, "nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
+                .damaged, "Nothing of larder.sqlite can be read, not even which tables it has; restore a backup")
         }
         for table in tables {
             // Of an older version, or one whose definition cannot be read.
@@ -218,7 +218,7 @@ struct Salvage {
             state = \(mutation: .inFlight) OR state = \(mutation: .acknowledged)
                 AND sequence NOT IN (SELECT sequence FROM mutation_answer)
             """, .outcomeUnknown,
-            "what the server said of it was lost with a damaged file; look whether it has it", queue)
+            "The server's answer to it was lost with a damaged file; look whether it has it", queue)
         try setAside(
             "state = \(mutation: .pending) AND NOT \(ProvablyUnsent.condition("mutation"))", .outcomeUnknown,
             "An earlier attempt may have taken effect; look whether the server has it, then replay or discard it",
@@ -244,7 +244,7 @@ struct Salvage {
             """, .transferFailed, "the transfer it waits for was lost with a damaged file", queue)
         try setAside(
             "sequence IN (SELECT m.sequence FROM mutation m WHERE \(QueueTransaction.isHopelessSQL))", .transferFailed,
-            "the transfer it waits for has failed, or was given up", queue)
+            "The transfer it waits for has failed, or was given up", queue)
         try removeOrphans()
         try db.run(
             """

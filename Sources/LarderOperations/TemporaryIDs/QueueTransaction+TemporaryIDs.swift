@@ -65,7 +65,7 @@ extension QueueTransaction {
         guard let meaning else {
             throw OperationsError(
                 .unknownTemporaryID,
-                "no mutation of this partition reserved \(id.text), or it was discarded; "
+                "No mutation of this partition reserved \(id.text), or it was discarded; "
                     + "use the object's real id")
         }
         return meaning
@@ -99,7 +99,7 @@ extension QueueTransaction {
         let reserved = Set(tokens.compactMap(TemporaryID.init(_:)))
         guard real.keys.allSatisfy(reserved.contains), real.values.allSatisfy({ !$0.isEmpty }) else {
             throw OperationsError(
-                .invalid, "the answer gives an id for what this mutation did not reserve; is it another's?",
+                .invalid, "The answer gives an id for what this mutation did not reserve; is it another's?",
                 mutation: id)
         }
         guard !reserved.isEmpty else { return }
@@ -132,7 +132,8 @@ extension QueueTransaction {
                 "SELECT 1 FROM mutation WHERE sequence = ? AND state = \(mutation: .deadLetter)", [user])
             if isSetAside { continue }
             let failure = MutationFailure(
-                .temporaryIDLost, message: "it holds \(id.text), for which there is no real id; edit its variables",
+                .temporaryIDLost,
+                message: "The mutation holds \(id.text), for which there is no real id; edit its variables",
                 time: now)
             try setAside(sequence: user, failure)
         }

@@ -114,7 +114,7 @@ package struct TransferTable: Sendable {
                 ORDER BY sequence
                 """, [number, now.milliseconds])
             let failure = TransferFailure(
-                code: "transfer.expired", message: "its time was over before it was done", time: now)
+                code: "transfer.expired", message: "The transfer's time was over before it was done", time: now)
             return try sequences.flatMap { try transaction.fail($0, failure, now: now) }
         }
     }

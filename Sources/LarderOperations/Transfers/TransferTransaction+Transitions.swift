@@ -135,7 +135,7 @@ extension TransferTransaction {
         try db.run("UPDATE transfer SET ended = ? WHERE sequence = ?", [now.milliseconds, sequence])
         try note(failure, of: sequence)
         return try setWaitingAside(
-            sequence, "the transfer it waits for has failed: \(failure.message)", failure.code, now)
+            sequence, "The transfer it waits for has failed: \(failure.message)", failure.code, now)
     }
 
     func retry(_ id: UUID, _ source: FileIdentity?, _ expires: Date?) throws {

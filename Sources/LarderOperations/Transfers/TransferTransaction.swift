@@ -23,7 +23,7 @@ struct TransferTransaction {
         guard states.contains(entry.state) else {
             throw OperationsError(
                 .wrongState,
-                "transfer \(id.uuidString.lowercased()) is \(entry.state), and would have to be "
+                "Transfer \(id.uuidString.lowercased()) is \(entry.state), and would have to be "
                     + states.map { "\($0)" }.sorted().joined(separator: " or ") + "; look again")
         }
         return entry
@@ -35,7 +35,7 @@ struct TransferTransaction {
         guard entry.attempts == attempt.number else {
             throw OperationsError(
                 .wrongState,
-                "attempt \(attempt.number) of transfer \(attempt.transfer.uuidString.lowercased()) is over, attempt "
+                "Attempt \(attempt.number) of transfer \(attempt.transfer.uuidString.lowercased()) is over, attempt "
                     + "\(entry.attempts) is under way; look again")
         }
         return entry.sequence
@@ -77,13 +77,13 @@ struct TransferTransaction {
                 row.bind(draft.place)
             }
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
-            throw OperationsError(.duplicate, "the transfer's id was used before; ask what became of that one")
+            throw OperationsError(.duplicate, "The transfer's id was used before; ask what became of that one")
         }
     }
 }
 
 extension OperationsError {
     static func noTransfer(_ id: UUID) -> OperationsError {
-        OperationsError(.notFound, "there is no transfer \(id.uuidString.lowercased()), or it was forgotten")
+        OperationsError(.notFound, "There is no transfer \(id.uuidString.lowercased()), or it was forgotten")
     }
 }

@@ -118,6 +118,6 @@ package struct WatcherTable: Sendable {
 
 extension OperationsError {
     fileprivate static func unknown(_ watcher: String) -> OperationsError {
-        OperationsError(.unknownWatcher, "there is no watcher named \(watcher); put it first")
+        OperationsError(.unknownWatcher, "There is no watcher named \(watcher); put it first")
     }
 }

@@ -11,7 +11,7 @@ extension Tables {
             try StoredKey.with(UnsafeRawBufferPointer(text)) { stored throws in
                 guard !stored.isEmpty, let value = try transaction.get(stored, in: applied) else { return nil }
                 guard let entry = value.withUnsafeBytes({ AppliedEntry($0, under: stored) }) else {
-                    throw RecordError(.damaged, "the note of a mutation is damaged; remove the cache and fetch again")
+                    throw RecordError(.damaged, "The note of a mutation is damaged; remove the cache and fetch again")
                 }
                 return entry
             }
@@ -28,7 +28,7 @@ extension Tables {
                 entry.key.withUnsafeBytes { AppliedEntry(value, under: $0) }
             }
             guard let read else {
-                throw RecordError(.damaged, "the note of a mutation is damaged; remove the cache and fetch again")
+                throw RecordError(.damaged, "The note of a mutation is damaged; remove the cache and fetch again")
             }
             found.append(read)
         }

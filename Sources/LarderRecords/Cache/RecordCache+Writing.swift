@@ -33,7 +33,7 @@ extension RecordCache {
     ) async throws(RecordError) -> Commit {
         let outcomes = try await writer.write(
             [steps], synchronizing: synchronizing, deadline: deadline ?? .now + options.lockDeadline)
-        guard let outcome = outcomes.first else { throw RecordError(.storage, "a write had no outcome") }
+        guard let outcome = outcomes.first else { throw RecordError(.storage, "A write had no outcome") }
         return try outcome.get()
     }
 

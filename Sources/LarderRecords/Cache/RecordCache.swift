@@ -41,7 +41,7 @@ package final class RecordCache: Sendable {
     package func checkWritable() throws(RecordError) {
         try generations.checkOpen()
         guard !options.isReadOnly else {
-            throw RecordError(.notWritable, "the record cache was opened to be read only; open it for writing")
+            throw RecordError(.notWritable, "The record cache was opened to be read only; open it for writing")
         }
     }
 

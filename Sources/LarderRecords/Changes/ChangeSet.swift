@@ -77,7 +77,7 @@ package struct ChangeSet: Sendable, Hashable {
     }
 
     static var damaged: RecordError {
-        RecordError(.damaged, "the cache's log of changes is damaged; remove the cache and fetch again")
+        RecordError(.damaged, "The cache's log of changes is damaged; remove the cache and fetch again")
     }
 
     private static func variableLength(

@@ -260,6 +260,6 @@ struct RecordEncoder {
     private mutating func store(_ number: UInt32, at place: Int) { buffer.store(number, at: place) }
 
     static var tooLarge: RecordError {
-        RecordError(.tooLarge, "a record of 256 MiB or more does not fit the cache; ask for less at a time")
+        RecordError(.tooLarge, "A record of 256 MiB or more does not fit the cache; ask for less at a time")
     }
 }

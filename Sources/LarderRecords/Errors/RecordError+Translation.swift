@@ -15,9 +15,9 @@ extension RecordError {
         case let error as LMDBError:
             RecordError(Code(error.code), error.message, cause: error)
         case let error as DamagedRecord:
-            RecordError(.damaged, "a record of the cache is damaged: \(error.what); remove the cache and fetch again")
+            RecordError(.damaged, "A record of the cache is damaged: \(error.what); remove the cache and fetch again")
         case let error as ResponseTooLarge: RecordError(error)
-        default: RecordError(.storage, "the record cache failed", cause: error)
+        default: RecordError(.storage, "The record cache failed", cause: error)
         }
     }
 }
@@ -26,7 +26,7 @@ extension RecordError {
     init(_ error: ResponseTooLarge) {
         self.init(
             .tooLarge,
-            "the answer takes more than the \(error.limit) bytes of memory that one may; ask for less at a "
+            "The answer takes more than the \(error.limit) bytes of memory that one may; ask for less at a "
                 + "time, or open the store with a greater maximumAnswerSize")
     }
 }

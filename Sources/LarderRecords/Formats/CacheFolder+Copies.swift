@@ -13,7 +13,7 @@ extension CacheFolder {
             repeat {
                 let found = try format()
                 switch found.state {
-                case .absent: throw RecordError(.missing, "there is no record cache at \(path)")
+                case .absent: throw RecordError(.missing, "There is no record cache at \(path)")
                 case .damaged(let reason): throw RecordError(.damaged, reason)
                 case .current, .older, .newer: break
                 }
@@ -23,7 +23,7 @@ extension CacheFolder {
                 // Superseded meanwhile: what was copied may lack what others were told is stored.
                 try? files.removeTree(target)
             } while retries.goOn()
-            throw RecordError(.busy, "the record cache at \(path) was superseded again and again while it was copied")
+            throw RecordError(.busy, "The record cache at \(path) was superseded again and again while it was copied")
         }
     }
 
@@ -82,7 +82,7 @@ extension CacheFolder {
         options.durability = .full
         let format = try readFormat(staged, options)
         guard format <= CacheFormat.current else {
-            throw RecordError(.futureFormat, "the copy has format \(format); use a newer program")
+            throw RecordError(.futureFormat, "The copy has format \(format); use a newer program")
         }
         if format < CacheFormat.current, FormatStep.path(from: format, in: steps) == nil {
             // Nothing of it can be used, as if the cache had been rebuilt where it lay.
@@ -106,7 +106,7 @@ extension CacheFolder {
             let reading = try environment.beginRead()
             try folder.checkStamp(reading, tables)
             if let problem = try generation.check(.checksums, reading).problems.first {
-                throw RecordError(.damaged, "the copy is damaged: \(problem)")
+                throw RecordError(.damaged, "The copy is damaged: \(problem)")
             }
         }
         try environment.close()

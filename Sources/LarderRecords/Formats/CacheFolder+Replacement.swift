@@ -96,7 +96,7 @@ extension CacheFolder {
             case .newer(let format):
                 throw RecordError(
                     .futureFormat,
-                    "the cache at \(path) has format \(format), and this program knows those to "
+                    "The cache at \(path) has format \(format), and this program knows those to "
                         + "\(CacheFormat.current); use a newer program")
             case .current, .older:
                 if try supersede(found, deadline, reached, make) { return }
@@ -116,7 +116,7 @@ extension CacheFolder {
                 return
             }
         } while retries.goOn()
-        throw RecordError(.busy, "the record cache at \(path) was superseded again and again")
+        throw RecordError(.busy, "The record cache at \(path) was superseded again and again")
     }
 
     /// False where another process was quicker.

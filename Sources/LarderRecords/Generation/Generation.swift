@@ -156,7 +156,7 @@ extension Tables {
                 return nil
             }
             guard let id = number.withUnsafeBytes(StoredNumber.number) else {
-                throw RecordError(.damaged, "a number in the cache's index is damaged")
+                throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
             return id
         }

@@ -43,7 +43,7 @@ struct GenerationFolder: Sendable {
                     try generation.environment.close()
                 }
                 guard !options.isReadOnly else {
-                    throw RecordError(.missing, "there is no record cache at \(path); write to it first")
+                    throw RecordError(.missing, "There is no record cache at \(path); write to it first")
                 }
                 try makeEmpty((numbers.last ?? superseded) + 1)
             } catch let error as LMDBError where error.code == .missing {
@@ -55,9 +55,9 @@ struct GenerationFolder: Sendable {
         // A folder loses its name before its file goes: this one lost the file otherwise.
         if let number = try numbers().first(where: { $0 > superseded }), try lacksFile(number) {
             throw RecordError(
-                .damaged, "the record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
+                .damaged, "The record cache at \(path(of: number)) has no data file; remove the folder and fetch again")
         }
-        throw failure ?? RecordError(.missing, "there is no current record cache at \(path)")
+        throw failure ?? RecordError(.missing, "There is no current record cache at \(path)")
     }
 
     /// Whether a generation has its name and not its file. Below another one it was being removed when the power went:
@@ -102,7 +102,7 @@ struct GenerationFolder: Sendable {
     private func open(_ environment: Environment, _ number: Int) throws -> Generation {
         guard let tables = Tables(environment) else {
             throw RecordError(
-                .damaged, "the record cache at \(path(of: number)) lacks tables; remove it and fetch again")
+                .damaged, "The record cache at \(path(of: number)) lacks tables; remove it and fetch again")
         }
         let reading = try environment.beginRead()
         let state = try GenerationState.stored(reading, tables)
@@ -116,7 +116,7 @@ struct GenerationFolder: Sendable {
             if let problem = report.problems.first {
                 let others = report.problemCount > 1 ? ", and \(report.problemCount - 1) more" : ""
                 throw RecordError(
-                    .damaged, "the record cache at \(path) is damaged (\(problem)\(others)); remove it and fetch again")
+                    .damaged, "The record cache at \(path) is damaged (\(problem)\(others)); remove it and fetch again")
             }
         }
         generation.mayHaveLostCommits.store(environment.mayHaveLostCommits, ordering: .relaxed)
@@ -139,7 +139,7 @@ struct GenerationFolder: Sendable {
         guard owner.utf8.elementsEqual(stamp.utf8) else {
             throw RecordError(
                 .otherPartition,
-                "the record cache at \(path) belongs to the partition \(owner), not to \(stamp); put its folder back")
+                "The record cache at \(path) belongs to the partition \(owner), not to \(stamp); put its folder back")
         }
     }
 

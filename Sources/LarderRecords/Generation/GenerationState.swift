@@ -51,13 +51,13 @@ struct GenerationState: Equatable {
         guard format >= Self.format else {
             throw RecordError(
                 .olderFormat,
-                "the cache has format \(format), and this program works with format \(Self.format); "
+                "The cache has format \(format), and this program works with format \(Self.format); "
                     + "larder-migrate up makes it one of that, or remove the cache and fetch again")
         }
         guard format == Self.format else {
             throw RecordError(
                 .futureFormat,
-                "the cache has format \(format), and this program knows format \(Self.format); use a "
+                "The cache has format \(format), and this program knows format \(Self.format); use a "
                     + "newer program, or remove the cache and fetch again")
         }
         guard bytes.count == Self.size,
@@ -119,6 +119,6 @@ extension GenerationState {
 
 extension RecordError {
     static var damagedState: RecordError {
-        RecordError(.damaged, "the cache's counters are damaged; remove the cache and fetch again")
+        RecordError(.damaged, "The cache's counters are damaged; remove the cache and fetch again")
     }
 }

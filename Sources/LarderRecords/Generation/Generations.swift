@@ -28,7 +28,7 @@ final class Generations: Sendable {
     }
 
     func checkOpen() throws(RecordError) {
-        guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "the record cache was closed") }
+        guard !isClosed.load(ordering: .relaxed) else { throw RecordError(.closed, "The record cache was closed") }
     }
 
     /// Runs `body` with a snapshot of the current generation.
@@ -78,7 +78,7 @@ final class Generations: Sendable {
             } catch let error as LMDBError where error.code == .closed {}
             try reopen(after: generation)
         } while retries.goOn()
-        throw RecordError(.busy, "the record cache was superseded again and again on the way to \(purpose)")
+        throw RecordError(.busy, "The record cache was superseded again and again on the way to \(purpose)")
     }
 
     /// Goes on with the generation that superseded this one.

@@ -54,7 +54,7 @@ final class NameTable: Sendable {
             return nil
         }
         guard let number = stored.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:)) else {
-            throw RecordError(.damaged, "the number of the field \(name.prefix(80)) is damaged")
+            throw RecordError(.damaged, "The number of the field \(name.prefix(80)) is damaged")
         }
         return number
     }

@@ -19,7 +19,7 @@ struct OverlayBuilder {
     ) throws -> LayeredSnapshot {
         let state = try GenerationState.stored(base, generation.tables)
         guard state.nextRecord < OverlayNumbers.firstRecord, state.nextField < OverlayNumbers.firstField else {
-            throw RecordError(.full, "the cache has no numbers left for optimistic layers; clear it")
+            throw RecordError(.full, "The cache has no numbers left for optimistic layers; clear it")
         }
         let overlay =
             earlier.map { Overlay(goingOnFrom: $0, state) }

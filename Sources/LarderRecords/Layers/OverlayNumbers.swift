@@ -40,7 +40,7 @@ final class OverlayNumbers: Sendable {
         try state.withLock { (state) throws(RecordError) in
             if let known = state.fields[name] { return known }
             guard state.nextField < FieldID.max - 1 else {
-                throw RecordError(.full, "the optimistic layers have no numbers left for fields; open the store again")
+                throw RecordError(.full, "The optimistic layers have no numbers left for fields; open the store again")
             }
             state.fields[name] = state.nextField
             defer { state.nextField += 1 }

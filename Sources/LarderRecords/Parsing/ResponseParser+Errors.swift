@@ -44,15 +44,15 @@ extension ResponseParser {
         case let error as RecordError: error
         case let error as JSONError:
             RecordError(
-                error.reason == .nestedTooDeep ? .tooLarge : .responseMalformed, "the response cannot be read",
+                error.reason == .nestedTooDeep ? .tooLarge : .responseMalformed, "The response cannot be read",
                 path: layout.path(path), cause: error)
         case ParseFailure.mismatch(let what):
-            RecordError(.responseMismatch, "the response does not fit the operation: \(what)", path: layout.path(path))
+            RecordError(.responseMismatch, "The response does not fit the operation: \(what)", path: layout.path(path))
         case ParseFailure.schemaMismatch(let what):
-            RecordError(.schemaMismatch, "the response does not fit the schema: \(what)", path: layout.path(path))
+            RecordError(.schemaMismatch, "The response does not fit the schema: \(what)", path: layout.path(path))
         case ParseFailure.notAResponse(let what):
-            RecordError(.responseMalformed, "the text is not a GraphQL response: \(what)")
-        default: RecordError(.responseMalformed, "the response cannot be read", path: layout.path(path), cause: error)
+            RecordError(.responseMalformed, "The text is not a GraphQL response: \(what)")
+        default: RecordError(.responseMalformed, "The response cannot be read", path: layout.path(path), cause: error)
         }
     }
 }

@@ -272,7 +272,7 @@ struct ResponseParser: ~Copyable {
         }
         guard selection.unknownTypeCase >= 0 else {
             throw ParseFailure.schemaMismatch(
-                "the schema does not allow the type \(unknown) here, and the operation's fragments depend on it")
+                "The schema does not allow the type \(unknown) here, and the operation's fragments depend on it")
         }
         return (Int32(layout.typeNames.count + unknownTypes.number(of: unknown)), selection.unknownTypeCase)
     }
@@ -351,7 +351,7 @@ struct ResponseParser: ~Copyable {
         if planned.keyCount > 1 { keys.append(UInt8(ascii: "}")) }
         // Names of types come to what the response has itself: it may be short enough where its keys are not.
         guard keys.count < 1 << 31 else {
-            throw RecordError(.tooLarge, "the cache keys of the response take 2 GiB or more; ask for less at a time")
+            throw RecordError(.tooLarge, "The cache keys of the response take 2 GiB or more; ask for less at a time")
         }
         return (Int32(start), Int32(keys.count - start))
     }

@@ -87,7 +87,7 @@ extension Generation {
             let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
             guard isOfType else { break }
             guard let id = current.value.withUnsafeBytes(StoredNumber.number) else {
-                throw RecordError(.damaged, "a number in the cache's index is damaged")
+                throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
             found.append(id)
             entry = try cursor.next()

@@ -104,7 +104,7 @@ extension ResponseReader {
 
     func misfit(_ field: FieldOp) -> RecordError {
         RecordError(
-            .schemaMismatch, "what the cache holds is not what the schema says; fetch it again",
+            .schemaMismatch, "The cached value does not fit the schema; fetch it again",
             path: layout.path(currentPath))
     }
 }

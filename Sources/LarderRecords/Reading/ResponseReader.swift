@@ -257,7 +257,7 @@ struct ResponseReader: ~Copyable {
             let name = try plan.generation.names.lookUpName(of: type, transaction, plan.generation.tables)
             throw RecordError(
                 .schemaMismatch,
-                "the cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
+                "The cache holds an object of type \(name ?? "?") where the schema does not allow it; fetch it again")
         }
         return Int(selection.unknownTypeCase)
     }

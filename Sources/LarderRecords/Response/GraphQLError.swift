@@ -61,7 +61,7 @@ extension GraphQLError {
     /// how it says it.
     package init(_ value: Value) {
         guard case .object(let members) = value else {
-            self.init(message: "the server reported an error without a message")
+            self.init(message: "The server reported an error without a message")
             return
         }
         self.init(message: members["message"]?.text ?? "the server reported an error without a message")

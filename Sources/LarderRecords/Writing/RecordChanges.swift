@@ -82,7 +82,7 @@ struct RecordChanges {
             return number
         }
         guard state.nextField < OverlayNumbers.firstField else {
-            throw RecordError(.full, "the cache has no numbers left for fields; clear it")
+            throw RecordError(.full, "The cache has no numbers left for fields; clear it")
         }
         defer { state.nextField += 1 }
         newNames[exact] = state.nextField

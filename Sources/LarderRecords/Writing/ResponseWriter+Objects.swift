@@ -9,7 +9,7 @@ extension ResponseWriter {
         let own = parsed.key(of: object)
         guard own.isEmpty || hasSameBytes(own, key) else {
             let (own, wanted) = (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
-            throw RecordError(.responseMismatch, "the object is \(own), and was to be stored as \(wanted)")
+            throw RecordError(.responseMismatch, "The object is \(own), and was to be stored as \(wanted)")
         }
         let record = try stageEntity(object, key: key, &cursor, transaction)
         root = (key, record)

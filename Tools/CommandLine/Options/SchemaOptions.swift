@@ -13,7 +13,7 @@ package struct SchemaOptions: ParsableArguments {
     package init() {}
 
     package func texts() throws(Failure) -> [String] {
-        guard !files.isEmpty else { throw Failure(usage: "no schema: name its file by --schema") }
+        guard !files.isEmpty else { throw Failure(usage: "No schema: name its file by --schema") }
         var texts: [String] = []
         for file in files { texts.append(try InputFile(role: "the schema", path: file).text()) }
         return texts

@@ -17,9 +17,9 @@ package struct StoreOptions: ParsableArguments {
     package func url() throws(Failure) -> URL {
         let path = path ?? ProcessInfo.processInfo.environment["LARDER_STORE"]
         guard let path, !path.isEmpty else {
-            throw Failure(usage: "no store: name its folder by --store or in the environment variable LARDER_STORE")
+            throw Failure(usage: "No store: name its folder by --store or in the environment variable LARDER_STORE")
         }
-        guard !path.utf8.contains(0) else { throw Failure(usage: "the store's name holds a zero byte") }
+        guard !path.utf8.contains(0) else { throw Failure(usage: "The store's name holds a zero byte") }
         return URL(filePath: path)
     }
 }

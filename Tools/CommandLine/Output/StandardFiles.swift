@@ -35,7 +35,7 @@ package enum StandardFiles {
         case 0: return
         case EPIPE: throw Closed()
         case let status:
-            throw Failure(.output, .failure, "standard output cannot be written: \(String(cString: strerror(status)))")
+            throw Failure(.output, .failure, "Standard output cannot be written: \(String(cString: strerror(status)))")
         }
     }
 

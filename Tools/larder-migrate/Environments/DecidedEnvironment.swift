@@ -58,11 +58,11 @@ struct DecidedEnvironment {
         let bytes = try input.bytes()
         let object = try? JSONSerialization.jsonObject(with: Data(bytes))
         guard let members = object as? [String: Any] else {
-            throw Failure(usage: "the configuration \(file.path): it holds no JSON object", code: .file)
+            throw Failure(usage: "The configuration \(file.path): it holds no JSON object", code: .file)
         }
         guard let value = members["environment"] else { return nil }
         guard let name = value as? String else {
-            throw Failure(usage: "the configuration \(file.path): environment is no text", code: .file)
+            throw Failure(usage: "The configuration \(file.path): environment is no text", code: .file)
         }
         return name
     }
@@ -113,7 +113,7 @@ struct EnvironmentOption: ParsableArguments {
     func decided(_ database: OperationsDatabase) throws -> DecidedEnvironment {
         if let decided = try DecidedEnvironment.find(flag: name) { return decided }
         guard let name = try database.environments.current()?.partition?.environment else {
-            throw Failure(.noEnvironment, .miss, "no environment is chosen; larder-migrate env use NAME chooses one")
+            throw Failure(.noEnvironment, .miss, "No environment is chosen; larder-migrate env use NAME chooses one")
         }
         return DecidedEnvironment(name: name, origin: .store)
     }

@@ -90,7 +90,7 @@ struct EnvAdd: Verb {
         {
             throw OperationsError(
                 .unknownEnvironment,
-                "no environment is named \(predecessor), which \(draft.name) is to succeed; "
+                "No environment is named \(predecessor), which \(draft.name) is to succeed; "
                     + "larder-migrate env list names the environments")
         }
         let before = Set(try table.partitions().filter { $0.environment == draft.name }.map(\.name))
@@ -160,7 +160,7 @@ struct EnvForget: Verb {
         let store = try MigratedStore(store, timeout: lock.duration(), output)
         guard confirmation.names.contains(environment) else {
             throw Failure(
-                .notConfirmed, .refused, "forgetting destroys data; say --confirm \(environment)",
+                .notConfirmed, .refused, "Forgetting destroys data; say --confirm \(environment)",
                 details: [("environment", .string(environment))])
         }
         output.note("environment \(environment)")

@@ -97,7 +97,7 @@ struct EnvShow: Verb {
         }
         guard let found else {
             throw OperationsError(
-                .unknownEnvironment, "no environment is named \(decided.name), which \(decided.origin.text) says")
+                .unknownEnvironment, "No environment is named \(decided.name), which \(decided.origin.text) says")
         }
         output.note("environment \(found.name)\(found.isProtected ? ", protected" : "")")
         var members: [(name: String, value: JSONText)] = [

@@ -72,7 +72,7 @@ extension MigratedStore {
         guard name.isEmpty else {
             throw Failure(
                 .decidedElsewhere, .refused,
-                "the variable \(DecidedEnvironment.variable) says \(name), and env current would go on saying so; "
+                "The variable \(DecidedEnvironment.variable) says \(name), and env current would go on saying so; "
                     + "unset it first",
                 details: [("environment", .string(name))])
         }

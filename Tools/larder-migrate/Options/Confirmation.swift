@@ -30,7 +30,7 @@ extension MigratedStore {
         guard concerned.isProtected, !confirmation.names.contains(concerned.name) else { return }
         throw Failure(
             .notConfirmed, .refused,
-            "the environment \(concerned.name) is protected; to \(what), say --confirm \(concerned.name)",
+            "The environment \(concerned.name) is protected; to \(what), say --confirm \(concerned.name)",
             details: [("environment", .string(concerned.name))])
     }
 

@@ -12,7 +12,7 @@ struct LockOptions: ParsableArguments {
 
     func duration() throws(Failure) -> Duration {
         guard seconds >= 0, seconds <= 86_400 else {
-            throw Failure(usage: "the timeout must be at least 0 and at most 86400 seconds")
+            throw Failure(usage: "The timeout must be at least 0 and at most 86400 seconds")
         }
         return .seconds(seconds)
     }

@@ -23,7 +23,7 @@ struct MigratedStore {
         self.options = options
         let found = try Failure.typed { try OperationsDatabase.look(at: url.path, options.files) }
         let exists = found != nil
-        guard found?.kind ?? .folder == .folder else { throw Failure(usage: "the store \(url.path) is no folder") }
+        guard found?.kind ?? .folder == .folder else { throw Failure(usage: "The store \(url.path) is no folder") }
         output.note("store \(url.path)\(exists ? currentEnvironment() : ", new")")
         if mayBeNew {
             let isStore = try Failure.typed { try hasDatabase || StoreContents.areAll(of: url, options.files) }
@@ -34,7 +34,7 @@ struct MigratedStore {
             }
             return
         }
-        guard exists else { throw Failure(.noStore, .failure, "there is no store at \(url.path)") }
+        guard exists else { throw Failure(.noStore, .failure, "There is no store at \(url.path)") }
         let holdsAny = try Failure.typed { try hasAnything }
         guard holdsAny else { throw Failure(.noStore, .failure, "\(url.path) holds no store") }
     }
@@ -111,7 +111,7 @@ struct MigratedStore {
     ) async throws -> Result {
         guard try hasDatabase else {
             throw OperationsError(
-                .missing, "nothing was ever to be kept in this store: it has no larder.sqlite, and no environments")
+                .missing, "Nothing was ever to be kept in this store: it has no larder.sqlite, and no environments")
         }
         var options = OperationsDatabase.Options()
         options.isReadOnly = access == .reading
@@ -120,7 +120,7 @@ struct MigratedStore {
         return try await OperationsDatabase.using(url, options: options) { database in
             if let pending = try database.schemaStatus().pending.first {
                 throw OperationsError(
-                    .pending, "migration \(pending.label) is yet to be applied; larder-migrate up does it")
+                    .pending, "Migration \(pending.label) is yet to be applied; larder-migrate up does it")
             }
             return try await body(database)
         }

@@ -10,6 +10,6 @@ extension Failure.Code {
 
 extension Failure {
     static func unknownMutation(_ id: UUID) -> Failure {
-        Failure(.unknownMutation, .miss, "there is no mutation \(id.text), or its outcome was forgotten")
+        Failure(.unknownMutation, .miss, "There is no mutation \(id.text), or its outcome was forgotten")
     }
 }

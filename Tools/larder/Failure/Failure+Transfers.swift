@@ -8,6 +8,6 @@ extension Failure.Code {
 
 extension Failure {
     static func unknownTransfer(_ id: UUID) -> Failure {
-        Failure(.unknownTransfer, .miss, "there is no transfer \(id.text), or it was forgotten")
+        Failure(.unknownTransfer, .miss, "There is no transfer \(id.text), or it was forgotten")
     }
 }

@@ -26,7 +26,7 @@ struct PartitionOptions: ParsableArguments {
             name.utf8.allSatisfy({
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0
             })
-        else { throw Failure(usage: "a partition's name has small letters and digits alone; env lists them") }
+        else { throw Failure(usage: "A partition's name has small letters and digits alone; env lists them") }
         return name
     }
 }
@@ -67,7 +67,7 @@ extension StoreFolder {
         guard let partition = current.partition else {
             throw Failure(
                 LarderError(
-                    .noEnvironment, "no environment is chosen; name a partition by --partition, as env lists them"))
+                    .noEnvironment, "No environment is chosen; name a partition by --partition, as env lists them"))
         }
         return partition.name
     }

@@ -28,7 +28,7 @@ struct RequestOptions: ParsableArguments {
 
     func fetchOptions() throws(Failure) -> FetchOptions {
         guard timeout > 0, timeout <= 86_400 else {
-            throw Failure(usage: "the timeout must be more than 0 and at most 86400 seconds")
+            throw Failure(usage: "The timeout must be more than 0 and at most 86400 seconds")
         }
         var parsed: [GraphQLRequest.Header] = []
         for header in headers {
@@ -36,7 +36,7 @@ struct RequestOptions: ParsableArguments {
             let name = parts[0].trimmingCharacters(in: .whitespaces)
             guard parts.count == 2, !name.isEmpty else {
                 // Its value may be a secret, and may stand before the colon that is missing.
-                throw Failure(usage: "a header is not of the form 'Name: value'")
+                throw Failure(usage: "A header is not of the form 'Name: value'")
             }
             parsed.append(.init(name: name, value: parts[1].trimmingCharacters(in: .whitespaces)))
         }

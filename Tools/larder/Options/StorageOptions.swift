@@ -20,11 +20,11 @@ struct StorageOptions: ParsableArguments {
         guard timeout > 0, timeout < 1e9 else { throw Failure(usage: "--timeout takes a number of seconds above 0") }
         guard let region else {
             guard endpoint == nil, !usesPaths else {
-                throw Failure(usage: "name the storage's --region as well; a storage that has none takes any")
+                throw Failure(usage: "Name the storage's --region as well; a storage that has none takes any")
             }
             return nil
         }
-        guard !region.isEmpty else { throw Failure(usage: "the region is empty") }
+        guard !region.isEmpty else { throw Failure(usage: "The region is empty") }
         var options = S3Transport.Options()
         if usesPaths { options.addressing = .path }
         if let endpoint {

@@ -57,7 +57,7 @@ extension StoreFolder {
         _ output: Output, _ body: (MutationQueue) async throws -> Result
     ) async throws -> Result {
         guard let result = try await withQueue(.writing, output, body) else {
-            throw Failure(.unknownMutation, .miss, "nothing was ever queued in this store")
+            throw Failure(.unknownMutation, .miss, "Nothing was ever queued in this store")
         }
         return result
     }

@@ -19,7 +19,7 @@ struct StoreFolder: Sendable {
         self.partition = partition
         self.isChosen = isChosen
         guard try Self.look(at: url.path, files)?.kind ?? .folder == .folder else {
-            throw Failure(usage: "the store \(url.path) is no folder")
+            throw Failure(usage: "The store \(url.path) is no folder")
         }
     }
 
@@ -47,14 +47,14 @@ struct StoreFolder: Sendable {
             throw Failure(
                 RecordError(
                     .notWritable,
-                    "the store \(url.path) may not be read; give this user access to the folder and its files"))
+                    "The store \(url.path) may not be read; give this user access to the folder and its files"))
         }
     }
 
     func requireStore() throws(Failure) {
         guard try !isStore else { return }
         guard try Self.look(at: url.path, files) != nil else {
-            throw Failure(.noStore, .failure, "there is no store at \(url.path)")
+            throw Failure(.noStore, .failure, "There is no store at \(url.path)")
         }
         // A store whose partition has no cache yet knows as much as one with an empty cache.
         if try hasQueue {

@@ -21,7 +21,7 @@ struct Get: Verb {
     func perform(_ output: Output) async throws {
         let record = try await store.folder(partition).withCache(.reading, output) { try $0.inspect.record(key: key) }
         guard let record else {
-            throw Failure(.unknownObject, .miss, "the store does not hold \(key)", details: Self.details(key, "absent"))
+            throw Failure(.unknownObject, .miss, "The store does not hold \(key)", details: Self.details(key, "absent"))
         }
         guard record.kind != .tombstone else {
             throw Failure(

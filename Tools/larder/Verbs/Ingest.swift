@@ -19,7 +19,7 @@ struct Ingest: Verb {
 
     func perform(_ output: Output) async throws {
         guard response != "-" || operation.document.variables != "-" else {
-            throw Failure(usage: "only one of --response and --variables can be on standard input")
+            throw Failure(usage: "Only one of --response and --variables can be on standard input")
         }
         let (folder, schema, operation) = (try store.folder(partition), try schema.texts(), try operation.value())
         let bytes = try InputFile(role: "the response", path: response).bytes()
@@ -31,7 +31,7 @@ struct Ingest: Verb {
         }
         for error in taken.errors { output.note("the server reported: \(error)") }
         guard taken.hasData else {
-            throw LarderError(.serverErrors, "the response holds no data, and nothing was stored", errors: taken.errors)
+            throw LarderError(.serverErrors, "The response holds no data, and nothing was stored", errors: taken.errors)
         }
         let result = Written(records: tally, bytesBefore: before, bytesAfter: try folder.byteCount)
         try output.result(

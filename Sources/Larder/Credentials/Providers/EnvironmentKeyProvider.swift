@@ -49,7 +49,7 @@ public struct EnvironmentKeyProvider: KeyProvider {
     public func addKey(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         throw KeyError(
             .cannotRotate,
-            "set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
+            "Set \(variable) to a new key and \(previousVariable) to the one that it has now, and rotate "
                 + "again")
     }
 

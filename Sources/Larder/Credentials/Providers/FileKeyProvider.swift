@@ -36,7 +36,7 @@ public struct FileKeyProvider: KeyProvider {
     public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         guard let open = try OpenKeyFile(file, for: .reading, files) else {
             throw KeyError(
-                .missing, "there is no key file \(file.path); put it back, or sign in again, which makes another")
+                .missing, "There is no key file \(file.path); put it back, or sign in again, which makes another")
         }
         return try open.keys()
     }
@@ -48,7 +48,7 @@ public struct FileKeyProvider: KeyProvider {
         if let open = try OpenKeyFile(file, for: .reading, files) { return try open.keys() }
         let folder = file.deletingLastPathComponent()
         do throws(FileError) { try files.makeFolder(folder.path) } catch {
-            throw KeyError(.notWritable, "the folder of \(self) cannot be made", cause: error)
+            throw KeyError(.notWritable, "The folder of \(self) cannot be made", cause: error)
         }
         let new = MasterKeys(current: MasterKey())
         if try NewKeyFile(file, new, files).placeIfMissing() {
@@ -81,7 +81,7 @@ public struct FileKeyProvider: KeyProvider {
     ) async throws(KeyError) -> MasterKeys {
         while true {
             guard let open = try OpenKeyFile(file, for: .changing, files) else {
-                throw KeyError(.missing, "there is no key file \(file.path); there is nothing to change")
+                throw KeyError(.missing, "There is no key file \(file.path); there is nothing to change")
             }
             if try open.tryLock() {
                 // Another may have put a new file in its place before the lock was taken.
@@ -91,10 +91,10 @@ public struct FileKeyProvider: KeyProvider {
                 return new
             }
             guard .now < deadline else {
-                throw KeyError(.timedOut, "another process has kept \(self) locked past the deadline")
+                throw KeyError(.timedOut, "Another process has kept \(self) locked past the deadline")
             }
             do { try await Task.sleep(for: .milliseconds(5)) } catch {
-                throw KeyError(.cancelled, "the task was cancelled")
+                throw KeyError(.cancelled, "The task was cancelled")
             }
         }
     }

@@ -37,7 +37,7 @@ public final class InMemoryKeyProvider: KeyProvider {
     public func keys(deadline: ContinuousClock.Instant) async throws(KeyError) -> MasterKeys {
         state.withLock { $0.reads += 1 }
         try await behave()
-        guard let keys = state.withLock({ $0.keys }) else { throw KeyError(.missing, "there is no key in memory") }
+        guard let keys = state.withLock({ $0.keys }) else { throw KeyError(.missing, "There is no key in memory") }
         return keys
     }
 
@@ -67,17 +67,17 @@ public final class InMemoryKeyProvider: KeyProvider {
             state.keys = state.keys.map(body)
             return state.keys
         }
-        guard let changed else { throw KeyError(.missing, "there is no key in memory") }
+        guard let changed else { throw KeyError(.missing, "There is no key in memory") }
         return changed
     }
 
     private func behave() async throws(KeyError) {
         switch behaviour {
         case .ready: return
-        case .locked: throw KeyError(.locked, "the keys in memory are locked; unlock them")
+        case .locked: throw KeyError(.locked, "The keys in memory are locked; unlock them")
         case .slow(let time):
             guard (try? await Task.sleep(for: time)) != nil else {
-                throw KeyError(.cancelled, "the task was cancelled")
+                throw KeyError(.cancelled, "The task was cancelled")
             }
         case .hanging:
             let clock = SuspendingClock()

@@ -34,7 +34,7 @@ struct KeyText {
         guard version <= Self.version else {
             throw KeyError(
                 .newerFormat,
-                "a newer version of the library wrote \(place) (format \(version), known are those to "
+                "A newer version of the library wrote \(place) (format \(version), known are those to "
                     + "\(Self.version)); update the program")
         }
         guard text.hasSuffix("\n"), let end = text.range(of: "sum ", options: .backwards),

@@ -68,7 +68,7 @@ public struct KeychainKeyProvider: KeyProvider {
 
     private func failure(_ status: OSStatus, _ otherwise: KeyError.Code) -> KeyError {
         switch status {
-        case errSecItemNotFound: KeyError(.missing, "there are none of \(self)")
+        case errSecItemNotFound: KeyError(.missing, "There are none of \(self)")
         case errSecInteractionNotAllowed: KeyError(.locked, "\(self) are locked; unlock the device")
         case errSecMissingEntitlement:
             KeyError(

@@ -76,14 +76,14 @@ struct NewKeyFile {
     private func synchronizeFolder() throws(KeyError) {
         let folder = file.deletingLastPathComponent().path
         do throws(FileError) { try files.synchronizeFolder(folder) } catch {
-            throw KeyError(.notWritable, "the folder \(folder) of the key file cannot be synchronized", cause: error)
+            throw KeyError(.notWritable, "The folder \(folder) of the key file cannot be synchronized", cause: error)
         }
     }
 
     private func failure(_ error: FileError, _ what: String) -> KeyError {
         KeyError(
             .notWritable,
-            "the key file \(file.path) cannot be \(what): \(error.reason); "
+            "The key file \(file.path) cannot be \(what): \(error.reason); "
                 + "give this user access to its folder, or free space", cause: error)
     }
 }

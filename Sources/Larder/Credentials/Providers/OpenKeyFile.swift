@@ -31,7 +31,7 @@ final class OpenKeyFile {
             let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
             throw KeyError(
                 .exposed,
-                "others may read the key file \(path) (mode \(String(status.mode & 0o777, radix: 8))); "
+                "Other users may read the key file \(path) (mode \(String(status.mode & 0o777, radix: 8))); "
                     + "run: chmod 600 \(quoted)")
         }
     }
@@ -62,7 +62,7 @@ final class OpenKeyFile {
 
     private static func failure(_ error: FileError) -> KeyError {
         KeyError(
-            .unreadable, "the key file \(error.path) cannot be used: \(error.reason); give this user access to it",
+            .unreadable, "The key file \(error.path) cannot be used: \(error.reason); give this user access to it",
             cause: error)
     }
 }

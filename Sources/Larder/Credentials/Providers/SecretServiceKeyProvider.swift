@@ -39,7 +39,7 @@ public struct SecretServiceKeyProvider: KeyProvider {
             guard search.output.isEmpty else {
                 throw KeyError(.locked, "\(self) are locked; unlock the keyring")
             }
-            throw KeyError(.missing, "there are none of \(self)")
+            throw KeyError(.missing, "There are none of \(self)")
         }
         return try KeyText(parsing: answer.output, of: description).keys
     }

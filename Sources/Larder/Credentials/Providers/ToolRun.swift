@@ -26,7 +26,7 @@ struct ToolRun {
     #if os(macOS) || os(Linux)
     /// - Parameter input: At most what `ChildProcess` takes.
     func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
-        guard input.count <= 4096 else { throw KeyError(.notWritable, "too many keys for \(purpose); drop older ones") }
+        guard input.count <= 4096 else { throw KeyError(.notWritable, "Too many keys for \(purpose); drop older ones") }
         let child: ChildProcess
         let path = try executable().path
         do throws(FileError) {
@@ -44,7 +44,7 @@ struct ToolRun {
         guard let status else {
             child.end()
             if child.output.count > KeyText.longest { return Answer(status: 0, output: child.output, complaint: "") }
-            if Task.isCancelled { throw KeyError(.cancelled, "the task was cancelled") }
+            if Task.isCancelled { throw KeyError(.cancelled, "The task was cancelled") }
             throw KeyError(
                 .timedOut,
                 "\(program) has not answered for \(purpose) by the deadline and was ended; "
@@ -57,7 +57,7 @@ struct ToolRun {
     }
     #else
     func answer(to input: [UInt8], until deadline: ContinuousClock.Instant) async throws(KeyError) -> Answer {
-        throw KeyError(.unsupported, "no programs can be started here; use another key provider")
+        throw KeyError(.unsupported, "No programs can be started here; use another key provider")
     }
     #endif
 
@@ -68,6 +68,6 @@ struct ToolRun {
             if FileSystem().isExecutable(file.path) { return file }
         }
         throw KeyError(
-            .unsupported, "there is no program \(program) here; install it (libsecret-tools), or use a key file")
+            .unsupported, "There is no program \(program) here; install it (libsecret-tools), or use a key file")
     }
 }

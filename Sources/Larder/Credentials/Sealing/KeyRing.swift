@@ -106,7 +106,7 @@ final class KeyRing: Sendable {
             return SymmetricKey(data: bytes)
         } catch {
             throw KeyError(
-                .damaged, "the sealed key of partition \(stored.partition) cannot be opened (\(error.reason.rawValue))",
+                .damaged, "The sealed key of partition \(stored.partition) cannot be opened (\(error.reason.rawValue))",
                 cause: error)
         }
     }
@@ -121,12 +121,12 @@ final class KeyRing: Sendable {
                 key,
                 stored: StoredPartitionKey(
                     partition: partition, sealedWith: master.id, sealed: sealed, created: now))
-        } catch { throw KeyError(.invalid, "the key of partition \(partition) cannot be sealed", cause: error) }
+        } catch { throw KeyError(.invalid, "The key of partition \(partition) cannot be sealed", cause: error) }
     }
 
     private static func unanswered(_ provider: any KeyProvider) -> KeyError {
         Task.isCancelled
-            ? KeyError(.cancelled, "the task was cancelled")
+            ? KeyError(.cancelled, "The task was cancelled")
             : KeyError(.timedOut, "\(provider) had not answered by the deadline; wait longer, or unlock it")
     }
 }

@@ -7,7 +7,7 @@ extension BackendEnvironment {
     public func validate() throws(LarderError) {
         try Self.validate(name: name)
         func fault(_ what: String) -> LarderError {
-            LarderError(.environment, "environment \(name): \(what)")
+            LarderError(.environment, "Environment \(name): \(what)")
         }
         do throws(EnvironmentFault) {
             try api.validate()

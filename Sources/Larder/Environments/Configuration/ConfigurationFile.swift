@@ -1,4 +1,5 @@
 public import Foundation
+import LarderFiles
 import LarderGraphQL
 import LarderRecords
 
@@ -133,7 +134,7 @@ public struct ConfigurationFile: Sendable {
             LarderError(.environment, "\(file.path): \(what)", cause: cause)
         }
         guard file.isFileURL else {
-            throw LarderError(.environment, "a configuration is read from a file, and not from another kind of URL")
+            throw LarderError(.environment, "A configuration is read from a file, and not from another kind of URL")
         }
         do {
             let opened = try FileSystem().open(file.path)
@@ -146,7 +147,8 @@ public struct ConfigurationFile: Sendable {
         } catch let error as LarderError { throw error } catch let error as FileError {
             switch error.code {
             case .missing: throw fault("there is no such configuration file; check the path", error)
-            case .permissionDenied: throw fault("this user may not read the configuration file; give access to it", error)
+            case .permissionDenied:
+                throw fault("this user may not read the configuration file; give access to it", error)
             default: throw fault("the configuration file cannot be read (\(error.reason)); check the volume", error)
             }
         } catch { throw fault("the configuration file cannot be read", error) }

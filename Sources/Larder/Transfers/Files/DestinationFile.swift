@@ -39,11 +39,11 @@ struct DestinationFile {
             guard replaces else { throw exists }
         }
         guard let above = (try? files.status(of: folder.path)) ?? nil, above.kind == .folder else {
-            throw LarderError(.destinationUnusable, "there is no folder \(folder.path); make it first")
+            throw LarderError(.destinationUnusable, "There is no folder \(folder.path); make it first")
         }
         guard files.isWritable(folder.path) else {
             throw LarderError(
-                .destinationUnusable, "no file can be made in \(folder.path); give this user access to it")
+                .destinationUnusable, "No file can be made in \(folder.path); give this user access to it")
         }
     }
 
@@ -168,7 +168,7 @@ struct DestinationFile {
     private func unusable(_ error: FileError) -> LarderError {
         if error.code == .noSpace {
             return LarderError(
-                .diskFull, "the disk of \(file.path) is full; nothing was changed there", cause: error)
+                .diskFull, "The disk of \(file.path) is full; nothing was changed there", cause: error)
         }
         return LarderError(.destinationUnusable, "\(file.path) cannot be made: \(error.reason)", cause: error)
     }

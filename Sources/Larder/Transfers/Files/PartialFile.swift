@@ -153,7 +153,7 @@ final class PartialFile: Sendable {
     private static func failure(_ error: FileError) -> LarderError {
         guard error.code != .noSpace else {
             return LarderError(
-                .diskFull, "the disk has no room for \(error.path); make some, and retry the transfer", cause: error)
+                .diskFull, "The disk has no room for \(error.path); make some, and retry the transfer", cause: error)
         }
         return LarderError(
             .destinationUnusable, "\(error.path) cannot be made or used: \(error.reason)", cause: error)

@@ -56,7 +56,7 @@ final class SourceFile: Sendable {
     private static func open(_ path: String, _ files: FileSystem) throws(LarderError) -> File {
         do throws(FileError) { return try files.open(path) } catch {
             guard error.code != .missing else {
-                throw LarderError(.sourceMissing, "there is no \(path)", cause: error)
+                throw LarderError(.sourceMissing, "There is no \(path)", cause: error)
             }
             throw LarderError(.sourceUnreadable, "\(path) cannot be opened: \(error.reason)", cause: error)
         }

@@ -101,7 +101,7 @@ final class Connections: Sendable {
     /// Throws and does not sleep: an exchange that slept here would keep others from hosts that have time.
     private func requireLeave(of host: String) throws(ObjectError) {
         guard let left = left(of: host) else { return }
-        throw ObjectError(.throttled, "the storage asked for patience", retryAfter: left)
+        throw ObjectError(.throttled, "The storage asked for patience", retryAfter: left)
     }
 
     private func acquire(_ host: String) async -> Bool {

@@ -85,7 +85,7 @@ struct DownloadAttempt: Sendable {
         try destination.check()
         let object = try await storage.object(at: location, deadline: executor.deadline)
         guard let size = object.size, size >= 0 else {
-            throw ObjectError(.unusableAnswer, "the storage does not say how large \(location) is")
+            throw ObjectError(.unusableAnswer, "The storage does not say how large \(location) is")
         }
         if let wanted = transfer.sha256, let said = object.sha256, said != wanted { throw otherContent }
         // Ranges of an object whose ETag is weak may be of different bytes: it comes in one piece.
@@ -157,7 +157,7 @@ struct DownloadAttempt: Sendable {
         guard let size = object.size, size != plan.parts.size else { return }
         try await executor.table.note(transfer.attempt, [.restart])
         throw ObjectError(
-            .wrongLength, "the storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
+            .wrongLength, "The storage says that \(location) has \(size) bytes, and said \(plan.parts.size)")
     }
 
     // MARK: Verifying
@@ -178,7 +178,7 @@ struct DownloadAttempt: Sendable {
         let parts = try executor.table.parts(of: transfer.id)
         guard parts.count == plan.parts.count, let whole = PartsSummary(parts.map(UploadedPart.init)) else {
             throw LarderError(
-                .damagedDownload, "of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
+                .damagedDownload, "Of \(plan.parts.count) parts \(parts.count) have arrived; retry the transfer")
         }
         if let said = plan.crc32c {
             guard said == whole.crc32c else { throw damaged }
@@ -200,6 +200,7 @@ struct DownloadAttempt: Sendable {
 
     private var damaged: LarderError {
         LarderError(
-            .damagedDownload, "what arrived of \(location) is not what the storage says that it is; retry the transfer")
+            .damagedDownload,
+            "The bytes that arrived of \(location) are not those that the storage announced; retry the transfer")
     }
 }

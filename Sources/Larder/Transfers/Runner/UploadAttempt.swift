@@ -15,7 +15,7 @@ struct UploadAttempt: Sendable {
     /// - Returns: The object that the storage has.
     func run() async throws -> StoredObject {
         guard let identity = transfer.file else {
-            throw LarderError(.invalidTransfer, "nothing is known of the file that was queued")
+            throw LarderError(.invalidTransfer, "Nothing is known of the file that was queued")
         }
         let source: SourceFile
         do throws(LarderError) {
@@ -76,7 +76,7 @@ struct UploadAttempt: Sendable {
             if let object { return object }
             // Another client has aborted it, or it was completed as another object.
             try await executor.table.note(transfer.attempt, [.restart])
-            throw ObjectError(.noSuchUpload, "the storage has forgotten the upload; it begins anew")
+            throw ObjectError(.noSuchUpload, "The storage has forgotten the upload; it begins anew")
         }
         let missing = plan.numbers.filter { arrived[$0] == nil }
         try await executor.move(missing, of: transfer, meter) { try await send($0, of: upload, plan, source) }

@@ -33,13 +33,13 @@ extension ObjectAttributes {
         guard size <= Self.maximumSize else {
             throw LarderError(
                 .invalidTransfer,
-                "the metadata has \(size) bytes, an object keeps \(Self.maximumSize); put the rest "
+                "The metadata has \(size) bytes, an object keeps \(Self.maximumSize); put the rest "
                     + "elsewhere, such as into an object of its own")
         }
         let type = contentType?.utf8.count ?? 0
         guard type <= Self.maximumSize else {
             throw LarderError(
-                .invalidTransfer, "the content type has \(type) bytes, \(Self.maximumSize) are allowed; shorten it")
+                .invalidTransfer, "The content type has \(type) bytes, \(Self.maximumSize) are allowed; shorten it")
         }
     }
 
@@ -50,7 +50,7 @@ extension ObjectAttributes {
             let encoder = JSONEncoder()
             encoder.outputFormatting = .sortedKeys
             do { return Array(try encoder.encode(metadata)) } catch {
-                throw LarderError(.invalidTransfer, "the metadata cannot be kept", cause: error)
+                throw LarderError(.invalidTransfer, "The metadata cannot be kept", cause: error)
             }
         }
     }
@@ -59,7 +59,7 @@ extension ObjectAttributes {
         self.init(contentType: transfer.contentType)
         guard let stored = transfer.metadata else { return }
         do { metadata = try JSONDecoder().decode([String: String].self, from: Data(stored)) } catch {
-            throw LarderError(.invalidTransfer, "the metadata is not as it was kept", cause: error)
+            throw LarderError(.invalidTransfer, "The metadata is not as it was kept", cause: error)
         }
     }
 }
