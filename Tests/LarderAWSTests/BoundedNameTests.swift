@@ -91,7 +91,7 @@ struct BoundedNameTests {
         }
     }
 
-    @Test("What a storage writes into an error for people is shortened: it is kept with the transfer")
+    @Test("A storage's text for people is shortened: it is kept with the transfer")
     func labels() async throws {
         try await ScriptedStorage.run { _ in
             .error(.badRequest, Self.long, Self.long, headers: ["x-amz-id-2": Self.name(9_000)])

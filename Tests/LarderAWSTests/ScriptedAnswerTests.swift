@@ -375,7 +375,7 @@ struct ScriptedAnswerTests {
         (.imATeapot, "", .rejected), (.notImplemented, "NotImplemented", .rejected), (.notImplemented, "", .rejected),
     ]
 
-    @Test("What is refused is told apart by its name, and by the status where there is none", arguments: codes.indices)
+    @Test("Refusals are told apart by their name, and by the status where there is none", arguments: codes.indices)
     func refusals(index: Int) async throws {
         let (status, name, code) = Self.codes[index]
         let reply = name.isEmpty ? Reply(status: status) : .error(status, name)

@@ -17,7 +17,7 @@ struct ScriptedUploadTests {
         try await transport.put(body, to: .somewhere, ObjectAttributes(), idle: idle)
     }
 
-    @Test("What was refused while it was being sent says why, and is sent no further")
+    @Test("An upload that is refused while it is being sent says why, and is sent no further")
     func refusedEarly() async throws {
         let sent = Mutex(Int64(0))
         let size = Int64(1) << 30
@@ -45,7 +45,7 @@ struct ScriptedUploadTests {
     }
 
     @Test(
-        "What is in a file arrives as it is there, in whatever form it is sent",
+        "A file's bytes arrive as they are there, in whatever form they are sent",
         arguments: [S3Transport.Options.Payload.unsigned, .unsignedTrailer, .signedTrailer, .signed])
     func fromFile(payload: S3Transport.Options.Payload) async throws {
         try await withTemporaryFolder { folder in
@@ -381,7 +381,7 @@ struct ScriptedUploadTests {
         }
     }
 
-    @Test("What cannot be sent is refused before anything is")
+    @Test("A request that cannot be sent is refused before anything is sent")
     func unusable() async throws {
         try await ScriptedStorage.run { _ in
             .stored()

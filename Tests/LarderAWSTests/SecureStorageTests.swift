@@ -9,7 +9,7 @@ import Testing
     .enabled(if: TestCertificate.canBeMade, "there is no openssl here, which makes the certificate"),
     .timeLimit(.minutes(10)))
 struct SecureStorageTests {
-    @Test("What is sent over TLS arrives in chunks that are not signed, also out of a file")
+    @Test("Bytes sent over TLS arrive in chunks that are not signed, also out of a file")
     func put() async throws {
         try await withTemporaryFolder { folder in
             let bytes = randomBytes(3 << 20)
@@ -29,7 +29,7 @@ struct SecureStorageTests {
         }
     }
 
-    @Test("What is received over TLS is what was sent")
+    @Test("Bytes received over TLS are those that were sent")
     func get() async throws {
         try await withTemporaryFolder { folder in
             let bytes = randomBytes(3 << 20)

@@ -108,7 +108,7 @@ struct StorageTests {
         }
     }
 
-    @Test("What is missing says what it is")
+    @Test("A refusal of something missing says what it is")
     func missing() async throws {
         try await withStorage { server, transport in
             let absent = try await objectError { () async throws(ObjectError) in

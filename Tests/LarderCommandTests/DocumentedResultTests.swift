@@ -13,7 +13,7 @@ extension DocumentedResults {
     }
 }
 
-@Suite("What CommandLine.md says of --json and of exit statuses", .timeLimit(.minutes(10)))
+@Suite("The article on the command line about --json and exit statuses", .timeLimit(.minutes(10)))
 struct DocumentedResultTests {
     @Test("The verbs on the cache print what is documented, and all of it")
     func cache() async throws {

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("fetch", .timeLimit(.minutes(10)))
 struct FetchTests {
-    @Test("What the server answers is printed, stored, and answered without the server")
+    @Test("The server's answer is printed, stored, and answered without the server")
     func fetches() async throws {
         try await withTemporaryFolder { folder in
             let fixture = CommandFixture(folder: folder)

@@ -166,7 +166,7 @@ struct MutationVerbTests {
         }
     }
 
-    @Test("What is not there, no id, no store and a damaged file each have their exit status")
+    @Test("A missing mutation, a bad id, no store and a damaged file each have their exit status")
     func failures() async throws {
         try await withQueue { (store, _, _, _) throws in
             let id = UUID().uuidString

@@ -4,7 +4,7 @@ import LarderOperations
 import LarderTestSupport
 import Testing
 
-@Suite("What a terminal is given", .timeLimit(.minutes(10)))
+@Suite("Output on a terminal", .timeLimit(.minutes(10)))
 struct TerminalTextTests {
     /// What a terminal would obey, or what would turn the text around it, of each kind one or more.
     private static let harmful: [Unicode.Scalar] = [
@@ -85,7 +85,7 @@ struct TerminalTextTests {
         }
     }
 
-    @Test("What is said of a store whose folder has such a name has it written out")
+    @Test("Messages about a store whose folder has such a name write it out")
     func folder() async throws {
         try await withHarmfulStore { fixture in
             let named = fixture.folder.appending(path: "store\u{9B}2J")

@@ -107,7 +107,7 @@ struct TransferGarbageTests {
         }
     }
 
-    @Test("What a program's runner clears away itself is left to it")
+    @Test("Remains that a program's runner clears away itself are left to it")
     func leavesToRunner() async throws {
         try await TransferFixture.run { fixture in
             let id = try await fixture.upload()

@@ -184,7 +184,7 @@ struct TransferVerbTests {
         }
     }
 
-    @Test("What is not there, no id, no state and no store each have their exit status")
+    @Test("A missing transfer, a bad id, a bad state and no store each have their exit status")
     func failures() async throws {
         try await TransferFixture.run { fixture in
             let id = UUID().text

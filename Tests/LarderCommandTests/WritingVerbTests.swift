@@ -80,7 +80,7 @@ struct WritingVerbTests {
         }
     }
 
-    @Test("What removes much is refused without --write", arguments: [["rm", "--type", "Recipe"], ["clear"]])
+    @Test("A verb that removes much is refused without --write", arguments: [["rm", "--type", "Recipe"], ["clear"]])
     func refuses(arguments: [String]) async throws {
         try await CommandFixture.withStore { fixture in
             let before = try fixture.snapshot()

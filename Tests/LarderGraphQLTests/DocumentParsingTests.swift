@@ -84,7 +84,7 @@ struct DocumentParsingTests {
     }
 
     @Test(
-        "What is no document is refused where it goes wrong",
+        "A text that is no document is refused where it goes wrong",
         arguments: [
             ("", "1:1: Expected an operation or a fragment, found the end of the document"),
             (" \n # only a comment", "2:18: Expected an operation or a fragment, found the end of the document"),

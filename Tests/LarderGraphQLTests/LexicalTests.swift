@@ -16,7 +16,7 @@ struct LexicalTests {
     }
 
     @Test(
-        "What is no number is refused where it stops being one",
+        "A malformed number is refused where it stops being one",
         arguments: [
             ("00", "1:7: Invalid number, unexpected digit after 0: '0'"),
             ("01", "1:7: Invalid number, unexpected digit after 0: '1'"),

@@ -121,7 +121,7 @@ struct PolicyTests {
         #expect(field.policy == FieldPolicy(keyArgs: ["id"]))
     }
 
-    @Test("What becomes of parts is said of types and fields, and interfaces hand it on")
+    @Test("Policies for parts are said of types and fields, and interfaces hand them on")
     func parts() throws {
         var schema = try SchemaIndex(parsing: [
             Self.base,

@@ -58,7 +58,7 @@ struct SchemaLanguageTests {
     }
 
     @Test(
-        "What is no schema text is refused where it goes wrong",
+        "A text that is no schema is refused where it goes wrong",
         arguments: [
             ("type", "1:5: Expected Name, found the end of the document"),
             ("type T {}", "1:9: Expected Name, found '}'"),
@@ -86,7 +86,7 @@ struct SchemaLanguageTests {
     }
 
     @Test(
-        "What does not fit together is refused with its name and place",
+        "Definitions that do not fit together are refused with name and place",
         arguments: [
             ("", "root -: The schema has no query root"),
             ("type T { a: Int }", "root -: The schema has no query root"),

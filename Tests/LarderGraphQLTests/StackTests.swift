@@ -2,7 +2,7 @@ import LarderGraphQL
 import LarderTestSupport
 import Testing
 
-@Suite("What recursion takes of a stack")
+@Suite("Recursion and the size of the stack")
 struct StackTests {
     private static func nested(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
 

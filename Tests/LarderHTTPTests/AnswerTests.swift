@@ -5,7 +5,7 @@ import LarderHTTP
 import NIOCore
 import Testing
 
-@Suite("What comes back", .timeLimit(.minutes(10)))
+@Suite("The server's answer", .timeLimit(.minutes(10)))
 struct AnswerTests {
     @Test(
         "A body of a type that can hold a GraphQL response is the answer, unread",

@@ -130,7 +130,7 @@ struct FailureTests {
     }
 
     @Test(
-        "What is not HTTP is unusable or an interruption, and no trap",
+        "An answer that is not HTTP is unusable or an interruption, and no trap",
         arguments: [
             "220 mail.example ESMTP\r\n\r\n", "HTTP/1.1 000 No\r\ncontent-length: 0\r\n\r\n",
         ])

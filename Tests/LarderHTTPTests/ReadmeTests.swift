@@ -27,7 +27,7 @@ struct ReadmeTests {
         for block in blocks { #expect(compiled.contains(block)) }
     }
 
-    @Test("What Getting started says works against a server")
+    @Test("The example of Getting started works against a server")
     func gettingStartedRuns() async throws {
         let server = try await RecipeServer.start()
         let outcome: Result<String, any Error>

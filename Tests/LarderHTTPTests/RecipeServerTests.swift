@@ -162,7 +162,7 @@ struct RecipeServerTests {
         #expect(answer[0]["errors", 0, "path"] == ["recipe", "comments"])
     }
 
-    @Test("What a mutation changes is seen afterwards, and one that fails changes nothing")
+    @Test("A mutation's change is seen afterwards, and one that fails changes nothing")
     func mutates() async throws {
         let answers = try await answers(
             #"mutation { renameRecipe(id: 7, title: "New \u00e9") { id title } rateRecipe(id: 7, stars: 6) { id } }"#,

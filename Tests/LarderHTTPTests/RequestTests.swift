@@ -2,7 +2,7 @@ import Larder
 import LarderHTTP
 import Testing
 
-@Suite("What is sent", .timeLimit(.minutes(10)))
+@Suite("The request that is sent", .timeLimit(.minutes(10)))
 struct RequestTests {
     private static let answer = #"{"data":{"name":"x"}}"#
 
@@ -195,7 +195,7 @@ struct RequestTests {
         }
     }
 
-    @Test("What the closure for headers throws is the error of the request")
+    @Test("An error that the closure for headers throws is the error of the request")
     func reportsHeaderErrors() async throws {
         struct NoToken: Error {}
         let thrown: [(any Error & Sendable, TransportError.Code)] = [

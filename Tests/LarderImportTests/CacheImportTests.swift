@@ -52,7 +52,7 @@ struct CacheImportTests {
         }
     }
 
-    @Test("What has no identity becomes part of what holds it")
+    @Test("An object without identity becomes part of the object that holds it")
     func parts() async throws {
         try await withRecipeBox { app, folder in
             let file = try apollo(
@@ -114,7 +114,7 @@ struct CacheImportTests {
         }
     }
 
-    @Test("What the store knows is newer and stays; only what it lacks is added")
+    @Test("The store's own data is newer and stays; an import adds only what it lacks")
     func older() async throws {
         try await withRecipeBox { app, folder in
             try await app.write(
@@ -156,7 +156,7 @@ struct CacheImportTests {
         }
     }
 
-    @Test("What cannot be decided is left, counted and named with its reason; the rest is taken")
+    @Test("A value that cannot be decided is left, counted and named with its reason; the rest is taken")
     func omissions() async throws {
         try await withRecipeBox { app, folder in
             let file = try apollo(
@@ -234,7 +234,7 @@ struct CacheImportTests {
         }
     }
 
-    @Test("What only some elements of a list know is left out, and said")
+    @Test("A field that only some elements of a list have is left out, and the report says so")
     func uneven() async throws {
         try await withRecipeBox { app, folder in
             let file = try apollo(

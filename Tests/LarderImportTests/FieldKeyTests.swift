@@ -18,7 +18,7 @@ struct FieldKeyTests {
     }
 
     @Test(
-        "What can be read in one way is a field with its arguments",
+        "A field key that can be read in one way is a field with its arguments",
         arguments: [
             ("latest", "latest"),
             ("recipe(id:7)", #"recipe(id: "7")"#),
@@ -50,7 +50,7 @@ struct FieldKeyTests {
     func readable(_ key: String, _ expected: String) { #expect(read(key) == expected) }
 
     @Test(
-        "What can be read in several ways is not guessed",
+        "A field key that can be read in several ways is not guessed",
         arguments: [
             // A text with a comma in it, or two arguments.
             "must(a:x,b:y)",
@@ -68,7 +68,7 @@ struct FieldKeyTests {
     func ambiguous(_ key: String) { #expect(read(key) == "argumentsAmbiguous") }
 
     @Test(
-        "What fits in no way is not understood, and a field that the schema lacks is not known",
+        "A field key that fits in no way is not understood, and a field that the schema lacks is not known",
         arguments: [
             ("nothing", "unknownField"), ("nothing(a:1)", "unknownField"), ("", "unknownField"),
             ("recipe", "argumentsNotUnderstood"), ("recipe(id:7", "argumentsNotUnderstood"),

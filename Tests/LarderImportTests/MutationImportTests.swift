@@ -22,7 +22,7 @@ struct MutationImportTests {
         return folder.path
     }
 
-    @Test("What was queued is queued here in its order, whatever the clock said, and only once")
+    @Test("Mutations of another library are queued in their order, whatever the clock said, and only once")
     func order() async throws {
         try await withRecipeBox { app, folder in
             let path = try queue(folder) { fixture in
@@ -63,7 +63,7 @@ struct MutationImportTests {
         }
     }
 
-    @Test("What may have been sent, has a file, is done, or does not fit the schema is told and not taken")
+    @Test("A mutation that may have been sent, has a file, is done, or does not fit the schema is told and not taken")
     func omitted() async throws {
         try await withRecipeBox { app, folder in
             let path = try queue(folder) { fixture in

@@ -41,7 +41,7 @@ struct SourceFileTests {
         }
     }
 
-    @Test("What is in a write-ahead log is read, and the log stays")
+    @Test("Rows in a write-ahead log are read, and the log stays")
     func log() async throws {
         try await withTemporaryFolder { folder in
             let live = try makeCache(folder, wal: true)
@@ -131,7 +131,7 @@ struct SourceFileTests {
         }
     }
 
-    @Test("What lies in a log beside the file counts for its size")
+    @Test("A log beside the file counts for its size")
     func largeLog() async throws {
         try await withTemporaryFolder { folder in
             let live = try makeCache(folder, wal: true)

@@ -248,7 +248,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("What a verifier that died has left is not taken for verified, and the next one verifies")
+    @Test("A file whose verifier died is not taken for verified, and the next process verifies it")
     func verifierDied() async throws {
         try await withTemporaryFolder { folder in
             let far = ContinuousClock.now + .seconds(20)
@@ -274,7 +274,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("What must exist is not made")
+    @Test("An environment that must exist is not made")
     func mustExist() async throws {
         try await withTemporaryFolder { folder in
             var options = Environment.Options.fast

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Transactions", .timeLimit(.minutes(10)))
 struct TransactionTests {
-    @Test("What was committed is read back by key")
+    @Test("Committed entries are read back by key")
     func readBack() async throws {
         try await withEnvironment { environment in
             let (records, keys) = (try environment.records, try environment.keys)

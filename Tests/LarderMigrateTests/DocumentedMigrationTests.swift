@@ -6,7 +6,7 @@ import Testing
 @testable import LarderOperations
 
 @Suite(
-    "What CommandLine.md says of larder-migrate --json",
+    "The article on the command line about larder-migrate --json",
     .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct DocumentedMigrationTests {

@@ -174,7 +174,7 @@ struct EnvironmentVerbTests {
         }
     }
 
-    @Test("What the storage has of uploads is told when their names are forgotten, and not forgotten unasked")
+    @Test("Forgetting tells which uploads the storage has parts of, and is refused unasked")
     func forgottenUploads() async throws {
         try await MigrationFixture.with { fixture in
             _ = try await fixture.add("staging")

@@ -134,7 +134,7 @@ struct ImportVerbTests {
         }
     }
 
-    @Test("What is no such file, or another program's, is refused as an argument that cannot be used")
+    @Test("A missing file, or another program's, is refused as an argument that cannot be used")
     func refused() async throws {
         try await withCache { (fixture, cache, schema) throws in
             let missing = try await fixture.migrate(

@@ -19,7 +19,7 @@ struct RepairTests {
         }
     }
 
-    @Test("What can be read of a damaged database becomes a new file; the damaged one is kept, byte for byte")
+    @Test("The readable rows of a damaged database become a new file; the damaged one is kept, byte for byte")
     func salvaged() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.fill()
@@ -153,7 +153,7 @@ struct RepairTests {
 }
 
 @Suite(
-    "What a repair sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    "Mutations after a repair", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct RepairedMutationTests {
     /// Repairs what `damaged` has made of a store, and gives the mutations that it has then.
@@ -197,7 +197,7 @@ struct RepairedMutationTests {
         }
     }
 
-    @Test("What was in flight, or an earlier attempt may have carried out, is set aside; what failed in vain is not")
+    @Test("A mutation that was in flight, or may have taken effect, is set aside; one that failed in vain is not")
     func inFlight() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(4)

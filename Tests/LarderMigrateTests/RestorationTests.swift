@@ -240,7 +240,7 @@ struct RestorationTests {
         }
     }
 
-    @Test("What is there is backed up before, so that a restoration can be taken back")
+    @Test("A restoration backs up the store first, so that it can be taken back")
     func takenBack() async throws {
         try await MigrationFixture.with { fixture in
             try await fixture.write(7)

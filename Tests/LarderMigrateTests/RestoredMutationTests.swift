@@ -6,10 +6,10 @@ import Testing
 @testable import LarderOperations
 
 @Suite(
-    "What a restoration sends again", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    "Mutations after a restoration", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
     .timeLimit(.minutes(10)))
 struct RestoredMutationTests {
-    @Test("What the lost store had sent is not sent again: restored whole, all that is pending is set aside")
+    @Test("A backup restored whole sets all pending mutations aside: the lost store may have sent them")
     func whole() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(2)
@@ -88,7 +88,7 @@ struct RestoredMutationTests {
         }
     }
 
-    @Test("What took effect before the user's data was erased does not come back as pending; what was unsent does")
+    @Test("A mutation that took effect before its user was erased does not come back as pending; an unsent one does")
     func erased() async throws {
         try await MigrationFixture.with { fixture in
             let ids = try await fixture.queue(3)
@@ -106,7 +106,7 @@ struct RestoredMutationTests {
         }
     }
 
-    @Test("What took effect before its environment was forgotten does not come back as pending; what was unsent does")
+    @Test("A mutation of a forgotten environment that took effect does not come back as pending; an unsent one does")
     func forgotten() async throws {
         try await MigrationFixture.with { fixture in
             for name in ["staging", "other"] { _ = try await fixture.add(name) }
@@ -126,7 +126,7 @@ struct RestoredMutationTests {
         }
     }
 
-    @Test("What may have taken effect when its environment was forgotten does not come back as pending")
+    @Test("A mutation that may have taken effect when its environment was forgotten does not come back as pending")
     func forgottenInDoubt() async throws {
         try await MigrationFixture.with { fixture in
             for name in ["staging", "other"] { _ = try await fixture.add(name) }

@@ -17,7 +17,7 @@ struct BackoffTests {
         #expect(backoff.pause(after: 1, fraction: 2) == .seconds(1))
     }
 
-    @Test("What was sent before a server asked for a pause neither lengthens the pause nor ends it")
+    @Test("A request sent before a server asked for a pause neither lengthens the pause nor ends it")
     func serverPause() {
         var pause = ServerPause()
         let now = Date(timeIntervalSince1970: 1_000)

@@ -30,7 +30,7 @@ struct ChangedSchemaTests {
         Change(old: "[[Int]]", stored: "[[1]]", new: "[Int]", answer: "[2]"),
     ]
 
-    @Test("What does not fit it is fetched again, and never shown", arguments: changes)
+    @Test("Cached data that does not fit the changed schema is fetched again, and never shown", arguments: changes)
     func misfit(_ change: Change) async throws {
         func schema(_ type: String) throws -> Schema {
             try Schema(

@@ -3,7 +3,7 @@ import Larder
 import LarderTestSupport
 import Testing
 
-@Suite("What a program shows its users about failures")
+@Suite("Texts about failures for a program's users")
 struct ErrorTextsTests {
     /// The codes that the article has, which are those that are declared.
     private func codes() throws -> [LarderError.Code] {

@@ -19,7 +19,7 @@ struct FetchTests {
         }
     }
 
-    @Test("What is sent asks for types and key fields")
+    @Test("The document that is sent asks for types and key fields")
     func sentDocument() async throws {
         let server = ScriptedServer { _ in recipeListAnswer }
         try await withStoreFixture(server) { app in
@@ -282,7 +282,7 @@ struct FetchTests {
         }
     }
 
-    @Test("What was fetched is there after the store was closed and opened again")
+    @Test("Fetched data is there after the store was closed and opened again")
     func reopening() async throws {
         try await withTemporaryFolder { folder in
             for round in 0..<2 {

@@ -68,7 +68,7 @@ private final class Warnings: LogHandler, Sendable {
     var logger: Logger { Logger(label: "test") { _ in self } }
 }
 
-@Suite("What a store makes is its user's alone", .timeLimit(.minutes(10)))
+@Suite("Files of a store are its user's alone", .timeLimit(.minutes(10)))
 struct PrivateFilesTests {
     @Test(
         "A store, its queue, keys, backups and restoration are made with rights for their user alone",

@@ -38,7 +38,7 @@ private func withStore(
     }
 }
 
-@Suite("What is promised, at its edges", .timeLimit(.minutes(10)))
+@Suite("Promises at their edges", .timeLimit(.minutes(10)))
 struct PromiseTests {
     // MARK: Asking servers
 
@@ -165,7 +165,7 @@ struct PromiseTests {
     // MARK: Writing
 
     @Test(
-        "What the key says need not be in the data, whatever it is asked for as",
+        "Fields that the key tells need not be in the data, whatever they are asked for as",
         arguments: [
             ("fragment F on Recipe { id: title }", "id"),
             ("fragment F on Recipe { t: title x: id }", "t"),
@@ -229,7 +229,7 @@ struct PromiseTests {
         }
     }
 
-    @Test("What a program's own type holds is stored as it was read: nil as null, dates as text")
+    @Test("Values of a program's own type are stored as they were read: nil as null, dates as text")
     func ownTypes() async throws {
         try await withStore { _, app in
             let json = #"""

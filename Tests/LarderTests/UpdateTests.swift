@@ -74,7 +74,7 @@ struct UpdateTests {
         }
     }
 
-    @Test("What an object's key says need not be in its data")
+    @Test("Fields that an object's key tells need not be in its data")
     func keyed() async throws {
         try await withStoreFixture { app in
             let card = GraphQLFragment("fragment Card on Recipe { title }")

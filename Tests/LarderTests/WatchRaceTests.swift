@@ -59,7 +59,7 @@ struct WatchRaceTests {
         }
     }
 
-    @Test("What is committed between a read and its noting wakes the watcher")
+    @Test("A commit between a read and its noting wakes the watcher")
     func betweenReadAndNoting() async throws {
         try await withStoreFixture { app in
             try await app.write(recipeList, json: soupAndBread("Soup"))

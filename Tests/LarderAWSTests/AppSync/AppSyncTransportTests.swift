@@ -82,7 +82,7 @@ struct AppSyncTransportTests {
         }
     }
 
-    @Test("What is missing for a way to authorize is said when the transport is made")
+    @Test("Making a transport says what is missing for its way to authorize")
     func missing() async throws {
         try await AppSyncFixture.run { fixture in
             let app = fixture.app

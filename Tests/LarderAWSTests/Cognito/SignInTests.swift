@@ -178,7 +178,7 @@ struct SignInTests {
         }
     }
 
-    @Test("What the pool's own functions ask is asked and answered")
+    @Test("Challenges of the pool's own functions are asked and answered")
     func custom() async throws {
         try await CognitoFixture.run { fixture in
             let pool = try fixture.pool()

@@ -109,7 +109,7 @@ struct CredentialTableTests {
         }
     }
 
-    @Test("What was replaced since it was read is not put into quarantine")
+    @Test("A credential that was replaced since it was read is not put into quarantine")
     func quarantine() async throws {
         try await withPartition { (database) throws in
             let table = database.credentials

@@ -9,7 +9,7 @@ import Testing
 @Suite("A disk that fails in SQLite's own calls", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
     @Test(
-        "What is acknowledged is kept, and what throws says whether it is there, wherever a call fails",
+        "An acknowledged write is kept, and one that throws says whether it is there, wherever a call fails",
         arguments: FailingDisk.faults)
     func everywhere(fault: FailingDisk.Fault) async throws {
         try await withTemporaryFolder { folder in

@@ -239,7 +239,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("What took effect under its idempotency key at the destination stays, and is not sent there again")
+    @Test("A mutation that took effect at the destination under its idempotency key stays, and is not sent there again")
     func carriedKey() async throws {
         try await withOperations { database in
             try await database.enter(environment("b"), as: "pb")
@@ -374,7 +374,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("What was kept before there were environments becomes the guest's of the one that succeeds it")
+    @Test("Data kept before there were environments becomes the guest's of the environment that succeeds it")
     func unnamed() async throws {
         try await withOperations { database in
             let old = try await database.enqueue(draft(in: "main"))
@@ -385,7 +385,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("What was queued before there were environments is not left without a word")
+    @Test("Mutations queued before there were environments are not left without a word")
     func unnamedIsLeft() async throws {
         try await withOperations { database in
             let old = try await database.enqueue(draft(in: "main"))

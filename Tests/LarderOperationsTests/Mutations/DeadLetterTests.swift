@@ -22,7 +22,7 @@ struct DeadLetterTests {
         }
     }
 
-    @Test("What an edited mutation touches is no longer known")
+    @Test("The keys that an edited mutation touches are no longer known")
     func editedTouches() async throws {
         try await withOperations { database in
             var known = draft()

@@ -5,7 +5,7 @@ import Testing
 
 private let lost = MutationFailure(.outcomeUnknown, message: "lost", time: noon)
 
-@Suite("What is in doubt is on disk", .timeLimit(.minutes(10)))
+@Suite("Doubts on disk", .timeLimit(.minutes(10)))
 struct DoubtTests {
     private static let header = KeyTelling.header("Idempotency-Key")
 

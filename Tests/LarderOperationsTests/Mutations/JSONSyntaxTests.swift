@@ -19,10 +19,10 @@ struct JSONSyntaxTests {
         #"{"a":1 "b":2}"#, #"{"a":'b'}"#, "{\"a\":\"\\",
     ]
 
-    @Test("What is one is taken", arguments: objects)
+    @Test("A text that is JSON is taken", arguments: objects)
     func taken(text: String) { #expect(JSONSyntax.isObject(json(text))) }
 
-    @Test("What is none is not", arguments: others)
+    @Test("A text that is not JSON is refused", arguments: others)
     func refused(text: String) { #expect(!JSONSyntax.isObject(json(text))) }
 
     @Test("Bytes that are no UTF-8 are refused")

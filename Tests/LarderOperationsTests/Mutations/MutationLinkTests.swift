@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderOperations
 
-@Suite("What few mutations have", .timeLimit(.minutes(10)))
+@Suite("Columns that few mutations use", .timeLimit(.minutes(10)))
 struct MutationLinkTests {
     private func links(_ database: OperationsDatabase) async throws -> [Int64] {
         try await database.pool.read { try $0.integers("SELECT sequence FROM mutation_link ORDER BY sequence") }

@@ -73,7 +73,7 @@ struct PlanTests {
         }
     }
 
-    @Test("What can be sent, one mutation, and whether any is unsent are found by an index")
+    @Test("Runnable mutations, a single one, and whether any is unsent are found by an index")
     func reads() async throws {
         try await withOperations { database in
             let id = try await database.enqueue(draft())

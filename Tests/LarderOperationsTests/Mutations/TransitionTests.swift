@@ -196,7 +196,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("What a dead owner left is found, and taken over by one")
+    @Test("A dead owner's mutations are found, and taken over by one process")
     func recovered() async throws {
         try await withOperations { database in
             var ids: [UUID] = []

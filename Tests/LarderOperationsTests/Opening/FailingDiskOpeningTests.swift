@@ -35,7 +35,7 @@ struct FailingDiskOpeningTests {
         ])
 
     @Test(
-        "What was acknowledged is there after an opening that failed, which says that the disk did, wherever a call fails",
+        "An opening that fails blames the disk and keeps what was acknowledged, wherever a call fails",
         arguments: Scene.allCases, faults)
     func everywhere(scene: Scene, fault: FailingDisk.Fault) async throws {
         try await withTemporaryFolder { ready in

@@ -26,7 +26,7 @@ struct OpeningTests {
         return ids
     }
 
-    @Test("What was queued is there when the database is opened again")
+    @Test("A queued mutation is there when the database is opened again")
     func reopened() async throws {
         try await withTemporaryFolder { folder in
             let ids = try await makeSample(folder, count: 3)
@@ -217,7 +217,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("What was being queued when the database was closed is there or was refused")
+    @Test("A mutation that was being queued when the database closed is there or was refused")
     func closedMeanwhile() async throws {
         try await withTemporaryFolder { folder in
             let database = try open(folder)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Others at the same file", .timeLimit(.minutes(10)))
 struct SharingTests {
-    @Test("What one has written the other sees, and is told of")
+    @Test("A process sees, and is told of, what another has written")
     func two() async throws {
         try await withOperations { one in
             let two = try OperationsDatabase(folder: one.file.deletingLastPathComponent())

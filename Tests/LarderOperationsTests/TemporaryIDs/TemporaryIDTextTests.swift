@@ -59,7 +59,7 @@ struct TemporaryIDTextTests {
         }
     }
 
-    @Test("What is not replaced stays byte for byte, in whatever JSON")
+    @Test("JSON around a replaced id stays as it is, byte for byte")
     func untouched() throws {
         let seed = TestSeed.of("untouched")
         var random = SeededNumbers(seed: seed)

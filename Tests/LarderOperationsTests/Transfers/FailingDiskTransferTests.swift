@@ -124,7 +124,7 @@ struct FailingDiskTransferTests {
     }
 
     @Test(
-        "What is acknowledged of a transfer is kept, and what throws is all there or not at all, wherever a call fails",
+        "An acknowledged change of a transfer is kept, and one that throws is whole or absent, wherever a call fails",
         arguments: FailingDisk.faults)
     func everywhere(fault: FailingDisk.Fault) async throws {
         try await withTemporaryFolder { folder in

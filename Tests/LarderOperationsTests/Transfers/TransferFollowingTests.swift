@@ -48,7 +48,7 @@ struct TransferFollowingTests {
         }
     }
 
-    @Test("What is asked for often goes through no table and sorts nothing")
+    @Test("Frequent queries walk through no whole table and sort nothing")
     func plans() async throws {
         try await withOperations { database in
             try await database.transfers.enqueue([upload("a")])

@@ -49,7 +49,7 @@ struct TransferPlaceTests {
         }
     }
 
-    @Test("What was queued before there were places is waited for, and waits")
+    @Test("A transfer queued before places were stored waits for others, and others for it")
     func older() async throws {
         try await withTemporaryFolder { folder in
             let first = try OperationsDatabase(
@@ -143,7 +143,7 @@ struct TransferPlaceTests {
         }
     }
 
-    @Test("What a dead runner may have sent as a whole is in doubt; what it had sent in part is not")
+    @Test("An upload that a dead runner may have sent as a whole is in doubt; one sent in part is not")
     func recovered() async throws {
         try await withOperations { database in
             let table = database.transfers

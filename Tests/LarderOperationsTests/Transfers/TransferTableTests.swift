@@ -102,7 +102,7 @@ struct TransferTableTests {
         }
     }
 
-    @Test("What is noted of a transfer is read again, and an older attempt notes nothing any more")
+    @Test("A transfer's notes are read again, and an older attempt adds no more")
     func notes() async throws {
         try await withOperations { database in
             let id = try await database.queue(upload())

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What is known of mutations", .timeLimit(.minutes(10)))
+@Suite("The cache's notes of mutations", .timeLimit(.minutes(10)))
 struct AppliedTests {
     private static let rate = #"mutation { rate(id: 1, stars: 3) { stars movie { id title } } }"#
 

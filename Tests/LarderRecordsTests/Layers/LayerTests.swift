@@ -262,7 +262,7 @@ struct LayerTests {
         }
     }
 
-    @Test("What layers come to is worked out anew only after commits that they depend on")
+    @Test("Layers are worked out anew only after commits that they depend on")
     func workedOutOnce() async throws {
         try await withSampleCache(movieSchema) { sample in
             let cache = sample.cache

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What watchers learn of optimistic layers", .timeLimit(.minutes(10)))
+@Suite("Watchers of optimistic layers", .timeLimit(.minutes(10)))
 struct LayerWatchingTests {
     /// What was told since it was asked last.
     private final class Told: Sendable {

@@ -168,7 +168,7 @@ struct LazyLayerTests {
 
     // MARK: Where it is kept what layers do
 
-    @Test("What a layer does is asked for when it is laid, and once")
+    @Test("A layer's content is asked for when it is laid, and once")
     func fetched() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.fill(1...5)
@@ -244,7 +244,7 @@ struct LazyLayerTests {
 
     // MARK: The stored form
 
-    @Test("What a layer touches is stored by numbers that never change, and is of no use to another schema")
+    @Test("The keys that a layer touches are stored by numbers that never change, and are of no use to another schema")
     func storedForm() async throws {
         try await withSampleCache(movieSchema) { sample in
             let layer = try sample.rating(

@@ -71,7 +71,7 @@ struct CheckTests {
         case recordRemoved, partRemoved, keyRemoved, nameRemoved, textRemoved, counterBack, changeRemoved, copiedRecord
     }
 
-    @Test("What does not fit together is reported with its place", arguments: Fault.allCases)
+    @Test("Records that do not fit together are reported with their place", arguments: Fault.allCases)
     func faults(_ fault: Fault) async throws {
         try await withTemporaryFolder { folder in
             let library = try LibraryCache(folder)

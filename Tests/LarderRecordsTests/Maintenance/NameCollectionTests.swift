@@ -67,7 +67,7 @@ struct NameCollectionTests {
         }
     }
 
-    @Test("What waits for a field that no record has waits for the whole record: the field may get another number")
+    @Test("A watcher of a field that no record has waits for the whole record: the field may get another number")
     func waitingForForgotten() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.write("{ box { x y } }", data: #"{"box":{"x":1,"y":2}}"#)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What is kept for later is bounded by bytes")
+@Suite("Memory for recently used values is bounded by bytes")
 struct RecentlyUsedTests {
-    @Test("What is used again stays, however much is used once, and the rest does not go at once")
+    @Test("A value that is used again stays, however many are used once, and the rest do not go at once")
     func order() {
         var kept = RecentlyUsed<Int, String>(limit: 1_000)
         kept.keep("always", for: -1, size: 100)

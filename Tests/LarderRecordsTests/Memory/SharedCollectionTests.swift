@@ -32,7 +32,7 @@ struct SharedCollectionTests {
         }
     }
 
-    @Test("What two copies do not share is found without visiting what they do", arguments: 0..<10)
+    @Test("Differences of two copies are found without visiting what they share", arguments: 0..<10)
     func unshared(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var left = SharedMap<UInt64, Int>()

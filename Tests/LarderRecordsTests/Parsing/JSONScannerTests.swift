@@ -77,7 +77,7 @@ struct JSONScannerTests {
     }
 
     @Test(
-        "What only looks like a number is refused",
+        "A text that only looks like a number is refused",
         arguments: [
             "-", "01", "-01", "1.", ".5", "1.e1", "1e", "1e+", "+1", "1e1.5", "0x1", "1_0", "NaN", "Infinity", "--1",
             "00",
@@ -207,7 +207,7 @@ struct JSONScannerTests {
     }
 
     @Test(
-        "What follows a value is refused, and so is what JSON does not know",
+        "Text behind a value is refused, and so are words that JSON does not know",
         arguments: [
             "1 2", "{} {}", "", " ", "[1,]", "{\"a\":1,}", "[,1]", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "tru", "nul",
             "True",

@@ -347,7 +347,7 @@ struct KeyFieldTests {
     }
 
     @Test(
-        "What cannot be one field is refused when it is compiled",
+        "Selections that cannot be one field are refused when they are compiled",
         arguments: [
             "{ movie(id: 1) { a: title a: year } }", "{ movie(id: 1) { id } movie(id: 2) { id } }",
             "{ movie(id: 1) { title { x } } }",

@@ -85,7 +85,7 @@ struct PlanDepthTests {
     }
 
     @Test(
-        "What fragments make too large is refused in time, and what they make large is planned",
+        "An operation that fragments make too large is refused in time, and one that they make large is planned",
         .timeLimit(.minutes(5)))
     func branching() throws {
         let schema = try SchemaIndex(parsing: movieSchema)

@@ -60,7 +60,7 @@ struct AnswerSizeTests {
         }
     }
 
-    @Test("What an answer lacks counts too: below the limit it is told, above it the answer is too large")
+    @Test("Missing paths count too: below the limit the answer lists them, above it the answer is too large")
     func missing() async throws {
         let text = "{ boxes { id open } }"
         try await withBoxes { open in

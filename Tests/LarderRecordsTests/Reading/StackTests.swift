@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What recursion takes of a stack", .timeLimit(.minutes(10)))
+@Suite("Recursion and the size of the stack", .timeLimit(.minutes(10)))
 struct StackTests {
     private static func nested(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Reading what an update saw", .timeLimit(.minutes(10)))
 struct UpdateTests {
-    @Test("What an update has written is read by the same operation at once")
+    @Test("An operation reads at once what an update has written")
     func updateThenRead() async throws {
         try await withSampleCache(movieSchema) { sample in
             let operation = try sample.operation("{ movie(id: 1) { id title } }")
@@ -17,7 +17,7 @@ struct UpdateTests {
         }
     }
 
-    @Test("What is written after an update gave up is read by the same operation")
+    @Test("An operation reads what is written after an update gave up")
     func failedUpdateThenWrite() async throws {
         struct GivenUp: Error {}
         try await withSampleCache(movieSchema) { sample in

@@ -210,7 +210,7 @@ struct DecodingTests {
         #expect(kept[1].decoder.codingPath.map(\.intValue) == [1])
     }
 
-    @Test("What stands in userInfo reaches the types")
+    @Test("Entries of userInfo reach the types")
     func userInfo() throws {
         struct Asking: Decodable {
             let answer: Int?
@@ -268,7 +268,7 @@ struct FoundationDecodingTests {
         #expect(try decode("[0.12345678901234567890123]") == [Decimal(string: "0.12345678901234567890123")])
     }
 
-    @Test("What is none of them is refused", arguments: ["\"\"", "\"1 apple\"", "1e400", "true", "\"0x10\"", "{}"])
+    @Test("A text that is no decimal is refused", arguments: ["\"\"", "\"1 apple\"", "1e400", "true", "\"0x10\"", "{}"])
     func badDecimal(_ json: String) throws {
         #expect(throws: DecodingError.self) { try decode(json, as: Decimal.self) }
     }

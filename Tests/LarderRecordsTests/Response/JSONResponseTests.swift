@@ -6,7 +6,7 @@ import Testing
 @Suite("A response from JSON text")
 struct JSONResponseTests {
     @Test(
-        "What is not JSON is refused with its place",
+        "A text that is not JSON is refused with the place of its fault",
         arguments: [
             ("", JSONError.Reason.unexpectedEnd, 0), ("{", .unexpectedEnd, 1), ("[1,]", .unexpectedByte, 3),
             ("{\"a\":1,}", .unexpectedByte, 7), ("01", .invalidNumber, 0), ("\"\u{1}\"", .controlCharacter, 1),

@@ -138,7 +138,7 @@ struct ContradictingPartTests {
         }
     }
 
-    @Test("What contradicts in a later place of an answer takes what the earlier ones left, parts in it included")
+    @Test("A contradicting part in a later place of an answer takes what the earlier ones left, its parts included")
     func laterTwinContradictsStored() async throws {
         try await withSampleCache(movieSchema) { sample in
             _ = try await write(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderRecords
 
-@Suite("What was deleted and what was evicted", .timeLimit(.minutes(10)))
+@Suite("Deleted and evicted objects", .timeLimit(.minutes(10)))
 struct RemovalTests {
     private static let query = """
         { top { id } movie(id: 1) { director { name } } strict { id }
@@ -51,7 +51,7 @@ struct RemovalTests {
         }
     }
 
-    @Test("What was deleted lives again when the server says so, and is reported as created")
+    @Test("A deleted object lives again when the server says so, and is reported as created")
     func resurrection() async throws {
         try await withRemoved(.deleted, ["Movie:2"]) { sample in
             let commit = try await sample.write(

@@ -33,7 +33,7 @@ struct CredentialTests {
         #expect(dumped.contains(key.id))
     }
 
-    @Test("What was sealed is read again, all of it, by another process as well")
+    @Test("Sealed credentials are read again, all of them, by another process as well")
     func roundTrip() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)
@@ -135,7 +135,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("What a slow provider says too late is used by the next caller")
+    @Test("A slow provider's late answer is used by the next caller")
     func late() async throws {
         try await withSessions { bench in
             try await bench.session().signIn(Self.secret, deadline: soon)

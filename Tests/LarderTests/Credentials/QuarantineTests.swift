@@ -73,7 +73,7 @@ struct QuarantineTests {
     }
 
     @Test(
-        "What says to be of this environment and was sealed in another is found out",
+        "A credential that claims this environment and was sealed in another is found out",
         arguments: [
             ("UPDATE credential SET identity = 'identity-of-b'", "otherEnvironment"),
             ("UPDATE credential SET partition = 2", "otherPartition"),

@@ -99,7 +99,7 @@ func configuration(_ text: String) throws -> ConfigurationFile {
 
 @Suite("Configuration files", .timeLimit(.minutes(10)))
 struct ConfigurationFileTests {
-    @Test("What the tools of AWS write is recognized and read, whatever the file is called")
+    @Test("Files of AWS's tools are recognized and read, whatever they are called")
     func written() throws {
         for (text, kind) in [
             (WrittenConfiguration.aws, ConfigurationFile.Kind.awsConfiguration),
@@ -329,7 +329,7 @@ struct ConfigurationFileTests {
         #expect(error?.message.contains("environments.staging.succeedsUnnamed: this and succeeds") == true)
     }
 
-    @Test("What cannot be chosen is an error that lists what can")
+    @Test("A choice that is not there is an error that lists those that are")
     func unknownChoice() throws {
         for (text, name, api, expected) in [
             (WrittenConfiguration.aws, "e", "Nope", #"there is "Default", "Other""#),

@@ -49,7 +49,7 @@ struct EnvironmentValidationTests {
         #expect(error?.message.contains("hush") == false)
     }
 
-    @Test("What contradicts itself, is empty or cannot be seen is refused, part by part")
+    @Test("A definition that contradicts itself, is empty or cannot be seen is refused, part by part")
     func parts() throws {
         typealias Environment = BackendEnvironment
         let own = Environment(name: "e", api: api)

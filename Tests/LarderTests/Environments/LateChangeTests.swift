@@ -24,7 +24,7 @@ extension OperationsDatabase {
     }
 }
 
-@Suite("What happens while a store looks elsewhere", .timeLimit(.minutes(10)))
+@Suite("Changes while a store looks elsewhere", .timeLimit(.minutes(10)))
 struct LateChangeTests {
     @Test("A program that names no environment has its identity provider before anything was stored")
     func unnamedProvider() async throws {

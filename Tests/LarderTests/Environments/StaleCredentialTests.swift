@@ -202,7 +202,7 @@ struct StaleCredentialTests {
         }
     }
 
-    @Test("What is forgotten is destroyed, its key first, and the current environment is not")
+    @Test("A forgotten environment is destroyed, its key first, and the current one is not")
     func forgotten() async throws {
         try await withTemporaryFolder { folder in
             _ = try await live(in: folder)

@@ -157,7 +157,7 @@ struct SwitchingTests {
         }
     }
 
-    @Test("What is fetched late lands in its own partition, and its caller is told that it was parked")
+    @Test("A late answer lands in its own partition, and its caller is told that it was parked")
     func lateFetch() async throws {
         try await withStore { store in
             let (asked, answer) = (Flag(), Flag())

@@ -19,7 +19,7 @@ struct FileSystemTests {
         [.read, .write].contains(call.kind) ? .shortened(to: 7) : nil
     }
 
-    @Test("What the system reads or writes in pieces arrives whole")
+    @Test("Bytes that the system reads or writes in pieces arrive whole")
     func pieces() async throws {
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "file").path

@@ -73,7 +73,7 @@ struct DoubtedServerTests {
         }
     }
 
-    @Test("What answers while the server is away is no fault of a mutation that was sent before that was found out")
+    @Test("A foreign answer while the server is away is no fault of a mutation that was sent before")
     func awayMeanwhile() async throws {
         let (isSlowSent, isSearched, slow, other) = (Flag(), Flag(), Countdown(1), Countdown(1))
         let server = ScriptedServer(

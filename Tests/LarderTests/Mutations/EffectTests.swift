@@ -144,7 +144,7 @@ struct EffectTests {
     }
 
     @Test(
-        "What the program has declared to be its server's refusal waits, and nothing is set aside",
+        "A mutation waits after a refusal that the program declared to be its server's, and is not set aside",
         arguments: [
             ScriptedServer.status(503), ScriptedServer.body(errors("BUSY", path: #"["rate"]"#)),
             ScriptedServer.body(errors("INTERNAL_SERVER_ERROR"), status: 503),

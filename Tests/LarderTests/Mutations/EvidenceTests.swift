@@ -66,7 +66,7 @@ private struct Proof {
     }
 }
 
-@Suite("What an exchange proves of its mutation")
+@Suite("Evidence of an exchange about its mutation")
 struct EvidenceTests {
     private static let refusals = [
         ServerRefusals(), ServerRefusals(statuses: [503]), ServerRefusals(errorKinds: ["BUSY", "UNAUTHENTICATED"]),

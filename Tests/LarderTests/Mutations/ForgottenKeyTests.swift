@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What the cache forgets of mutations that were settled long ago", .timeLimit(.minutes(10)))
+@Suite("Mutations that were settled long ago", .timeLimit(.minutes(10)))
 struct ForgottenKeyTests {
     @Test("An expected change does not come back when its mutation is forgotten while the network is away")
     func layerStaysAway() async throws {

@@ -14,7 +14,7 @@ struct FullQueueTests {
     private static let rooms = [(room: "volume", left: "0", of: "full"), ("limit", "8192", "storage")]
 
     @Test(
-        "What cannot be stored is refused; what was accepted is sent when there is room",
+        "A mutation that cannot be stored is refused; an accepted one is sent when there is room",
         .enabled(if: canMount, "may not mount a tmpfs"), arguments: rooms)
     func enqueue(_ room: (room: String, left: String, of: String)) async throws {
         let said = try await run("enqueue", room.room, room.left, "telling")

@@ -91,7 +91,7 @@ struct LongQueueTests {
         }
     }
 
-    @Test("What has been changed or given up since the store was opened is seen as it is now")
+    @Test("A mutation that was changed or given up since the store was opened is seen as it is now")
     func changedMeanwhile() async throws {
         try await withQueue(5) { folder in
             try await reopened(folder) { (app) throws in

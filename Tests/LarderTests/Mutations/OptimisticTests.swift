@@ -52,7 +52,7 @@ private func cookbook(isOpen: Flag? = nil) -> ScriptedServer {
     }
 }
 
-@Suite("What queued mutations show before they are answered", .timeLimit(.minutes(10)))
+@Suite("Queued mutations before they are answered", .timeLimit(.minutes(10)))
 struct OptimisticTests {
     @Test("An optimistic change is never written into the base data, and does not stay when the server says no")
     func rejected() async throws {
@@ -103,7 +103,7 @@ struct OptimisticTests {
         }
     }
 
-    @Test("What is expected is seen after a restart, and by another handle of the store")
+    @Test("An optimistic response is seen after a restart, and by another handle of the store")
     func restart() async throws {
         try await withTemporaryFolder { (folder) throws in
             let store = try Store.open(at: folder, schema: try Schema(parsing: schema))

@@ -53,7 +53,7 @@ struct OthersQueueTests {
         }
     }
 
-    @Test("What another process queues is sent at once, though the runner's own next mutation is an hour away")
+    @Test("A mutation of another process is sent at once, though the runner's own next one is an hour away")
     func sentMeanwhile() async throws {
         let server = ScriptedServer { number, request in
             number == 0 ? .failure(.away) : ScriptedServer.done(request)

@@ -64,7 +64,7 @@ struct RunnerTests {
         }
     }
 
-    @Test("What could not be sent is sent again, with the same key, and takes effect once")
+    @Test("A mutation that could not be sent is sent again, with the same key, and takes effect once")
     func sentAgain() async throws {
         let server = ScriptedServer.rating { number in
             switch number {

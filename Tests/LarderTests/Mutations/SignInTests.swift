@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What servers and transports say too late, or of themselves", .timeLimit(.minutes(10)))
+@Suite("Late answers and faults of servers and transports", .timeLimit(.minutes(10)))
 struct SignInTests {
     private func rate(_ recipe: String, _ stars: Int64) -> GraphQLOperation {
         GraphQLOperation(

@@ -33,7 +33,7 @@ private func states(_ receipts: [MutationReceipt]) throws -> [MutationStatus.Sta
     try receipts.map { receipt in try receipt.status()?.state }
 }
 
-@Suite("What answers is not the GraphQL server: the queue waits")
+@Suite("A server that does not speak GraphQL: the queue waits")
 struct StrangeServerTests {
     @Test(
         "A wrong address sets nothing of the queue aside, and all is sent once it is right",
@@ -75,7 +75,7 @@ struct StrangeServerTests {
     }
 
     @Test(
-        "What is refused by its status while the server is there was refused for its own sake",
+        "A mutation that the present server refuses by status is refused for its own sake",
         arguments: [
             ScriptedServer.status(403), ScriptedServer.status(404), ScriptedServer.status(413),
             .failure(TransportError(.unusableRequest, "a header holds what HTTP does not allow")),

@@ -193,7 +193,7 @@ struct TemporaryIDTests {
         }
     }
 
-    @Test("What is sent at once has no temporary id in the text of its document")
+    @Test("An immediate mutation has no temporary id in the text of its document")
     func textAtOnce() async throws {
         try await withReviews(Self.added) { (app, server) throws in
             let id = TemporaryObjectID()

@@ -5,7 +5,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What is unsent when everything else is removed", .timeLimit(.minutes(10)))
+@Suite("Unsent work when everything else is removed", .timeLimit(.minutes(10)))
 struct UnsentWorkTests {
     private static let card = GraphQLFragment("fragment F on Recipe { title rating }")
 
@@ -45,7 +45,7 @@ struct UnsentWorkTests {
         }
     }
 
-    @Test("What is set aside is unsent as well")
+    @Test("A dead letter is unsent as well")
     func deadLetter() async throws {
         let refusing = ScriptedServer { _ in #"{"data":null,"errors":[{"message":"no"}]}"# }
         try await withStoreFixture(refusing) { (app) throws in
@@ -58,7 +58,7 @@ struct UnsentWorkTests {
         }
     }
 
-    @Test("What is kept is seen over the empty cache, and sent")
+    @Test("A mutation that is kept is seen over the empty cache, and sent")
     func kept() async throws {
         try await withStoreFixture(Self.agreeing) { (app) throws in
             try await write(app)
@@ -73,7 +73,7 @@ struct UnsentWorkTests {
         }
     }
 
-    @Test("What is discarded leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
+    @Test("A discarded mutation leaves its outcome, and no trace in what is shown; erasing leaves no outcome either")
     func discarded() async throws {
         try await withStoreFixture { (app) throws in
             try await write(app)

@@ -15,7 +15,7 @@ struct ToolPowerLossTests {
         try await load.cutEverywhere()
     }
 
-    @Test("What was switched to, signed in, queued, brought back, repaired and forgotten is so after any cut")
+    @Test("Switches, sign-ins, queued mutations, restorations, repairs and forgetting survive any cut")
     func wholeStore() async throws {
         let load = RecordedLoad(word: "store", lives: 1) { proof in
             proof.sparsity = .max

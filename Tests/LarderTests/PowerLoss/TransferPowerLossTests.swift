@@ -51,7 +51,7 @@ struct TransferPowerLossTests {
         try await load.cutEverywhere()
     }
 
-    @Test("What was lost of a partial file is received again, and nothing wrong is put in its place")
+    @Test("Lost bytes of a partial file are received again, and nothing wrong is put in their place")
     func partialFiles() async throws {
         try await load.withProof(lives: 2) { (proof, _, scratch) throws in
             var proof = proof

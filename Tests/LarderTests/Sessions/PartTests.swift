@@ -247,7 +247,7 @@ struct PartTests {
         }
     }
 
-    @Test("What is good by its time is given although no new can be had")
+    @Test("Credentials that are good by their time are given although no new can be had")
     func goodEnough() async throws {
         try await withParts { bench, provider, session in
             try await session.signIn(Credentials(userPool: bench.tokens()), deadline: soon)

@@ -40,7 +40,7 @@ struct RefreshTests {
         }
     }
 
-    @Test("What an answer leaves out stays as it was")
+    @Test("Parts that an answer leaves out stay as they were")
     func completed() async throws {
         struct Sparse: IdentityProvider {
             func refresh(

@@ -55,7 +55,7 @@ struct SessionTests {
         }
     }
 
-    @Test("What signing out deletes is in neither the file nor its log any more, sealed or not")
+    @Test("Signing out removes credentials from the file and from its log, sealed or not")
     func signedOutBytes() async throws {
         try await withSessions { bench in
             let session = bench.session()
@@ -102,7 +102,7 @@ struct SessionTests {
     }
 
     @Test(
-        "What the server refuses is told by the state, and a sign-in heals it",
+        "The state tells that the server refuses credentials, and a sign-in heals it",
         arguments: [
             (InMemoryIdentityProvider.Behaviour.refusingUserPool, SessionState.userPoolTokensInvalid),
             (.refusingFederated, .federatedTokensInvalid),

@@ -73,7 +73,7 @@ struct BadDestinationTests {
     }
 
     @Test(
-        "What became of it while the download waited is told, nothing is asked, and it can be tried again",
+        "A download says what its place became while it waited, asks for nothing, and can be tried again",
         arguments: Damage.allCases)
     func waiting(harm: Damage) async throws {
         try await withDownload { fixture, download, file in
@@ -88,7 +88,7 @@ struct BadDestinationTests {
     }
 
     @Test(
-        "What becomes of it while bytes arrive is told, nothing is left, and it can be tried again",
+        "A download says what its place became while bytes arrived, leaves nothing, and can be tried again",
         arguments: Damage.allCases)
     func arriving(harm: Damage) async throws {
         try await withDownload { fixture, download, file in

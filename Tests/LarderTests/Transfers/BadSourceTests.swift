@@ -52,7 +52,7 @@ struct BadSourceTests {
     }
 
     @Test(
-        "What became of it while it waited is told, nothing is sent, and it can be tried again",
+        "An upload says what its file became while it waited, sends nothing, and can be tried again",
         arguments: Damage.allCases)
     func waiting(harm: Damage) async throws {
         try await withTransferFixture { fixture in
@@ -67,7 +67,7 @@ struct BadSourceTests {
     }
 
     @Test(
-        "What becomes of it between two attempts is told, what was sent is gone, and it can be tried again",
+        "An upload says what its file became between two attempts, removes what was sent, and can be tried again",
         arguments: Damage.allCases)
     func between(harm: Damage) async throws {
         try await withTransferFixture { fixture in

@@ -55,7 +55,7 @@ struct ContendingTransferTests {
         }
     }
 
-    @Test("What was in a bucket that is gone counts as cleared away")
+    @Test("Parts in a bucket that is gone count as cleared away")
     func goneBucket() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)

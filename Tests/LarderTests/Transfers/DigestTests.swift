@@ -81,7 +81,7 @@ struct DigestTests {
         }
     }
 
-    @Test("What the storage says is compared, also where the program says nothing")
+    @Test("The storage's checksum is compared, also where the program gives none")
     func damaged() async throws {
         try await withTransferFixture { fixture in
             fixture.storage.keep(Self.bytes, at: TransferFixture.location)
@@ -93,7 +93,7 @@ struct DigestTests {
         }
     }
 
-    @Test("What has not the length of one is refused when it is queued", arguments: [0, 31, 33])
+    @Test("A digest of the wrong length is refused when the transfer is queued", arguments: [0, 31, 33])
     func invalid(length: Int) async throws {
         try await withTransferFixture { fixture in
             let digest = [UInt8](repeating: 0, count: length)

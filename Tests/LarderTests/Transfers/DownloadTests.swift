@@ -93,7 +93,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("What is not there, or may not be read, fails with its reason")
+    @Test("A source that is missing, or may not be read, fails with its reason")
     func missing() async throws {
         try await withTransferFixture { fixture in
             let file = fixture.folder.appending(path: "copy")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What an ETag tells")
+@Suite("ETags")
 struct EntityTagTests {
     private let digits = "9e107d9d372bb6826bd81d3542a419d6"
 
@@ -29,7 +29,7 @@ struct EntityTagTests {
         #expect(EntityTag(text).md5 == nil)
     }
 
-    @Test("What has more behind an MD5 than a number of parts is none", arguments: ["-", "-x", "-1-2"])
+    @Test("A text with more behind an MD5 than a number of parts is no ETag of parts", arguments: ["-", "-x", "-1-2"])
     func more(_ end: String) {
         let tag = EntityTag(digits + end)
         #expect(tag.md5 == nil)

@@ -94,7 +94,7 @@ struct GivenUpTransferTests {
         }
     }
 
-    @Test("What has arrived of a forgotten partition's downloads goes with it")
+    @Test("Partial files of a forgotten partition's downloads go with it")
     func forgottenFiles() async throws {
         try await withSwitch { fixture, _ in
             let (_, bytes) = try fixture.file(bytes: 50_000)

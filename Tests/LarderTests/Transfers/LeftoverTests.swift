@@ -4,7 +4,7 @@ import LarderTestSupport
 import Synchronization
 import Testing
 
-@Suite("What a runner has left, and the next one finds", .timeLimit(.minutes(10)))
+@Suite("Remains of a runner that the next one finds", .timeLimit(.minutes(10)))
 struct LeftoverTests {
     @Test("Partial files of transfers that are not known are removed; what goes on and what is no transfer's stays")
     func strayFiles() async throws {
@@ -78,7 +78,7 @@ struct LeftoverTests {
     }
 
     @Test(
-        "What a damaged row names that no request can bear is cleared away without asking",
+        "A name in a damaged row that no request can bear is cleared away without asking",
         arguments: [
             "key = printf('%.70000c', 'k')", "upload = printf('%.70000c', 'u')", "bucket = printf('%.70000c', 'b')",
             "upload = NULL, uploads_before = CAST('[]' AS BLOB), key = printf('%.70000c', 'k')",
@@ -218,7 +218,7 @@ struct LeftoverTests {
         }
     }
 
-    @Test("What could not be cleared away is tried again while the runner runs, after pauses that grow")
+    @Test("A clearing that failed is tried again while the runner runs, after pauses that grow")
     func pauses() async throws {
         try await withTransferFixture { fixture in
             let (file, _) = try fixture.file(bytes: 20_000)

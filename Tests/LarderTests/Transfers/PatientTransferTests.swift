@@ -86,7 +86,7 @@ struct PatientTransferTests {
         #expect(asked.withLock { $0 }.max() == 1)
     }
 
-    @Test("What a storage that fails asks for is heeded by the transfer's own pause")
+    @Test("A transfer's pause heeds what a failing storage asks for")
     func failing() async throws {
         try await withTransferFixture { fixture in
             fixture.storage.onCall { call throws(ObjectError) in

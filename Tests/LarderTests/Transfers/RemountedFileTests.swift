@@ -38,7 +38,7 @@ struct RemountedFileTests {
         }
     }
 
-    @Test("What has arrived in a partial file is not received again")
+    @Test("Bytes that have arrived in a partial file are not received again")
     func partialFile() async throws {
         try await withTransferFixture { fixture in
             let (_, bytes) = try fixture.file(bytes: 20_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Larder
 
-@Suite("What a reader of events remembers")
+@Suite("The memory of a reader of events")
 struct ToldTransferTests {
     private static func status(_ state: TransferStatus.State, _ id: TransferID = TransferID(UUID())) -> TransferStatus {
         TransferStatus(

@@ -8,7 +8,7 @@ import Testing
 /// `LoadTests`, uploads that outlast a signature and what is told of a failed end in the tests of the S3 transport.
 @Suite("Pitfalls of transfers", .timeLimit(.minutes(10)))
 struct TransferPitfallTests {
-    @Test("What could not start and what did not finish are told in one way: no spinner spins for ever")
+    @Test("A transfer that could not start and one that did not finish end in one way: no spinner spins for ever")
     func oneWay() async throws {
         try await withTransferFixture { fixture in
             let missing = fixture.folder.appending(path: "none")

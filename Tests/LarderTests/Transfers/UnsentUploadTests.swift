@@ -77,7 +77,7 @@ struct UnsentUploadTests {
         }
     }
 
-    @Test("What one has left at the storage is cleared away before it is forgotten")
+    @Test("A transfer's parts at the storage are cleared away before it is forgotten")
     func traces() async throws {
         try await withTransferFixture { fixture in
             let isHeld = Flag()

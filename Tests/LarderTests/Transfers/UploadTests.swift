@@ -25,7 +25,7 @@ struct UploadTests {
         }
     }
 
-    @Test("What cannot be started says so at once, and nothing is queued")
+    @Test("A transfer that cannot be started says so at once, and nothing is queued")
     func refused() async throws {
         try await withTransferFixture { fixture in
             let transfers = fixture.app.transfers
@@ -126,7 +126,7 @@ struct UploadTests {
     }
 
     @Test(
-        "What will not go better fails with its reason, and nothing is left",
+        "A transfer that no repetition helps fails with its reason, and leaves nothing",
         arguments: [
             ObjectError.Code.accessDenied, .noSuchBucket, .rejected, .wrongRegion,
         ])
