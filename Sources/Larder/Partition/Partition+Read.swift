@@ -4,6 +4,8 @@ public import LarderRecords
 extension Partition {
     /// Answers an operation from the cache alone.
     ///
+    /// Any thread may call this, the main thread as well: it waits for no writer and for no network.
+    ///
     /// - Parameter allowsPartial: Whether an answer that lacks something is returned, `missing` telling what; what may
     ///   not be null makes absent what holds it. Otherwise that is a `.miss`.
     /// - Throws: `.miss` where something is not known and `allowsPartial` is false; `.parked`; `.syntax`, `.operation`

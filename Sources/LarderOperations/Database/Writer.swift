@@ -42,7 +42,7 @@ final class Writer: Sendable {
     /// bounds. A job that comes too late waits for a whole commit.
     private static let batchDelay = Duration.microseconds(60)
     private static let maximumBatchDelay = Duration.milliseconds(2)
-    private static let mostDisappointments = 6
+    private static let maximumMissedBatches = 6
     /// How long the thread that makes commits spins for the next job before it sleeps: waking it takes about as long.
     private static let spinDuration = DispatchTimeInterval.microseconds(60)
     /// So many are enough for a commit, where more come all the time.
@@ -209,7 +209,7 @@ final class Writer: Sendable {
         let isLate = state.withLock { state in
             defer { state.isAsleep = false }
             guard state.isAsleep else { return false }
-            state.missedBatches = min(state.missedBatches + 1, Self.mostDisappointments)
+            state.missedBatches = min(state.missedBatches + 1, Self.maximumMissedBatches)
             state.skippedDelays = 1 << state.missedBatches
             return true
         }
