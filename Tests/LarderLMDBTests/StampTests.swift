@@ -40,4 +40,158 @@ struct StampTests {
             try second.close()
         }
     }
+
+    @Test("A clean close leaves a stamp that fits, and a later change makes it not fit")
+    func stamp() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { try $0.put(1, bytes("x").rawSpan, in: try environment.records) }
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+            try environment.close()
+            let stamp = try #require(CleanCloseStamp(folder: folder.path, in: FileSystem()))
+            let data = try DataFile(folder: folder.path, options: .init())
+            #expect(stamp == CleanCloseStamp(try data.status(), transaction: try requireSound(folder).transaction))
+            let path = CleanCloseStamp.path(in: folder.path)
+            var content = Array(try Data(contentsOf: URL(filePath: path)))
+            content[20] ^= 1
+            try Data(content).write(to: URL(filePath: path))
+            #expect(CleanCloseStamp(folder: folder.path, in: FileSystem()) == nil)
+        }
+    }
+
+    @Test("A copy in the file's place is walked, though it has the size and the time that the stamp says")
+    func copiedFile() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { try $0.put(1, bytes("one").rawSpan, in: try environment.records) }
+            try environment.close()
+            let path = folder.path + "/data.mdb"
+            try #require(succeeds("cp", "-p", path, path + ".copy") && succeeds("mv", path + ".copy", path))
+            let again = try Environment(folder: folder.path, tables: sampleTables)
+            #expect(again.wasVerified)
+            try again.close()
+        }
+    }
+
+    @Test("A file that the stamp fits is not walked; without the stamp it is")
+    func stampSkipsWalk() async throws {
+        try await withTemporaryFolder { folder in
+            let environment = try Environment(folder: folder.path, tables: sampleTables)
+            try environment.write { transaction in
+                for id in 0..<5_000 as Range<UInt64> {
+                    try transaction.put(id, bytes("\(id)").rawSpan, in: try environment.records)
+                }
+            }
+            try environment.close()
+            // Damage in a leaf, and a stamp that vouches for it.
+            let file = folder.appending(path: "data.mdb")
+            var content = Array(try Data(contentsOf: file))
+            content[5 * pageSize + 12] ^= 0xFF
+            let handle = try FileHandle(forUpdating: file)
+            try handle.write(contentsOf: Data(content))
+            try handle.close()
+            func vouch() throws {
+                var options = Environment.Options()
+                options.isReadOnly = true
+                let data = try DataFile(folder: folder.path, options: options)
+                let meta = try MetaPage.newest(in: data.pages)
+                try CleanCloseStamp(try data.status(), transaction: meta.transaction)
+                    .write(in: folder.path, FileSystem())
+            }
+            try vouch()
+            try Environment(folder: folder.path, tables: sampleTables).close()
+            try FileManager.default.removeItem(atPath: CleanCloseStamp.path(in: folder.path))
+            expectFailure(.damaged) { _ = try Environment(folder: folder.path, tables: sampleTables) }
+            try vouch()
+            var always = Environment.Options()
+            always.verification = .always
+            expectFailure(.damaged) { _ = try Environment(folder: folder.path, tables: sampleTables, options: always) }
+        }
+    }
+
+    @Test("An environment says whether its file lacked a clean close; one that is distrusted leaves no stamp")
+    func wasVerified() async throws {
+        try await withTemporaryFolder { folder in
+            func open() throws -> Environment { try Environment(folder: folder.path, tables: sampleTables) }
+            let fresh = try open()
+            #expect(!fresh.wasVerified)
+            try fresh.write { try $0.put(1, bytes("x").rawSpan, in: try fresh.records) }
+            try fresh.close()
+            let clean = try open()
+            #expect(!clean.wasVerified)
+            try clean.close()
+            try FileManager.default.removeItem(atPath: CleanCloseStamp.path(in: folder.path))
+            for _ in 0..<2 {
+                let unclean = try open()
+                #expect(unclean.wasVerified)
+                unclean.distrust()
+                try unclean.close()
+            }
+            let trusted = try open()
+            #expect(trusted.wasVerified)
+            try trusted.close()
+            let again = try open()
+            #expect(!again.wasVerified)
+            try again.close()
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A file looks cleanly closed no more before a commit that power loss may take back")
+    func stampIsRevoked() async throws {
+        try await withTemporaryFolder { folder in
+            var options = Environment.Options()
+            options.durability = .withoutMetaSync
+            func isStamped() -> Bool { CleanCloseStamp(folder: folder.path, in: FileSystem()) != nil }
+            for number in 0..<2 as Range<UInt64> {
+                let environment = try Environment(folder: folder.path, tables: sampleTables, options: options)
+                #expect(isStamped() == (number > 0))
+                try environment.write { try $0.put(number, bytes("x").rawSpan, in: try environment.records) }
+                #expect(!isStamped())
+                try environment.close()
+                #expect(isStamped())
+            }
+            try requireSound(folder)
+        }
+    }
+
+    @Test("A process that opens a file beside the one that found it not cleanly closed hears of that")
+    func recoveredBeside() async throws {
+        try await withTemporaryFolder { folder in
+            let deadline = ContinuousClock.now + .seconds(20)
+            for isRecovered in [true, false] {
+                let first = try #require(try PresenceLock(folder: folder.path, options: .init()))
+                #expect(try first.enter(deadline: deadline) == .first)
+                try first.settle(isRecovered: isRecovered, deadline: deadline)
+                let second = try #require(try PresenceLock(folder: folder.path, options: .init()))
+                #expect(try second.enter(deadline: deadline) == (isRecovered ? .recovered : .verified))
+            }
+        }
+    }
+
+    @Test("A file whose verifier died is not taken for verified, and the next process verifies it")
+    func verifierDied() async throws {
+        try await withTemporaryFolder { folder in
+            let far = ContinuousClock.now + .seconds(20)
+            func lock() throws -> PresenceLock {
+                let lock = try PresenceLock(folder: folder.path, options: .init())
+                return try #require(lock)
+            }
+            let earlier = try lock()
+            #expect(try earlier.enter(deadline: far) == .first)
+            try earlier.settle(isRecovered: false, deadline: far)
+            earlier.leave()
+            // It says that it verifies, and dies: the kernel gives its lock to another, here to a reader.
+            let dying = try lock()
+            #expect(try dying.enter(deadline: far) == .first)
+            dying.leave()
+            let reader = try LockFile(existing: folder.path + "/open.lock")
+            #expect(try reader.tryLock(.shared))
+            let deadline = ContinuousClock.now + .milliseconds(50)
+            expectFailure(.lockTimedOut) { _ = try lock().enter(deadline: deadline) }
+            try requireNear(deadline)
+            reader.unlock()
+            #expect(try lock().enter(deadline: far) == .first)
+        }
+    }
 }

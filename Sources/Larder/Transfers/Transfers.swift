@@ -134,3 +134,8 @@ public struct Transfers: Sendable {
         }
     }
 }
+
+extension Partition {
+    /// The files on their way to and from object storage.
+    public var transfers: Transfers { Transfers(core: core) }
+}

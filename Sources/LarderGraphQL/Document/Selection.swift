@@ -58,3 +58,29 @@ package struct InlineFragment: Sendable, Hashable {
         self.location = location
     }
 }
+
+package struct Argument: Sendable, Hashable {
+    package var name: String
+    package var value: Literal
+    @NotCompared package var location: Location
+
+    package init(name: String, value: Literal, location: Location = .generated) {
+        self.name = name
+        self.value = value
+        self.location = location
+    }
+}
+
+/// A directive where it is used: `@include(if: $wanted)`.
+package struct Directive: Sendable, Hashable {
+    /// Without the at sign.
+    package var name: String
+    package var arguments: [Argument]
+    @NotCompared package var location: Location
+
+    package init(name: String, arguments: [Argument] = [], location: Location = .generated) {
+        self.name = name
+        self.arguments = arguments
+        self.location = location
+    }
+}

@@ -19,3 +19,10 @@ public enum Value: Sendable {
     /// An input object, or the JSON object of a custom scalar.
     case object([String: Value])
 }
+
+extension Value {
+    /// An integer of any type, kept exactly: `.int`, or `.number` where 64 bits do not hold it.
+    public init(_ number: some BinaryInteger) {
+        self = Int64(exactly: number).map(Value.int) ?? .number(String(number))
+    }
+}

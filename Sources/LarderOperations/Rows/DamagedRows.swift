@@ -1,6 +1,17 @@
 package import Foundation
 import GRDB
 
+/// A row that cannot be read.
+package struct DamagedRow: Sendable, Hashable, CustomStringConvertible {
+    package var table: String
+    /// The columns by which it is found, as SQL writes them: `sequence = 7`.
+    package var key: String
+    /// What is wrong with it.
+    package var reason: String
+
+    package var description: String { "\(table) where \(key): \(reason)" }
+}
+
 extension OperationsDatabase {
     /// Sets aside the mutations and transfers of a partition whose rows cannot be read, in one transaction: they become
     /// dead letters of the class `damaged`, and transfers that have failed because of it, with what can be read of them.

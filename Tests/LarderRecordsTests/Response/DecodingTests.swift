@@ -268,7 +268,8 @@ struct FoundationDecodingTests {
         #expect(try decode("[0.12345678901234567890123]") == [Decimal(string: "0.12345678901234567890123")])
     }
 
-    @Test("A text that is no decimal is refused", arguments: ["\"\"", "\"1 apple\"", "1e400", "true", "\"0x10\"", "{}"])
+    @Test(
+        "A text that is no decimal is refused", arguments: ["\"\"", "\"1 apple\"", "1e400", "true", "\"0x10\"", "{}"])
     func badDecimal(_ json: String) throws {
         #expect(throws: DecodingError.self) { try decode(json, as: Decimal.self) }
     }

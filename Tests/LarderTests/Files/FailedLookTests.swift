@@ -135,6 +135,66 @@ struct FailedLookTests {
         }
     }
 
+    @Test("A cache whose folder cannot be listed is not taken for one without a staged copy", arguments: FailedLook.all)
+    private func staged(_ look: FailedLook) async throws {
+        try await withStore { folder, _ in
+            var options = Store.Options()
+            options.files = look.files(
+                at: folder.appending(path: "records/\(Store.unnamedPartition)").path, failing: [.open])
+            let cache = CacheFolder(store: folder, partition: Store.unnamedPartition, options)
+            #expect(throws: RecordError.self) { _ = try cache.stagedTokens() }
+        }
+    }
+
+    @Test("A folder that cannot be listed is not taken for a store's", arguments: FailedLook.all)
+    private func contents(_ look: FailedLook) async throws {
+        try await withTemporaryFolder { folder in
+            #expect(throws: LarderError.self) { _ = try StoreContents.areAll(of: folder, look.files(at: folder.path)) }
+        }
+    }
+
+    @Test("Partial files that cannot be listed are not taken for none", arguments: FailedLook.all)
+    private func remains(_ look: FailedLook) async throws {
+        try await withStore { folder, _ in
+            let files = look.files(at: folder.appending(path: "transfers").path)
+            #expect(throws: OperationsError.self) { _ = try TransferRemains(in: folder, nil, files) }
+        }
+    }
+
+    @Test("A backup whose manifest cannot be read is not called damaged; one without a manifest is")
+    func manifest() async throws {
+        try await withStore { folder, _ in
+            let backups = folder.deletingLastPathComponent().appending(path: "backups")
+            let backup = try StoreBackup.make(of: folder, into: backups, options: Store.Options())
+            let manifest = backup.folder.appending(path: BackupManifest.fileName).path
+            for look in FailedLook.all {
+                let code = #expect(throws: LarderError.self) {
+                    _ = try StoreBackup(at: backup.folder, look.files(at: manifest))
+                }?.code.rawValue
+                #expect(code == (look.status == EACCES ? "operations.notWritable" : "operations.storage"))
+            }
+            try FileSystem().remove(manifest)
+            let code = #expect(throws: LarderError.self) { _ = try StoreBackup(at: backup.folder) }?.code.rawValue
+            #expect(code == "operations.damagedBackup")
+        }
+    }
+
+    @Test("A repair that cannot remove the damaged file's log changes nothing, and the next one succeeds")
+    func log() async throws {
+        try await withStore { folder, id in
+            let lock = try MigrationLock.take(in: folder, for: "a test", within: .seconds(5))
+            defer { lock.release() }
+            let log = database(folder) + "-wal"
+            let files = FileSystem(injecting: { $0.kind == .remove && $0.path == log ? .failure(EIO) : nil })
+            #expect(throws: OperationsError.self) {
+                _ = try OperationsDatabase.repair(folder: folder, holding: lock, files: files)
+            }
+            #expect(try mutations(folder) == [id])
+            _ = try OperationsDatabase.repair(folder: folder, holding: lock)
+            #expect(try mutations(folder) == [id])
+        }
+    }
+
     // MARK: Support
 
     private var schema: Schema { get throws { try Schema(parsing: fixtureSchema) } }

@@ -12,3 +12,23 @@ public struct MultipartUpload: Sendable, Hashable {
         self.id = id
     }
 }
+
+/// A part that the storage has.
+public struct UploadedPart: Sendable, Hashable {
+    /// From 1.
+    public var number: Int
+    /// In bytes; nil where the storage does not say.
+    public var size: Int64?
+    /// As the storage sent it.
+    public var etag: String
+    /// CRC-32C of its bytes: of the bytes that were sent, or of the ones that the storage lists.
+    public var crc32c: UInt32?
+
+    /// A part of this number and ETag.
+    public init(number: Int, size: Int64?, etag: String, crc32c: UInt32? = nil) {
+        self.number = number
+        self.size = size
+        self.etag = etag
+        self.crc32c = crc32c
+    }
+}

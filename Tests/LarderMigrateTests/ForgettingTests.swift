@@ -1,0 +1,237 @@
+import Foundation
+import LarderFiles
+import LarderTestSupport
+import Testing
+
+@testable import Larder
+@testable import LarderOperations
+@testable import LarderRecords
+
+@Suite(
+    "Forgetting environments", .enabled(if: MigrateProcess.isBuilt, "\(MigrateProcess.requirement)"),
+    .timeLimit(.minutes(10)))
+struct ForgettingTests {
+    @Test("Forgetting wants the name repeated, refuses what is current or unsent, and leaves nothing")
+    func forgotten() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            try await fixture.writeInCurrent()
+            let unconfirmed = try await fixture.migrate("env", "forget", "staging", "--json")
+            #expect(unconfirmed.status == 4)
+            #expect(unconfirmed.errors.contains(#""code":"command.notConfirmed""#))
+            let current = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(current.status == 4)
+            #expect(current.errors.contains(#""code":"operations.environmentInUse""#))
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let unsent = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(unsent.status == 4)
+            #expect(unsent.errors.contains(#""code":"operations.unsentWork""#))
+            let done = try await fixture.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            #expect(done.status == 0, "\(done.errors)")
+            #expect(try result(done)["mutations"] as? Int == 2)
+            #expect(
+                try FileManager.default.contentsOfDirectory(
+                    atPath: fixture.store.appending(path: "records").path) == [])
+            #expect(try await fixture.migrate("env", "list").output == "* other, 1 partitions\n")
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Forgetting tells which uploads the storage has parts of, and is refused unasked")
+    func forgottenUploads() async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.withDatabase { database in
+                let name = try #require(try database.environments.current()?.partition?.name)
+                let draft = TransferDraft(
+                    partition: name, kind: .upload, bucket: "media", key: "v/1", region: "eu-west-1", path: "/file",
+                    source: .init(device: 1, inode: 2, size: 10, modified: 3), created: Date())
+                try await database.transfers.enqueue([draft])
+                let begun = try await database.transfers.begin(draft.id, owner: "test", now: Date())
+                try await database.transfers.note(try #require(begun).attempt, [.upload("u-1")])
+            }
+            #expect(try await fixture.migrate("env", "use", "other", "--discard").status == 0)
+            let refused = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--json")
+            #expect(refused.status == 4)
+            #expect(refused.errors.contains(#""code":"operations.uploadsLeft""#))
+            let done = try await fixture.migrate(
+                "env", "forget", "staging", "--confirm", "staging", "--discard", "--json")
+            #expect(done.status == 0, "\(done.errors)")
+            #expect(
+                try text(result(done)["uploads"])
+                    == #"[{"bucket":"media","key":"v\/1","region":"eu-west-1","upload":"u-1"}]"#)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test(
+        "A killed forgetting has destroyed nothing, or leaves a cache of no partition, which the next one removes",
+        arguments: EnvironmentForgetting.KillPoint.allCases)
+    func killed(step: EnvironmentForgetting.KillPoint) async throws {
+        try await MigrationFixture.with { fixture in
+            _ = try await fixture.add("staging")
+            _ = try await fixture.add("other")
+            #expect(try await fixture.migrate("env", "use", "staging").status == 0)
+            try await fixture.queueInCurrent(2)
+            try await fixture.writeInCurrent()
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let killed = try await MigrateProcess.crash(fixture.store.path, "forget", "staging", "\(step)")
+            try #require(killed.status == -9, "\(killed.output) \(killed.errors)")
+            try await fixture.expectSound("\(step)")
+            let isBefore = step == .marked
+            let list = "* other, 1 partitions\n" + (isBefore ? "  staging, 1 partitions\n" : "")
+            #expect(try await fixture.migrate("env", "list").output == list)
+            #expect(try await fixture.mutations().count == (isBefore ? 2 : 0))
+            // What belongs to nobody any more is in no backup.
+            let backup = try await fixture.migrate("backup", "--json")
+            #expect(try (result(backup)["partitions"] as? [Any])?.count == (isBefore ? 2 : 1), "\(backup.errors)")
+            let again = try await fixture.migrate("env", "forget", "staging", "--confirm", "staging", "--discard")
+            #expect(again.status == (isBefore ? 0 : 3))
+            #expect(try await fixture.migrate("env", "list").output == "* other, 1 partitions\n")
+            #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()) == [])
+        }
+    }
+
+    @Test("A switch that comes while an environment is forgotten finds all of it, or nothing; what it has then stays")
+    func switchedMeanwhile() async throws {
+        try await MigrationFixture.with { fixture in
+            let forgotten = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                let destination = Destination(environment: .stored("staging"), user: .guest)
+                do {
+                    _ = try await EnvironmentForgetting.forget(
+                        "staging", in: fixture.store, database, discarding: true, holding: lock,
+                        closing: { _ in
+                            // Another process: the first look for the key and the cache has been made.
+                            _ = try? database.environments.enterNow(destination, leaving: .park, now: Date())
+                        })
+                } catch let error as OperationsError { #expect(error.code == .environmentInUse) }
+                let isThere = try database.environments.current()?.partition?.name == forgotten
+                #expect(try database.credentials.keys().count == (isThere ? 1 : 0))
+                #expect(
+                    try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).contains(forgotten) == isThere)
+                #expect(try (database.environments.partition(forgotten) != nil) == isThere)
+            }
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("A forgetting that is refused leaves the key and the cache, and no mark on it")
+    func refusedForgetting() async throws {
+        try await MigrationFixture.with { fixture in
+            let partition = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                let destination = Destination(environment: .stored("staging"), user: .guest)
+                do {
+                    _ = try await EnvironmentForgetting.forget(
+                        "staging", in: fixture.store, database, discarding: true, holding: lock,
+                        reached: { moment in
+                            guard moment == .marked else { return }
+                            _ = try database.environments.enterNow(destination, leaving: .park, now: Date())
+                        })
+                    Issue.record("the current partition was forgotten")
+                } catch { #expect((error as? OperationsError)?.code == .environmentInUse) }
+                #expect(try database.credentials.keys().count == 1)
+            }
+            #expect(try !CacheFolder(store: fixture.store, partition: partition, Store.Options()).isForgotten())
+            #expect(try await fixture.number() == 1)
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("The bytes of a forgotten key are in neither the file nor its log before the caches are removed")
+    func keyBytes() async throws {
+        try await MigrationFixture.with { fixture in
+            let partition = try await fixture.makeParted()
+            try await fixture.withDatabase { database in
+                let key = Data(MigrationFixture.key.utf8)
+                // Once more, so that the log has it.
+                try fixture.execute("UPDATE partition_key SET created = 1")
+                let files = ["", "-wal"].map { fixture.store.appending(path: "larder.sqlite" + $0) }
+                func holders() -> Int {
+                    files.filter { ((try? Data(contentsOf: $0)) ?? Data()).range(of: key) != nil }.count
+                }
+                #expect(holders() > 0)
+                let lock = try MigrationLock.take(in: fixture.store, for: "a test", within: .zero)
+                defer { lock.release() }
+                _ = try await EnvironmentForgetting.forget(
+                    "staging", in: fixture.store, database, discarding: true, holding: lock,
+                    reached: { moment in
+                        guard moment == .logEmptied else { return }
+                        #expect(holders() == 0)
+                        #expect(
+                            (try? StoreStatus.partitionFolders(of: fixture.store, FileSystem()))?.contains(partition)
+                                == true)
+                    })
+            }
+        }
+    }
+
+    @Test("Where the unsent work of one user keeps an environment from being forgotten, nothing of any is destroyed")
+    func allOrNothing() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            for user in ["ada", "bob"] {
+                #expect(try await fixture.migrate("env", "use", "staging", "--user", user).status == 0)
+                try await fixture.writeInCurrent()
+            }
+            try await fixture.queueInCurrent(1)
+            #expect(try await fixture.migrate("env", "use", "other").status == 0)
+            let records = fixture.store.appending(path: "records").path
+            func caches() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: records) }
+            try await fixture.withPartition { store, _ in
+                let code: LarderError.Code?
+                do throws(LarderError) {
+                    try await store.forget(environment: "staging")
+                    code = nil
+                } catch { code = error.code }
+                #expect(code?.rawValue == "operations.unsentWork")
+                #expect(try store.partitionIdentities().count == 3)
+                #expect(try caches().count == 3)
+                // Left of a cache by a killed program, or by somebody's hand: no partition's.
+                for left in [".removed-1/1", "x.removed/1"] {
+                    try FileManager.default.createDirectory(
+                        atPath: "\(records)/\(left)", withIntermediateDirectories: true)
+                }
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 3)
+                try await store.forget(environment: "staging", losingUnsent: true)
+                let left = try store.partitionIdentities().map(\.name)
+                #expect(left.count == 1)
+                #expect(try caches().sorted() == (left + ["x.removed"]).sorted())
+            }
+            try await fixture.expectSound()
+        }
+    }
+
+    @Test("Forgetting waits for a backup under way, and destroys nothing past its deadline")
+    func forgettingWaits() async throws {
+        try await MigrationFixture.with { fixture in
+            for name in ["staging", "other"] { _ = try await fixture.add(name) }
+            for name in ["staging", "other"] {
+                #expect(try await fixture.migrate("env", "use", name).status == 0)
+                try await fixture.writeInCurrent()
+            }
+            try await fixture.withPartition { store, _ in
+                let lock = try MigrationLock.take(in: fixture.store, for: "backup", within: .zero)
+                defer { lock.release() }
+                let code: LarderError.Code?
+                do throws(LarderError) {
+                    try await store.forget(environment: "staging", deadline: .now + .milliseconds(50))
+                    code = nil
+                } catch { code = error.code }
+                #expect(code?.rawValue == "operations.migrationLocked")
+                #expect(try StoreStatus.partitionFolders(of: fixture.store, FileSystem()).count == 2)
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+@testable import LarderOperations
+
+@Suite("Environments", .timeLimit(.minutes(10)))
+struct EnvironmentTests {
+    @Test("Another API under a name that is taken is refused, and said to succeed it takes its data over")
+    func changed() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a", data: "one"), as: "pa")
+            await expectFailure(.environmentChanged) {
+                try await database.enter(environment("a", data: "two"), as: "unused", leaving: nil)
+            }
+            let moved = environment("a", data: "two", succeeds: .environment("a"))
+            let report = try await database.enter(moved, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pa")
+            #expect(try database.environments.find("a")?.fingerprints.data == "two")
+            let destination = Destination(environment: moved, user: .guest, newName: "unused")
+            #expect(try database.environments.standing(destination)?.name == "pa")
+        }
+    }
+
+    @Test("A renamed bucket is noted, and signs no user out")
+    func bucket() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), .user("u"), as: "pa")
+            try await database.setSession("signedIn", of: "pa")
+            try await database.enter(environment("a", storage: "other"), .last, as: "unused", leaving: nil)
+            #expect(try database.environments.find("a")?.fingerprints.storage == "other")
+            #expect(try database.session(of: "pa") == "signedIn")
+        }
+    }
+
+    @Test("Another user pool signs users out, and leaves guests and data as they are")
+    func pool() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "guest")
+            try await database.setSession("guest", of: "guest")
+            try await database.enter(environment("a"), .user("u"), as: "pu")
+            try await database.setSession("signedIn", of: "pu")
+            try await database.enter(environment("a", identity: "other"), .last, as: "unused", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedOut")
+            #expect(try database.session(of: "guest") == "guest")
+            #expect(try database.currentName == "pu")
+        }
+    }
+
+    @Test("An environment that succeeds another has its partitions, the current one too")
+    func succeeding() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            let new = environment("new", succeeds: .environment("old"))
+            let report = try await database.enter(new, .last, as: "unused", leaving: nil)
+            #expect(!report.isSwitch && report.to?.partition.name == "pu")
+            #expect(report.to?.partition.environment == "new")
+            let destination = Destination(environment: new, user: .last, newName: "unused")
+            #expect(try database.environments.standing(destination)?.name == "pu")
+            try await database.environments.remove("old")
+        }
+    }
+
+    @Test("Data kept before there were environments becomes the guest's of the environment that succeeds it")
+    func unnamed() async throws {
+        try await withOperations { database in
+            let old = try await database.enqueue(draft(in: "main"))
+            let new = environment("new", succeeds: .unnamed)
+            try await database.enter(new, as: "unused", leaving: nil)
+            #expect(try database.currentName == "main")
+            try await database.complete(old)
+        }
+    }
+
+    @Test("Mutations queued before there were environments are not left without a word")
+    func unnamedIsLeft() async throws {
+        try await withOperations { database in
+            let old = try await database.enqueue(draft(in: "main"))
+            await expectFailure(.otherPartition) { try await database.enter(environment("a"), as: "pa", leaving: nil) }
+            let report = try await database.enter(environment("a"), as: "pa", leaving: .carry)
+            #expect(report.carried == 1 && report.from?.partition.name == "main")
+            try await database.complete(old)
+        }
+    }
+
+    @Test(
+        "A user who is signed in stays so under an environment that signs users in as the one before it, and no other")
+    func adoptedSessions() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), .user("u"), as: "pu")
+            try await database.setSession("signedIn", of: "pu")
+            try await database.enter(environment("new", succeeds: .environment("old")), .last, as: "x", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedIn")
+            let other = environment("newer", identity: "other", succeeds: .environment("new"))
+            try await database.enter(other, .last, as: "x", leaving: nil)
+            #expect(try database.session(of: "pu") == "signedOut")
+        }
+    }
+
+    @Test("An environment stays protected whatever a program says, until it is stored otherwise by itself")
+    func protection() async throws {
+        try await withOperations { database in
+            guard case .draft(let guarded) = environment("a", isProtected: true),
+                case .draft(let plain) = environment("a")
+            else { return }
+            try await database.environments.put(guarded, now: noon)
+            try await database.enter(.draft(plain), as: "pa")
+            #expect(try database.environments.find("a")?.isProtected == true)
+            var redefined = plain
+            redefined.definition = json(#"{"name":"a","note":"new"}"#)
+            try await database.enter(.draft(redefined), as: "pa")
+            #expect(try database.environments.find("a")?.definition == redefined.definition)
+            #expect(try database.environments.find("a")?.isProtected == true)
+            try await database.environments.put(plain, now: noon)
+            #expect(try database.environments.find("a")?.isProtected == false)
+        }
+    }
+
+    @Test("An environment does not take over a user's data where it has some of the same user")
+    func occupied() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("old"), as: "po")
+            try await database.enter(environment("new"), as: "pn")
+            await expectFailure(.occupied) {
+                try await database.enter(environment("new", succeeds: .environment("old")), as: "unused", leaving: nil)
+            }
+            #expect(try database.environments.partition("po")?.environment == "old")
+        }
+    }
+
+    @Test("An environment is not removed while it is the current one, or has data")
+    func removal() async throws {
+        try await withOperations { database in
+            try await database.enter(environment("a"), as: "pa")
+            await expectFailure(.environmentInUse) { try await database.environments.remove("a") }
+            try await database.enter(environment("b"), as: "pb")
+            await expectFailure(.environmentInUse) { try await database.environments.remove("a") }
+            await expectFailure(.unknownEnvironment) { try await database.environments.remove("c") }
+            guard case .draft(let unused) = environment("unused") else { return }
+            try await database.environments.put(unused, now: noon)
+            try await database.environments.remove("unused")
+            #expect(try database.environments.list().map(\.name) == ["a", "b"])
+            await expectFailure(.unknownEnvironment) { try await database.enter(.stored("unused"), as: "x") }
+        }
+    }
+}
