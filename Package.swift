@@ -81,7 +81,7 @@ let package = Package(
         .target(
             name: "LarderRecords",
             dependencies: ["CFiles", "LarderFiles", "LarderLMDB", "LarderGraphQL", crypto],
-            swiftSettings: strict
+            swiftSettings: strict + [.strictMemorySafety()]
         ),
         .target(
             name: "LarderMigrations",

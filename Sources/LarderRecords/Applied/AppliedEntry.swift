@@ -34,21 +34,21 @@ package struct AppliedEntry: Sendable, Hashable {
         var content = [kind.rawValue]
         appendLittleEndian(UInt64(bitPattern: time), to: &content)
         if self.key.utf8.count > StoredKey.maximumSize { content.append(contentsOf: self.key.utf8) }
-        return SealedText.encoded(content, seed: Self.seed(key))
+        return unsafe SealedText.encoded(content, seed: Self.seed(key))
     }
 
     /// Nil where the bytes are not what was stored under the key.
     init?(_ bytes: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer) {
-        guard SealedText.isSound(bytes, seed: Self.seed(key)), let content = SealedText.text(bytes),
-            content.count >= Self.header, let kind = Kind(rawValue: content[0])
+        guard unsafe SealedText.isSound(bytes, seed: Self.seed(key)), let content = unsafe SealedText.text(bytes),
+            content.count >= Self.header, let kind = unsafe Kind(rawValue: content[0])
         else { return nil }
         self.kind = kind
-        time = Int64(bitPattern: UInt64(littleEndian: content.loadUnaligned(fromByteOffset: 1, as: UInt64.self)))
-        let text = content.count > Self.header ? UnsafeRawBufferPointer(rebasing: content[Self.header...]) : key
-        self.key = String(decoding: text, as: UTF8.self)
+        time = unsafe Int64(bitPattern: UInt64(littleEndian: content.loadUnaligned(fromByteOffset: 1, as: UInt64.self)))
+        let text = unsafe content.count > Self.header ? UnsafeRawBufferPointer(rebasing: content[Self.header...]) : key
+        self.key = unsafe String(decoding: text, as: UTF8.self)
     }
 
-    private static func seed(_ key: UnsafeRawBufferPointer) -> UInt64 { UInt64(checksum(key, seed: 0)) }
+    private static func seed(_ key: UnsafeRawBufferPointer) -> UInt64 { unsafe UInt64(checksum(key, seed: 0)) }
 }
 
 /// The idempotency key of a mutation: what is the same whenever the same mutation is sent, and for no other.

@@ -8,9 +8,11 @@ extension Tables {
         guard let applied else { return nil }
         var key = key
         return try key.withUTF8 { text throws in
-            try StoredKey.with(UnsafeRawBufferPointer(text)) { stored throws in
-                guard !stored.isEmpty, let value = try transaction.get(stored, in: applied) else { return nil }
-                guard let entry = value.withUnsafeBytes({ AppliedEntry($0, under: stored) }) else {
+            unsafe try StoredKey.with(UnsafeRawBufferPointer(text)) { stored throws in
+                guard unsafe !stored.isEmpty, let value = unsafe try transaction.get(stored, in: applied) else {
+                    return nil
+                }
+                guard let entry = unsafe value.withUnsafeBytes({ unsafe AppliedEntry($0, under: stored) }) else {
                     throw RecordError(.damaged, "The note of a mutation is damaged; remove the cache and fetch again")
                 }
                 return entry
@@ -24,8 +26,8 @@ extension Tables {
         var found: [AppliedEntry] = []
         var cursor = try transaction.cursor(in: applied)
         while let entry = try cursor.next() {
-            let read = entry.value.withUnsafeBytes { value in
-                entry.key.withUnsafeBytes { AppliedEntry(value, under: $0) }
+            let read = unsafe entry.value.withUnsafeBytes { value in
+                unsafe entry.key.withUnsafeBytes { unsafe AppliedEntry(value, under: $0) }
             }
             guard let read else {
                 throw RecordError(.damaged, "The note of a mutation is damaged; remove the cache and fetch again")
@@ -51,8 +53,8 @@ extension RecordChanges {
         // Whatever is open for writing has the table.
         guard let table = tables.applied else { throw RecordError.damagedState }
         for entry in applied {
-            try StoredKey.bytes(Array(entry.key.utf8)).withUnsafeBytes { key throws in
-                try entry.encoded(under: key).withUnsafeBytes { try transaction.put(key, $0, in: table) }
+            unsafe try StoredKey.bytes(Array(entry.key.utf8)).withUnsafeBytes { key throws in
+                unsafe try entry.encoded(under: key).withUnsafeBytes { unsafe try transaction.put(key, $0, in: table) }
             }
         }
         for key in forgotten where !key.isEmpty {

@@ -62,13 +62,13 @@ package struct ChangeSet: Sendable, Hashable {
     }
 
     init(encoded bytes: UnsafeRawBufferPointer) throws(RecordError) {
-        guard bytes.count >= 2, bytes[0] == 1 else { throw Self.damaged }
-        isEverything = bytes[1] != 0
+        guard bytes.count >= 2, unsafe bytes[0] == 1 else { throw Self.damaged }
+        isEverything = unsafe bytes[1] != 0
         var offset = 2
         var record: UInt64 = 0
         while offset < bytes.count {
-            let (step, afterStep) = try Self.variableLength(bytes, at: offset)
-            let (field, afterField) = try Self.variableLength(bytes, at: afterStep)
+            let (step, afterStep) = unsafe try Self.variableLength(bytes, at: offset)
+            let (field, afterField) = unsafe try Self.variableLength(bytes, at: afterStep)
             guard let number = UInt32(exactly: field), record <= .max - step else { throw Self.damaged }
             record += step
             fields.append(RecordField(record: record, field: number))
@@ -87,7 +87,7 @@ package struct ChangeSet: Sendable, Hashable {
         var position = offset
         var shift: UInt64 = 0
         while position < bytes.count, shift < 64 {
-            let byte = bytes[position]
+            let byte = unsafe bytes[position]
             value |= UInt64(byte & 0x7F) << shift
             position += 1
             if byte < 0x80 { return (value, position) }
@@ -106,16 +106,16 @@ package struct KeyList: Sendable, Hashable, RandomAccessCollection {
     package init() {}
 
     package init(_ keys: some Sequence<String>) {
-        for var key in keys { key.withUTF8 { append(UnsafeRawBufferPointer($0)) } }
+        for var key in keys { key.withUTF8 { unsafe append(UnsafeRawBufferPointer($0)) } }
     }
 
     package var startIndex: Int { 0 }
     package var endIndex: Int { ends.count }
 
-    package subscript(index: Int) -> String { withKey(index) { String(decoding: $0, as: UTF8.self) } }
+    package subscript(index: Int) -> String { unsafe withKey(index) { unsafe String(decoding: $0, as: UTF8.self) } }
 
     mutating func append(_ key: UnsafeRawBufferPointer) {
-        bytes.append(contentsOf: key)
+        unsafe bytes.append(contentsOf: key)
         ends.append(bytes.count)
     }
 
@@ -127,6 +127,6 @@ package struct KeyList: Sendable, Hashable, RandomAccessCollection {
     func withKey<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         let start = index == 0 ? 0 : ends[index - 1]
         let end = ends[index]
-        return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
+        return unsafe try bytes.withUnsafeBytes { unsafe try body(UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
     }
 }

@@ -64,7 +64,7 @@ extension RecordCache {
                     guard let record = try generation.record(change.record, transaction), record.isEntity else {
                         continue
                     }
-                    keys.append(String(decoding: try record.key, as: UTF8.self))
+                    unsafe keys.append(String(decoding: try record.key, as: UTF8.self))
                 }
                 return keys
             }

@@ -83,7 +83,7 @@ extension Generation {
         // A damaged file could lead round in a circle.
         for _ in 0..<Self.greatestDepth {
             guard let record = try record(id, transaction) else { return nil }
-            if record.isEntity { return ExactText(String(decoding: try record.key, as: UTF8.self)) }
+            if record.isEntity { return unsafe ExactText(String(decoding: try record.key, as: UTF8.self)) }
             guard let owner = record.owner else { return nil }
             id = owner.record
         }

@@ -59,9 +59,9 @@ extension Generation {
 extension ChangeSet {
     /// From the table `changes`.
     init(sealed bytes: UnsafeRawBufferPointer, number: UInt64) throws(RecordError) {
-        guard SealedText.isSound(bytes, seed: number), let text = SealedText.text(bytes) else {
+        guard unsafe SealedText.isSound(bytes, seed: number), let text = unsafe SealedText.text(bytes) else {
             throw ChangeSet.damaged
         }
-        self = try ChangeSet(encoded: text)
+        self = unsafe try ChangeSet(encoded: text)
     }
 }

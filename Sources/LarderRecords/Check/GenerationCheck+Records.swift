@@ -5,9 +5,9 @@ extension GenerationCheck {
         var cursor = try transaction.cursor(in: tables.records)
         while let entry = try cursor.next() {
             let id = entry.integerKey
-            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
+            let bytes = unsafe entry.value.withUnsafeBytes { unsafe $0 }
             do {
-                try check(RecordView(bytes), id, transaction)
+                unsafe try check(RecordView(bytes), id, transaction)
             } catch let error as LMDBError {
                 throw error
             } catch let error as DamagedRecord {
@@ -48,9 +48,9 @@ extension GenerationCheck {
             parts[id] = (owner.record, owner.field, 0)
             if keyed.contains(id) { report.add(.record(id), "a key leads to it, and it is a part") }
         } else {
-            let key = StoredKey.bytes(Array(try record.key))
+            let key = unsafe StoredKey.bytes(Array(try record.key))
             let found = key.isEmpty ? nil : try transaction.get(key.rawSpan, in: tables.keys)
-            if found?.withUnsafeBytes(StoredNumber.number) != id {
+            if unsafe found?.withUnsafeBytes(StoredNumber.number) != id {
                 report.add(.record(id), "its key \(shown(key)) does not lead to it")
             }
         }
@@ -68,12 +68,12 @@ extension GenerationCheck {
         var cursor = try transaction.cursor(in: tables.fields)
         while let entry = try cursor.next() {
             report.counts.splitFields += 1
-            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
-            guard let key = entry.key.withUnsafeBytes({ SplitFieldKey($0) }) else {
+            let bytes = unsafe entry.value.withUnsafeBytes { unsafe $0 }
+            guard let key = unsafe entry.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }) else {
                 report.add(.page(nil), "the table of split fields has a key of \(entry.key.byteCount) bytes")
                 continue
             }
-            guard key.isSound(bytes) else {
+            guard unsafe key.isSound(bytes) else {
                 report.add(.field(record: key.record, field: key.field), "it has another checksum")
                 continue
             }
@@ -81,7 +81,7 @@ extension GenerationCheck {
             if !split.contains(key.record) {
                 report.add(.field(record: key.record, field: key.field), "it belongs to no split record")
             }
-            let payload = PayloadView(bytes: bytes)
+            let payload = unsafe PayloadView(bytes: bytes)
             check(payload.word, payload, key.record, key.field)
             checkLists(key.record)
         }
@@ -119,13 +119,13 @@ extension GenerationCheck {
         case nil: throw DamagedRecord("a value has an unknown tag")
         case .null, .no, .yes, .smallInt: return
         case .int, .float: _ = try payload.eightBytes(word)
-        case .number, .string, .json: try checkText(payload.text(word))
+        case .number, .string, .json: unsafe try checkText(payload.text(word))
         case .farString, .farJSON:
             let place = try payload.place(word)
-            guard let segment = segments[place.segment] else {
+            guard let segment = unsafe segments[place.segment] else {
                 throw DamagedRecord("the segment of a text is missing or damaged")
             }
-            try checkText(TextHeap.text(at: place, in: segment))
+            unsafe try checkText(TextHeap.text(at: place, in: segment))
         case .list:
             guard depth < RecordFormat.greatestListDepth else { throw .listsTooDeep }
             let elements = try payload.list(word)
@@ -145,7 +145,7 @@ extension GenerationCheck {
     }
 
     private func checkText(_ text: UnsafeRawBufferPointer) throws(DamagedRecord) {
-        guard String(validating: text, as: UTF8.self) != nil else { throw DamagedRecord("a text is not UTF-8") }
+        guard unsafe String(validating: text, as: UTF8.self) != nil else { throw DamagedRecord("a text is not UTF-8") }
     }
 
     /// Every part is held exactly once, by the record and field that it names.

@@ -3,7 +3,9 @@ import LarderLMDB
 /// Goes through the tables of a generation and collects their faults.
 ///
 /// What it learns from one table is held against the next: names, then keys, then records and what they refer to.
-struct GenerationCheck {
+///
+/// Safe: the bytes that it looks at belong to the transaction of `run`, which lasts longer.
+@safe struct GenerationCheck {
     var report = CheckReport()
     let generation: Generation
     let level: CheckReport.Level
@@ -21,7 +23,7 @@ struct GenerationCheck {
     /// Where the lists of the record that is being checked lie.
     var lists: [Range<Int>] = []
     /// By number; valid as long as the transaction.
-    var segments: [UInt32: UnsafeRawBufferPointer] = [:]
+    var segments: [UInt32: UnsafeRawBufferPointer] = unsafe [:]
 
     var tables: Tables { generation.tables }
     var isThorough: Bool { level == .everything }
@@ -59,13 +61,13 @@ struct GenerationCheck {
         while let entry = try cursor.next() {
             let number = entry.integerKey
             // The bytes stay where they are until the transaction changes.
-            let bytes = unsafe entry.value.withUnsafeBytes { $0 }
-            guard SealedText.isSound(bytes, seed: number) else {
+            let bytes = unsafe entry.value.withUnsafeBytes { unsafe $0 }
+            guard unsafe SealedText.isSound(bytes, seed: number) else {
                 report.add(.number(number), "its text has another checksum")
                 continue
             }
             guard let id = FieldID(exactly: number) else {
-                segments[UInt32(truncatingIfNeeded: number - TextHeap.firstSegment)] = bytes
+                unsafe segments[UInt32(truncatingIfNeeded: number - TextHeap.firstSegment)] = unsafe bytes
                 continue
             }
             report.counts.names += 1
@@ -74,10 +76,10 @@ struct GenerationCheck {
             if let state, id == 0 || id >= state.nextField {
                 report.add(.number(number), "it was never given to a name; the next is \(state.nextField)")
             }
-            let text = SealedText.text(bytes).map(Array.init) ?? []
+            let text = unsafe SealedText.text(bytes).map(Array.init) ?? []
             let key = StoredKey.bytes(text)
             let back = key.isEmpty ? nil : try transaction.get(key.rawSpan, in: tables.names)
-            if back?.withUnsafeBytes(StoredNumber.number) != number {
+            if unsafe back?.withUnsafeBytes(StoredNumber.number) != number {
                 report.add(.number(number), "its name \(shown(text)) does not lead back to it")
             }
         }
@@ -86,18 +88,18 @@ struct GenerationCheck {
     private mutating func checkNames(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.names)
         while let entry = try cursor.next() {
-            let key = entry.key.withUnsafeBytes(Array.init)
-            let isSound = entry.value.withUnsafeBytes { value in
-                key.withUnsafeBytes { StoredNumber.isSound(value, under: $0) }
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
+            let isSound = unsafe entry.value.withUnsafeBytes { value in
+                unsafe key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
             }
             guard isSound else {
                 report.add(.name(shown(key)), "its number has another checksum")
                 continue
             }
-            guard isThorough, let number = entry.value.withUnsafeBytes(StoredNumber.number) else { continue }
+            guard isThorough, let number = unsafe entry.value.withUnsafeBytes(StoredNumber.number) else { continue }
             // That the text leads back was looked at from the other side; two names of one number were not.
-            let text = try transaction.get(number, in: tables.texts)?.withUnsafeBytes { bytes in
-                SealedText.text(bytes).map { Array($0) } ?? []
+            let text = unsafe try transaction.get(number, in: tables.texts)?.withUnsafeBytes { bytes in
+                unsafe SealedText.text(bytes).map { unsafe Array($0) } ?? []
             }
             if text.map(StoredKey.bytes) != key {
                 report.add(.name(shown(key)), "its number \(number) is that of another name")
@@ -111,11 +113,11 @@ struct GenerationCheck {
         var cursor = try transaction.cursor(in: tables.keys)
         while let entry = try cursor.next() {
             report.counts.keys += 1
-            let key = entry.key.withUnsafeBytes(Array.init)
-            let isSound = entry.value.withUnsafeBytes { value in
-                key.withUnsafeBytes { StoredNumber.isSound(value, under: $0) }
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
+            let isSound = unsafe entry.value.withUnsafeBytes { value in
+                unsafe key.withUnsafeBytes { unsafe StoredNumber.isSound(value, under: $0) }
             }
-            guard isSound, let id = entry.value.withUnsafeBytes(StoredNumber.number) else {
+            guard isSound, let id = unsafe entry.value.withUnsafeBytes(StoredNumber.number) else {
                 report.add(.key(shown(key)), "its number has another checksum")
                 continue
             }
@@ -127,9 +129,9 @@ struct GenerationCheck {
             // A key outlives its record.
             guard let stored = try transaction.get(id, in: tables.records) else { continue }
             // What of the record cannot be read is found when the records are checked.
-            let own = stored.withUnsafeBytes { bytes in
-                guard let record = try? RecordView(bytes), record.isEntity else { return nil as [UInt8]? }
-                return (try? record.key).map(Array.init)
+            let own = unsafe stored.withUnsafeBytes { bytes in
+                guard let record = unsafe try? RecordView(bytes), record.isEntity else { return nil as [UInt8]? }
+                return unsafe (try? record.key).map(Array.init)
             }
             if own.map(StoredKey.bytes) != key {
                 report.add(.key(shown(key)), "record \(id) has \(own.map(shown) ?? "no key")")
@@ -149,10 +151,10 @@ struct GenerationCheck {
         while let entry = try cursor.next() {
             report.counts.changes += 1
             let number = entry.integerKey
-            let isSound = entry.value.withUnsafeBytes { SealedText.isSound($0, seed: number) }
+            let isSound = unsafe entry.value.withUnsafeBytes { unsafe SealedText.isSound($0, seed: number) }
             // A set that cannot be read is reported below, like one of another checksum.
-            let set = try? entry.value.withUnsafeBytes { bytes throws(RecordError) in
-                try ChangeSet(encoded: SealedText.text(bytes) ?? bytes)
+            let set = unsafe try? entry.value.withUnsafeBytes { bytes throws(RecordError) in
+                unsafe try ChangeSet(encoded: SealedText.text(bytes) ?? bytes)
             }
             if !isSound || set == nil { report.add(.change(number), "it has another checksum") }
             guard isThorough, let state, let next = expected else { continue }
@@ -174,9 +176,9 @@ struct GenerationCheck {
         var cursor = try transaction.cursor(in: applied)
         while let entry = try cursor.next() {
             report.counts.applied += 1
-            let key = entry.key.withUnsafeBytes(Array.init)
-            let read = entry.value.withUnsafeBytes { value in
-                key.withUnsafeBytes { AppliedEntry(value, under: $0) }
+            let key = unsafe entry.key.withUnsafeBytes(Array.init)
+            let read = unsafe entry.value.withUnsafeBytes { value in
+                unsafe key.withUnsafeBytes { unsafe AppliedEntry(value, under: $0) }
             }
             guard let read else {
                 report.add(.applied(shown(key)), "it has another checksum")

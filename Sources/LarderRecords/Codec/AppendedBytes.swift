@@ -1,6 +1,6 @@
 /// Appends the number's bytes, the lowest first.
 func appendLittleEndian<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
-    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+    unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
 }
 
 /// Appends a number in seven bits a byte, the lowest first; the eighth bit is set where another byte follows.

@@ -7,7 +7,7 @@ final class ByteBuffer {
     private(set) var count = 0
 
     /// Valid until the next change.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory[0..<count]) }
+    var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(memory[0..<count]) }
 
     /// Forgets the bytes. Keeps the memory, unless it is more than `limit` bytes.
     func removeAll(keeping limit: Int = .max) {
@@ -26,7 +26,7 @@ final class ByteBuffer {
     @inline(__always)
     func append(_ source: UnsafeRawBufferPointer) {
         let place = extend(by: source.count)
-        memory.copy(source, to: place)
+        unsafe memory.copy(source, to: place)
     }
 
     @inline(__always)

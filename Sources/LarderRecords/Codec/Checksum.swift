@@ -8,7 +8,7 @@
 /// - Parameter seed: What the bytes belong to, so that they are wrong in any other place: the number under which they
 ///   are stored.
 func checksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt32 {
-    let state = wideChecksum(bytes, seed: seed)
+    let state = unsafe wideChecksum(bytes, seed: seed)
     return UInt32(truncatingIfNeeded: state ^ state >> 32)
 }
 
@@ -20,21 +20,21 @@ func wideChecksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
     if bytes.count >= 32 {
         var (second, third, fourth) = (state &+ 1, state &+ 2, state &+ 3)
         while bytes.count - offset >= 32 {
-            state = mixed(state, word(bytes, offset))
-            second = mixed(second, word(bytes, offset + 8))
-            third = mixed(third, word(bytes, offset + 16))
-            fourth = mixed(fourth, word(bytes, offset + 24))
+            state = unsafe mixed(state, word(bytes, offset))
+            second = unsafe mixed(second, word(bytes, offset + 8))
+            third = unsafe mixed(third, word(bytes, offset + 16))
+            fourth = unsafe mixed(fourth, word(bytes, offset + 24))
             offset += 32
         }
         state = mixed(mixed(mixed(state, second), third), fourth)
     }
     while bytes.count - offset >= 8 {
-        state = mixed(state, word(bytes, offset))
+        state = unsafe mixed(state, word(bytes, offset))
         offset += 8
     }
     var tail: UInt64 = 0
     while offset < bytes.count {
-        tail = tail << 8 | UInt64(bytes[offset])
+        tail = unsafe tail << 8 | UInt64(bytes[offset])
         offset += 1
     }
     return mixed(state, tail)
@@ -49,5 +49,5 @@ private func mixed(_ state: UInt64, _ word: UInt64) -> UInt64 {
 
 @inline(__always)
 private func word(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt64 {
-    UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
 }

@@ -1,19 +1,23 @@
 /// The bytes that value words refer to.
-struct PayloadView {
+///
+/// Safe: it borrows the bytes of a snapshot or of the encoder, and checks every offset before it follows it.
+@safe struct PayloadView {
     let bytes: UnsafeRawBufferPointer
 
     /// The value word of a field of a split record, which follows its checksum; null where the bytes are too short.
     var word: ValueWord {
-        guard bytes.count >= SplitFieldKey.header else { return ValueWord(.null) }
-        return ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+        guard unsafe bytes.count >= SplitFieldKey.header else { return ValueWord(.null) }
+        return unsafe ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
     }
 
     /// Where a text that is not in the record stands.
     func place(_ word: ValueWord) throws(DamagedRecord) -> TextPlace {
         let offset = Int(word.content)
-        guard offset + TextPlace.size <= bytes.count else { throw DamagedRecord("a text's place lies outside it") }
+        guard unsafe offset + TextPlace.size <= bytes.count else {
+            throw DamagedRecord("a text's place lies outside it")
+        }
         func number(_ step: Int) -> UInt32 {
-            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + step, as: UInt32.self))
+            unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + step, as: UInt32.self))
         }
         return TextPlace(segment: number(0), offset: number(4), count: number(8))
     }
@@ -21,24 +25,24 @@ struct PayloadView {
     @inline(__always)
     func eightBytes(_ word: ValueWord) throws(DamagedRecord) -> UInt64 {
         let offset = Int(word.content)
-        guard offset + 8 <= bytes.count else { throw DamagedRecord("a number lies outside it") }
-        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        guard unsafe offset + 8 <= bytes.count else { throw DamagedRecord("a number lies outside it") }
+        return unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
     @inline(__always)
     func text(_ word: ValueWord) throws(DamagedRecord) -> UnsafeRawBufferPointer {
         let (length, start) = try length(at: Int(word.content))
-        guard length <= bytes.count - start, let base = bytes.baseAddress else {
+        guard unsafe length <= bytes.count - start, let base = unsafe bytes.baseAddress else {
             throw DamagedRecord("a text lies outside it")
         }
-        return UnsafeRawBufferPointer(start: base + start, count: length)
+        return unsafe UnsafeRawBufferPointer(start: base + start, count: length)
     }
 
     @inline(__always)
     func list(_ word: ValueWord) throws(DamagedRecord) -> ListView {
         let (count, start) = try length(at: Int(word.content))
-        guard count <= (bytes.count - start) / 4 else { throw DamagedRecord("a list lies outside it") }
-        return ListView(bytes: bytes, start: start, count: count)
+        guard unsafe count <= (bytes.count - start) / 4 else { throw DamagedRecord("a list lies outside it") }
+        return unsafe ListView(bytes: bytes, start: start, count: count)
     }
 
     /// The record that a reference or part refers to, by either kind of word.
@@ -103,15 +107,15 @@ struct PayloadView {
     /// A length in the variable-length form, seven bits a byte, and where it ends.
     @inline(__always)
     private func length(at offset: Int) throws(DamagedRecord) -> (length: Int, end: Int) {
-        guard offset < bytes.count else { throw DamagedRecord("a length lies outside it") }
-        let first = bytes[offset]
+        guard unsafe offset < bytes.count else { throw DamagedRecord("a length lies outside it") }
+        let first = unsafe bytes[offset]
         if first < 0x80 { return (Int(first), offset + 1) }
         var length = Int(first & 0x7F)
         var position = offset + 1
         var shift = 7
         while shift < 35 {
-            guard position < bytes.count else { throw DamagedRecord("a length lies outside it") }
-            let byte = bytes[position]
+            guard unsafe position < bytes.count else { throw DamagedRecord("a length lies outside it") }
+            let byte = unsafe bytes[position]
             length |= Int(byte & 0x7F) << shift
             position += 1
             if byte < 0x80 { return (length, position) }
@@ -121,7 +125,8 @@ struct PayloadView {
     }
 }
 
-struct ListView {
+/// Safe: `PayloadView` makes it of words that lie in its bytes.
+@safe struct ListView {
     let bytes: UnsafeRawBufferPointer
     let start: Int
     let count: Int
@@ -132,7 +137,8 @@ struct ListView {
     /// - Precondition: `index` is in `0..<count`, which `PayloadView.list` has found to lie within the bytes.
     @inline(__always)
     subscript(index: Int) -> ValueWord {
-        ValueWord(bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + index * 4, as: UInt32.self)))
+        unsafe ValueWord(
+            bits: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + index * 4, as: UInt32.self)))
     }
 }
 
@@ -143,7 +149,7 @@ struct ListView {
 struct ListBudget {
     private var words: Int
 
-    init(_ payload: PayloadView) { words = payload.bytes.count / 4 }
+    init(_ payload: PayloadView) { words = unsafe payload.bytes.count / 4 }
 
     mutating func take(_ list: ListView) throws(DamagedRecord) {
         words -= list.count

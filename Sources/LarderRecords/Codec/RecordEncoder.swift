@@ -17,7 +17,7 @@ struct RecordEncoder {
     }
 
     /// All that was encoded; valid until more is.
-    var bytes: UnsafeRawBufferPointer { buffer.bytes }
+    var bytes: UnsafeRawBufferPointer { unsafe buffer.bytes }
 
     /// One field of a record that is being written.
     struct Entry {
@@ -34,7 +34,8 @@ struct RecordEncoder {
         case references([RecordID])
     }
 
-    enum Identity {
+    /// Safe: the key is read before the call that it is given to returns.
+    @safe enum Identity {
         case entity(key: UnsafeRawBufferPointer)
         case part(owner: RecordID, field: FieldID)
     }
@@ -78,7 +79,7 @@ struct RecordEncoder {
         }
         nextEntry = buffer.count
         buffer.appendZeros(count * RecordFormat.entrySize)
-        if case .entity(let key) = identity { buffer.append(key) }
+        if case .entity(let key) = identity { unsafe buffer.append(key) }
     }
 
     /// Appends a field to the record that is being written, in ascending order of FieldIDs.
@@ -98,7 +99,7 @@ struct RecordEncoder {
     mutating func end(_ id: RecordID) throws(RecordError) -> Range<Int> {
         let range = start..<buffer.count
         guard range.count < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
-        store(RecordView.checksum(UnsafeRawBufferPointer(rebasing: bytes[range]), of: id), at: start + 4)
+        unsafe store(RecordView.checksum(UnsafeRawBufferPointer(rebasing: bytes[range]), of: id), at: start + 4)
         return range
     }
 
@@ -119,7 +120,7 @@ struct RecordEncoder {
         store(word.bits, at: start + 4)
         guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
         let range = start..<buffer.count
-        store(key.checksum(of: UnsafeRawBufferPointer(rebasing: bytes[range])), at: start)
+        unsafe store(key.checksum(of: UnsafeRawBufferPointer(rebasing: bytes[range])), at: start)
         return range
     }
 
@@ -153,9 +154,9 @@ struct RecordEncoder {
             if ValueWord.fitsSmallInt(value) { return ValueWord(.smallInt, UInt32(truncatingIfNeeded: value)) }
             return try eightBytes(.int, cell.payload)
         case .float: return try eightBytes(.float, cell.payload)
-        case .number: return try text(.number, values.text(cell))
-        case .string: return try text(.string, values.text(cell))
-        case .json: return try text(.json, values.text(cell))
+        case .number: return unsafe try text(.number, values.text(cell))
+        case .string: return unsafe try text(.string, values.text(cell))
+        case .json: return unsafe try text(.json, values.text(cell))
         case .object:
             let object = cell.offset
             return reference(values.records[object], isPart: values.isPart(object))
@@ -175,9 +176,9 @@ struct RecordEncoder {
         case .null, .no, .yes, .smallInt, .reference, .part: return word
         case .int: return try eightBytes(.int, payload.eightBytes(word))
         case .float: return try eightBytes(.float, payload.eightBytes(word))
-        case .number: return try text(.number, payload.text(word))
-        case .string: return try text(.string, payload.text(word))
-        case .json: return try text(.json, payload.text(word))
+        case .number: return unsafe try text(.number, payload.text(word))
+        case .string: return unsafe try text(.string, payload.text(word))
+        case .json: return unsafe try text(.json, payload.text(word))
         case .wideReference: return try eightBytes(.wideReference, payload.eightBytes(word))
         case .widePart: return try eightBytes(.widePart, payload.eightBytes(word))
         case .farString: return try farText(.farString, inline: .string, payload.place(word))
@@ -205,12 +206,12 @@ struct RecordEncoder {
     }
 
     private mutating func text(_ tag: ValueTag, _ text: UnsafeRawBufferPointer) throws -> ValueWord {
-        if text.count > RecordFormat.farThreshold, heap != nil, tag != .number, let place = heap?.append(text) {
+        if text.count > RecordFormat.farThreshold, heap != nil, tag != .number, let place = unsafe heap?.append(text) {
             return far(tag == .json ? .farJSON : .farString, place)
         }
         let word = offset(tag)
         appendLength(text.count)
-        buffer.append(text)
+        unsafe buffer.append(text)
         guard buffer.count - start < RecordFormat.maximumSize else { throw RecordEncoder.tooLarge }
         return word
     }
@@ -218,7 +219,7 @@ struct RecordEncoder {
     /// A text that is far already stays where it is, unless this is a compaction, which lays all of them out anew.
     private mutating func farText(_ tag: ValueTag, inline: ValueTag, _ place: TextPlace) throws -> ValueWord {
         guard let heap else { return far(tag, place) }
-        return try text(inline, heap.earlierText(at: place))
+        return unsafe try text(inline, heap.earlierText(at: place))
     }
 
     private mutating func far(_ tag: ValueTag, _ place: TextPlace) -> ValueWord {

@@ -9,8 +9,8 @@ struct DamagedRecord: Error {
 /// A stored record, read where it lies: see `RecordFormat`.
 ///
 /// Borrows its bytes: it must not be used after the transaction that they belong to. Every offset is checked before
-/// it is followed, so that no bytes, however damaged, lead outside the record.
-struct RecordView {
+/// it is followed, so that no bytes, however damaged, lead outside the record. Safe for that reason.
+@safe struct RecordView {
     let bytes: UnsafeRawBufferPointer
     let flags: RecordFlags
     let count: Int
@@ -18,10 +18,10 @@ struct RecordView {
 
     init(_ bytes: UnsafeRawBufferPointer) throws(DamagedRecord) {
         guard bytes.count >= RecordFormat.entityHeader else { throw DamagedRecord("it is shorter than its header") }
-        guard bytes[0] == RecordFormat.version else { throw DamagedRecord("its format is \(bytes[0])") }
-        self.bytes = bytes
-        flags = RecordFlags(rawValue: bytes[1])
-        count = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
+        guard unsafe bytes[0] == RecordFormat.version else { throw DamagedRecord(unsafe "its format is \(bytes[0])") }
+        unsafe self.bytes = unsafe bytes
+        flags = unsafe RecordFlags(rawValue: bytes[1])
+        count = unsafe Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
         entries =
             flags.contains(.entity)
             ? RecordFormat.entityHeader
@@ -38,7 +38,7 @@ struct RecordView {
 
     @inline(__always)
     private func word(_ offset: Int) -> UInt32 {
-        UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
     var type: FieldID { word(8) }
@@ -46,22 +46,22 @@ struct RecordView {
     var storedChecksum: UInt32 { word(4) }
 
     /// What the checksum should be if the record is stored under this number.
-    func checksum(of id: RecordID) -> UInt32 { RecordView.checksum(bytes, of: id) }
+    func checksum(of id: RecordID) -> UInt32 { unsafe RecordView.checksum(bytes, of: id) }
 
     static func checksum(_ bytes: UnsafeRawBufferPointer, of id: RecordID) -> UInt32 {
-        let head = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
-        return LarderRecords.checksum(
+        let head = unsafe UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+        return unsafe LarderRecords.checksum(
             UnsafeRawBufferPointer(rebasing: bytes[8...]), seed: id ^ UInt64(head) << 32)
     }
 
     /// An entity's cache key; empty for a part.
     var key: UnsafeRawBufferPointer {
         get throws(DamagedRecord) {
-            guard isEntity else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+            guard isEntity else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
             let start = entries + count * RecordFormat.entrySize
             let length = Int(word(12))
-            guard length <= bytes.count - start else { throw DamagedRecord("its cache key does not fit in it") }
-            return UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)])
+            guard unsafe length <= bytes.count - start else { throw DamagedRecord("its cache key does not fit in it") }
+            return unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<(start + length)])
         }
     }
 
@@ -69,7 +69,7 @@ struct RecordView {
     var owner: (record: RecordID, field: FieldID)? {
         guard !isEntity else { return nil }
         guard flags.contains(.wideOwner) else { return (UInt64(word(16)), word(12)) }
-        return (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)), word(12))
+        return unsafe (UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)), word(12))
     }
 
     /// - Precondition: `index` is in `0..<count`, which `init` has found to lie within the bytes.
@@ -92,5 +92,5 @@ struct RecordView {
         return nil
     }
 
-    var payload: PayloadView { PayloadView(bytes: bytes) }
+    var payload: PayloadView { unsafe PayloadView(bytes: bytes) }
 }

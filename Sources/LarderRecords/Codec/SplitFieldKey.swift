@@ -17,28 +17,28 @@ struct SplitFieldKey: Hashable {
 
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.size else { return nil }
-        record = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
-        field = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+        record = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        field = unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
     }
 
     /// The checksum of a value of at least four bytes.
     func checksum(of value: UnsafeRawBufferPointer) -> UInt32 {
-        LarderRecords.checksum(
+        unsafe LarderRecords.checksum(
             UnsafeRawBufferPointer(rebasing: value[4...]), seed: record ^ UInt64(field) << 32)
     }
 
     func isSound(_ value: UnsafeRawBufferPointer) -> Bool {
-        value.count >= Self.header
+        unsafe value.count >= Self.header
             && checksum(of: value) == UInt32(littleEndian: value.loadUnaligned(as: UInt32.self))
     }
 
-    var bytes: [UInt8] { withBytes(Array.init) }
+    var bytes: [UInt8] { unsafe withBytes(Array.init) }
 
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try withUnsafeTemporaryAllocation(byteCount: Self.size, alignment: 8) { buffer in
-            buffer.storeBytes(of: record.bigEndian, toByteOffset: 0, as: UInt64.self)
-            buffer.storeBytes(of: field.bigEndian, toByteOffset: 8, as: UInt32.self)
-            return try body(UnsafeRawBufferPointer(buffer))
+        unsafe try withUnsafeTemporaryAllocation(byteCount: Self.size, alignment: 8) { buffer in
+            unsafe buffer.storeBytes(of: record.bigEndian, toByteOffset: 0, as: UInt64.self)
+            unsafe buffer.storeBytes(of: field.bigEndian, toByteOffset: 8, as: UInt32.self)
+            return unsafe try body(UnsafeRawBufferPointer(buffer))
         }
     }
 }

@@ -41,7 +41,7 @@ struct ValueWord: Equatable {
         let number = UInt8(truncatingIfNeeded: bits >> 28)
         // The tags are numbered without gaps from 0, as which they lie in memory: the compiler's own conversion is a
         // call and a table, for each value that is read.
-        return number <= ValueTag.farJSON.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
+        return unsafe number <= ValueTag.farJSON.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
     }
 
     @inline(__always)

@@ -22,7 +22,7 @@ struct GenerationCopy {
     mutating func run(
         from source: borrowing WriteTransaction, into draft: GenerationDraft, _ folder: GenerationFolder
     ) throws {
-        encoder.heap = TextHeapDraft(earlier: try heapSegments(source))
+        encoder.heap = unsafe TextHeapDraft(earlier: try heapSegments(source))
         let tables = old.tables
         try used.collect(old, source)
         try draft.fill { target, new in try folder.store(state, &target, new) }
@@ -30,7 +30,7 @@ struct GenerationCopy {
         try copy(
             tables.names, from: source, into: draft,
             where: { [used] value in
-                value.withUnsafeBytes(StoredNumber.number).map(used.contains) ?? true
+                unsafe value.withUnsafeBytes(StoredNumber.number).map(used.contains) ?? true
             }, { $0.names })
         try copy(tables.keys, from: source, into: draft) { $0.keys }
         try copyApplied(from: source, into: draft)
@@ -50,20 +50,20 @@ struct GenerationCopy {
     private func heapSegments(
         _ source: borrowing WriteTransaction
     ) throws -> [UInt32: UnsafeRawBufferPointer] {
-        var segments: [UInt32: UnsafeRawBufferPointer] = [:]
+        var segments: [UInt32: UnsafeRawBufferPointer] = unsafe [:]
         var cursor = try source.cursor(in: old.tables.texts)
         var entry = try cursor.seek(atLeast: TextHeap.firstSegment)
         while let found = entry {
             let number = UInt32(truncatingIfNeeded: found.integerKey - TextHeap.firstSegment)
             // The bytes stay where they are: the transaction changes nothing before all is copied.
-            let bytes = unsafe found.value.withUnsafeBytes { $0 }
-            guard SealedText.isSound(bytes, seed: found.integerKey) else {
+            let bytes = unsafe found.value.withUnsafeBytes { unsafe $0 }
+            guard unsafe SealedText.isSound(bytes, seed: found.integerKey) else {
                 throw DamagedRecord("a segment of long texts has another checksum")
             }
-            segments[number] = bytes
+            unsafe segments[number] = unsafe bytes
             entry = try cursor.next()
         }
-        return segments
+        return unsafe segments
     }
 
     /// Copies a table whose entries stay as they are.
@@ -82,7 +82,7 @@ struct GenerationCopy {
                 var entry = try cursor.seek(atLeast: start.rawSpan)
                 while let found = entry {
                     if written > Self.batchSize {
-                        next = found.key.withUnsafeBytes(Array.init)
+                        next = unsafe found.key.withUnsafeBytes(Array.init)
                         return
                     }
                     guard let table = chosen(new) else { throw RecordError.damagedState }
@@ -133,13 +133,13 @@ struct GenerationCopy {
                         break
                     }
                     let id = found.integerKey
-                    let record = try RecordView(unsafe found.value.withUnsafeBytes { $0 })
+                    let record = unsafe try RecordView(unsafe found.value.withUnsafeBytes { unsafe $0 })
                     guard record.storedChecksum == record.checksum(of: id) else {
                         throw DamagedRecord("it has another checksum")
                     }
                     try encode(record, id)
-                    try target.put(id, encoder.bytes, in: new.records, append: true)
-                    written += encoder.bytes.count
+                    unsafe try target.put(id, encoder.bytes, in: new.records, append: true)
+                    unsafe written += encoder.bytes.count
                     entry = try cursor.next()
                 }
                 try storeSegments(&target, new)
@@ -158,7 +158,7 @@ struct GenerationCopy {
             if let owner = record.owner {
                 .part(owner: owner.record, field: owner.field)
             } else {
-                .entity(key: try record.key)
+                unsafe .entity(key: try record.key)
             }
         encoder.removeAll()
         _ = try encoder.encode(id, record.flags, type: record.type, identity: identity, entries: entries, nil)
@@ -176,19 +176,21 @@ struct GenerationCopy {
                 var entry = try cursor.seek(atLeast: start.rawSpan)
                 while let found = entry {
                     if written > Self.batchSize {
-                        next = found.key.withUnsafeBytes(Array.init)
+                        next = unsafe found.key.withUnsafeBytes(Array.init)
                         break
                     }
-                    let bytes = unsafe found.value.withUnsafeBytes { $0 }
-                    guard let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }), key.isSound(bytes) else {
+                    let bytes = unsafe found.value.withUnsafeBytes { unsafe $0 }
+                    guard let key = unsafe found.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }),
+                        unsafe key.isSound(bytes)
+                    else {
                         throw DamagedRecord("one of its fields has another checksum")
                     }
-                    let payload = PayloadView(bytes: bytes)
+                    let payload = unsafe PayloadView(bytes: bytes)
                     try payload.requireSeparateLists(in: payload.word)
                     encoder.removeAll()
                     _ = try encoder.encodeSplitField(key, .stored(payload.word, payload), nil)
-                    try key.withBytes { try target.put($0, encoder.bytes, in: new.fields, append: true) }
-                    written += encoder.bytes.count
+                    unsafe try key.withBytes { unsafe try target.put($0, encoder.bytes, in: new.fields, append: true) }
+                    unsafe written += encoder.bytes.count
                     entry = try cursor.next()
                 }
                 try storeSegments(&target, new)

@@ -1,5 +1,7 @@
 /// The heap of a generation that is being made, and the one of the generation before, from which texts come.
-struct TextHeapDraft {
+///
+/// Safe: the transaction from which it was made lasts as long as the compaction.
+@safe struct TextHeapDraft {
     /// By number; valid as long as the transaction from which they were read.
     let earlier: [UInt32: UnsafeRawBufferPointer]
     /// Segments that are full, or were asked for, and their numbers.
@@ -7,11 +9,13 @@ struct TextHeapDraft {
     private var number: UInt32 = 0
     private var segment: [UInt8] = []
 
-    init(earlier: [UInt32: UnsafeRawBufferPointer]) { self.earlier = earlier }
+    init(earlier: [UInt32: UnsafeRawBufferPointer]) { unsafe self.earlier = unsafe earlier }
 
     func earlierText(at place: TextPlace) throws(DamagedRecord) -> UnsafeRawBufferPointer {
-        guard let segment = earlier[place.segment] else { throw DamagedRecord("the segment of a text is missing") }
-        return try TextHeap.text(at: place, in: segment)
+        guard let segment = unsafe earlier[place.segment] else {
+            throw DamagedRecord("the segment of a text is missing")
+        }
+        return unsafe try TextHeap.text(at: place, in: segment)
     }
 
     /// Takes in a text; nil if the heap has no numbers left for it.
@@ -20,16 +24,16 @@ struct TextHeapDraft {
         if segment.isEmpty { segment.append(contentsOf: repeatElement(0, count: TextHeap.header)) }
         guard let offset = UInt32(exactly: segment.count) else { return nil }
         let place = TextPlace(segment: number, offset: offset, count: count)
-        segment.append(contentsOf: text)
+        unsafe segment.append(contentsOf: text)
         if segment.count >= TextHeap.segmentSize { finishSegment() }
         return place
     }
 
     mutating func finishSegment() {
         guard !segment.isEmpty else { return }
-        segment.withUnsafeMutableBytes { bytes in
-            let sum = TextHeapDraft.checksum(of: UnsafeRawBufferPointer(bytes), number: number)
-            bytes.storeBytes(of: sum.littleEndian, as: UInt32.self)
+        unsafe segment.withUnsafeMutableBytes { bytes in
+            let sum = unsafe TextHeapDraft.checksum(of: UnsafeRawBufferPointer(bytes), number: number)
+            unsafe bytes.storeBytes(of: sum.littleEndian, as: UInt32.self)
         }
         finished.append((number, segment))
         segment = []
@@ -43,7 +47,7 @@ struct TextHeapDraft {
 
     /// The checksum of a segment, of which the first four bytes are left out.
     static func checksum(of segment: UnsafeRawBufferPointer, number: UInt32) -> UInt32 {
-        LarderRecords.checksum(
+        unsafe LarderRecords.checksum(
             UnsafeRawBufferPointer(rebasing: segment[TextHeap.header...]), seed: TextHeap.firstSegment + UInt64(number))
     }
 }

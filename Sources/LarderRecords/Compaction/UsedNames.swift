@@ -20,7 +20,7 @@ struct UsedNames {
         var records = try transaction.cursor(in: generation.tables.records)
         var entry = try records.first()
         while let found = entry {
-            let record = try RecordView(unsafe found.value.withUnsafeBytes { $0 })
+            let record = unsafe try RecordView(unsafe found.value.withUnsafeBytes { unsafe $0 })
             insert(record.type)
             if let owner = record.owner { insert(owner.field) }
             for index in 0..<record.count { insert(record.field(index)) }
@@ -29,7 +29,7 @@ struct UsedNames {
         var fields = try transaction.cursor(in: generation.tables.fields)
         entry = try fields.first()
         while let found = entry {
-            if let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }) { insert(key.field) }
+            if let key = unsafe found.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }) { insert(key.field) }
             entry = try fields.next()
         }
     }

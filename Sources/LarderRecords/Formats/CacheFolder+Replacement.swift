@@ -71,11 +71,13 @@ extension CacheFolder {
     func restamp(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var bytes = try GenerationMark.stored(transaction, tables.meta)
         guard bytes.count == GenerationState.size else { throw RecordError.damagedState }
-        withUnsafeBytes(of: GenerationState.format.littleEndian) { bytes.replaceSubrange(0..<4, with: $0) }
-        withUnsafeBytes(of: UInt32(0)) { bytes.replaceSubrange(4..<8, with: $0) }
-        let sum = bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
-        withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(56..<60, with: $0) }
-        var state = try bytes.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
+        unsafe withUnsafeBytes(of: GenerationState.format.littleEndian) {
+            unsafe bytes.replaceSubrange(0..<4, with: $0)
+        }
+        unsafe withUnsafeBytes(of: UInt32(0)) { unsafe bytes.replaceSubrange(4..<8, with: $0) }
+        let sum = unsafe bytes.withUnsafeBytes { unsafe checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
+        unsafe withUnsafeBytes(of: sum.littleEndian) { unsafe bytes.replaceSubrange(56..<60, with: $0) }
+        var state = unsafe try bytes.withUnsafeBytes { bytes throws(RecordError) in unsafe try GenerationState(bytes) }
         state.startAnew()
         try transaction.clear(tables.changes)
         try state.store(&transaction, tables)

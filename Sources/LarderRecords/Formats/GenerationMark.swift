@@ -24,16 +24,16 @@ struct GenerationMark {
 
     /// The bytes of the counters.
     static func stored(_ transaction: borrowing some Transaction & ~Copyable, _ meta: Table) throws -> [UInt8] {
-        try GenerationState.key.withUnsafeBytes { key throws in
-            guard let stored = try transaction.get(key, in: meta) else { throw RecordError.damagedState }
-            return stored.withUnsafeBytes { Array($0) }
+        unsafe try GenerationState.key.withUnsafeBytes { key throws in
+            guard let stored = unsafe try transaction.get(key, in: meta) else { throw RecordError.damagedState }
+            return unsafe stored.withUnsafeBytes { unsafe Array($0) }
         }
     }
 
     func store(_ transaction: inout WriteTransaction, _ environment: Environment) throws {
         guard let meta = environment.table("meta") else { throw RecordError.damagedState }
-        try GenerationState.key.withUnsafeBytes { key throws in
-            try bytes.withUnsafeBytes { try transaction.put(key, $0, in: meta) }
+        unsafe try GenerationState.key.withUnsafeBytes { key throws in
+            unsafe try bytes.withUnsafeBytes { unsafe try transaction.put(key, $0, in: meta) }
         }
     }
 
@@ -42,15 +42,17 @@ struct GenerationMark {
 
     mutating func supersede() {
         bytes[4] = 1
-        withUnsafeBytes(of: computedChecksum.littleEndian) { bytes.replaceSubrange(56..<60, with: $0) }
+        unsafe withUnsafeBytes(of: computedChecksum.littleEndian) { unsafe bytes.replaceSubrange(56..<60, with: $0) }
     }
 
     private var storedChecksum: UInt32 { word(56) }
     private var computedChecksum: UInt32 {
-        bytes.withUnsafeBytes { checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
+        unsafe bytes.withUnsafeBytes { unsafe checksum(UnsafeRawBufferPointer(rebasing: $0[..<56])) }
     }
 
     private func word(_ offset: Int) -> UInt32 {
-        bytes.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
+        unsafe bytes.withUnsafeBytes {
+            unsafe UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        }
     }
 }

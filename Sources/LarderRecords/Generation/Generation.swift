@@ -69,9 +69,9 @@ package final class Generation: Sendable {
     ) throws -> CacheAnswer {
         let record = try tables.record(of: root.key, transaction)
         let depth = 2 * operation.layout.plan.depth + 2
-        return try withUnsafeTemporaryAllocation(of: PathEntry.self, capacity: depth) { path in
+        return unsafe try withUnsafeTemporaryAllocation(of: PathEntry.self, capacity: depth) { path in
             guard let path = path.baseAddress else { throw RecordError.damagedState }
-            let reader = ResponseReader(operation, plan, path: path, isCommitted: isCommitted)
+            let reader = unsafe ResponseReader(operation, plan, path: path, isCommitted: isCommitted)
             return try reader.read(record, key: root.key, transaction)
         }
     }
@@ -80,18 +80,20 @@ package final class Generation: Sendable {
     func record(
         _ id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordView? {
-        if let laid = transaction.overlay?.record(id) { return try laid.bytes.map { try RecordView($0) } }
+        if let laid = transaction.overlay?.record(id) { return unsafe try laid.bytes.map { unsafe try RecordView($0) } }
         guard let stored = try transaction.get(id, in: tables.records) else { return nil }
-        return try RecordView(unsafe stored.withUnsafeBytes { $0 })
+        return unsafe try RecordView(unsafe stored.withUnsafeBytes { unsafe $0 })
     }
 
     /// The stored field of a split record; nil if there is none. Valid until the transaction changes or ends.
     func splitField(
         _ key: SplitFieldKey, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> PayloadView? {
-        if let laid = transaction.overlay?.splitField(key) { return laid.bytes.map { PayloadView(bytes: $0) } }
-        return try key.withBytes { bytes in
-            try transaction.get(bytes, in: tables.fields)?.withUnsafeBytes { PayloadView(bytes: $0) }
+        if let laid = transaction.overlay?.splitField(key) {
+            return unsafe laid.bytes.map { unsafe PayloadView(bytes: $0) }
+        }
+        return unsafe try key.withBytes { bytes in
+            unsafe try transaction.get(bytes, in: tables.fields)?.withUnsafeBytes { unsafe PayloadView(bytes: $0) }
         }
     }
 
@@ -110,7 +112,7 @@ package final class Generation: Sendable {
         func takeLaid(upTo field: FieldID) throws -> Bool {
             while let next = laid.first, next.field <= field {
                 laid.removeFirst()
-                if let bytes = next.value.bytes { try body(next.field, PayloadView(bytes: bytes)) }
+                if let bytes = unsafe next.value.bytes { unsafe try body(next.field, PayloadView(bytes: bytes)) }
                 if next.field == field { return true }
             }
             return false
@@ -119,13 +121,13 @@ package final class Generation: Sendable {
         let first = SplitFieldKey(record: record, field: 0).bytes
         var entry = try cursor.seek(atLeast: first.rawSpan)
         while let found = entry {
-            guard let key = found.key.withUnsafeBytes({ SplitFieldKey($0) }) else {
+            guard let key = unsafe found.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }) else {
                 throw DamagedRecord("the key of a field is damaged")
             }
             guard key.record == record else { break }
             // The bytes stay where they are until the transaction changes, which it cannot while a cursor exists.
             if try !takeLaid(upTo: key.field) {
-                try body(key.field, PayloadView(bytes: unsafe found.value.withUnsafeBytes { $0 }))
+                unsafe try body(key.field, PayloadView(bytes: unsafe found.value.withUnsafeBytes { unsafe $0 }))
             }
             entry = try cursor.next()
         }
@@ -137,25 +139,25 @@ extension Tables {
     /// The number of a cache key; nil if the snapshot has none.
     func record(of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {
         var key = key
-        return try key.withUTF8 { try record(of: UnsafeRawBufferPointer($0), transaction) }
+        return try key.withUTF8 { unsafe try record(of: UnsafeRawBufferPointer($0), transaction) }
     }
 
     func record(of key: [UInt8], _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {
-        try key.withUnsafeBytes { try record(of: $0, transaction) }
+        unsafe try key.withUnsafeBytes { unsafe try record(of: $0, transaction) }
     }
 
     func record(
         of key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
-        guard !key.isEmpty else { return nil }
-        transaction.demand?.note(key: key)
-        if let laid = transaction.overlay?.record(ofKey: key) { return laid }
-        return try StoredKey.with(key) { stored throws in
-            guard let number = try transaction.get(stored, in: keys) else {
-                transaction.overlay?.missed(key)
+        guard unsafe !key.isEmpty else { return nil }
+        unsafe transaction.demand?.note(key: key)
+        if let laid = unsafe transaction.overlay?.record(ofKey: key) { return laid }
+        return unsafe try StoredKey.with(key) { stored throws in
+            guard let number = unsafe try transaction.get(stored, in: keys) else {
+                unsafe transaction.overlay?.missed(key)
                 return nil
             }
-            guard let id = number.withUnsafeBytes(StoredNumber.number) else {
+            guard let id = unsafe number.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
             return id

@@ -131,10 +131,10 @@ struct GenerationFolder: Sendable {
 
     func checkStamp(_ transaction: borrowing ReadTransaction, meta: Table) throws {
         guard let stored = try transaction.get(Self.stampKey.rawSpan, in: meta),
-            stored.withUnsafeBytes({ SealedText.isSound($0, seed: 0) })
+            unsafe stored.withUnsafeBytes({ unsafe SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }
-        let owner = stored.withUnsafeBytes { bytes in
-            SealedText.text(bytes).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        let owner = unsafe stored.withUnsafeBytes { bytes in
+            unsafe SealedText.text(bytes).map { unsafe String(decoding: $0, as: UTF8.self) } ?? ""
         }
         guard owner.utf8.elementsEqual(stamp.utf8) else {
             throw RecordError(

@@ -47,7 +47,7 @@ struct GenerationState: Equatable {
 
     init(_ bytes: UnsafeRawBufferPointer) throws(RecordError) {
         guard bytes.count >= 4 else { throw .damagedState }
-        let format = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        let format = unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
         guard format >= Self.format else {
             throw RecordError(
                 .olderFormat,
@@ -61,13 +61,13 @@ struct GenerationState: Equatable {
                     + "newer program, or remove the cache and fetch again")
         }
         guard bytes.count == Self.size,
-            checksum(UnsafeRawBufferPointer(rebasing: bytes[..<56]))
+            unsafe checksum(UnsafeRawBufferPointer(rebasing: bytes[..<56]))
                 == UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 56, as: UInt32.self))
         else { throw .damagedState }
         func word(_ offset: Int) -> UInt64 {
-            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
-        isSuperseded = bytes[4] != 0
+        isSuperseded = unsafe bytes[4] != 0
         epoch = word(8)
         nextRecord = word(16)
         nextField = FieldID(truncatingIfNeeded: word(24))
@@ -89,7 +89,7 @@ struct GenerationState: Equatable {
         for word in [epoch, nextRecord, UInt64(nextField), lastChange, firstChange, numbering] {
             appendLittleEndian(word, to: &bytes)
         }
-        appendLittleEndian(bytes.withUnsafeBytes { checksum($0) }, to: &bytes)
+        unsafe appendLittleEndian(bytes.withUnsafeBytes { unsafe checksum($0) }, to: &bytes)
         return bytes
     }
 
@@ -98,7 +98,7 @@ struct GenerationState: Equatable {
         _ transaction: borrowing some RecordSnapshot & ~Copyable, _ tables: Tables
     ) throws -> GenerationState? {
         guard let stored = try transaction.get(key.rawSpan, in: tables.meta) else { return nil }
-        return try stored.withUnsafeBytes { bytes throws(RecordError) in try GenerationState(bytes) }
+        return unsafe try stored.withUnsafeBytes { bytes throws(RecordError) in unsafe try GenerationState(bytes) }
     }
 
     /// The counters of a generation, which has some unless it is damaged.

@@ -53,7 +53,7 @@ final class NameTable: Sendable {
             transaction.overlay?.missed(exact)
             return nil
         }
-        guard let number = stored.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:)) else {
+        guard let number = unsafe stored.withUnsafeBytes(StoredNumber.number).flatMap(FieldID.init(exactly:)) else {
             throw RecordError(.damaged, "The number of the field \(name.prefix(80)) is damaged")
         }
         return number
@@ -66,7 +66,9 @@ final class NameTable: Sendable {
         if number >= OverlayNumbers.firstField { return transaction.overlay?.name(of: number) }
         if let name = known.withLock({ $0.names[number] }) { return name.text }
         guard let stored = try transaction.get(UInt64(number), in: tables.texts) else { return nil }
-        return stored.withUnsafeBytes { SealedText.text($0).map { String(decoding: $0, as: UTF8.self) } }
+        return unsafe stored.withUnsafeBytes {
+            unsafe SealedText.text($0).map { unsafe String(decoding: $0, as: UTF8.self) }
+        }
     }
 
     func name(

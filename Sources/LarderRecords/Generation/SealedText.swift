@@ -4,18 +4,18 @@ enum SealedText {
     static func encoded(_ text: [UInt8], seed: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count + 4)
-        appendLittleEndian(text.withUnsafeBytes { checksum($0, seed: seed) }, to: &bytes)
+        unsafe appendLittleEndian(text.withUnsafeBytes { unsafe checksum($0, seed: seed) }, to: &bytes)
         bytes.append(contentsOf: text)
         return bytes
     }
 
     /// The bytes without their checksum; nil if there are too few.
     static func text(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        bytes.count >= 4 ? UnsafeRawBufferPointer(rebasing: bytes[4...]) : nil
+        unsafe bytes.count >= 4 ? UnsafeRawBufferPointer(rebasing: bytes[4...]) : nil
     }
 
     static func isSound(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
-        guard let text = text(bytes) else { return false }
-        return UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)) == checksum(text, seed: seed)
+        guard let text = unsafe text(bytes) else { return false }
+        return unsafe UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)) == checksum(text, seed: seed)
     }
 }

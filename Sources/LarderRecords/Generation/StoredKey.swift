@@ -14,21 +14,21 @@ enum StoredKey {
     static func with<Result>(
         _ text: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result {
-        if text.count <= maximumSize { return try body(text) }
-        return try shortened(text).withUnsafeBytes(body)
+        if text.count <= maximumSize { return unsafe try body(text) }
+        return unsafe try shortened(text).withUnsafeBytes(body)
     }
 
     static func bytes(_ text: [UInt8]) -> [UInt8] {
-        text.count <= maximumSize ? text : text.withUnsafeBytes(shortened)
+        unsafe text.count <= maximumSize ? text : text.withUnsafeBytes(unsafe shortened)
     }
 
     /// What all stored keys begin with whose texts begin with these bytes.
     static func prefix(_ text: [UInt8]) -> [UInt8] { Array(text.prefix(prefixSize)) }
 
     private static func shortened(_ text: UnsafeRawBufferPointer) -> [UInt8] {
-        var key = Array(text[..<prefixSize])
+        var key = unsafe Array(text[..<prefixSize])
         key.append(0)
-        key += hexadecimal(SHA256.hash(data: text)).utf8
+        unsafe key += hexadecimal(SHA256.hash(data: text)).utf8
         return key
     }
 }
@@ -42,10 +42,10 @@ enum StoredNumber {
         _ number: UInt64, under key: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
         let size = number <= UInt64(UInt32.max) ? 4 : 8
-        return try withUnsafeTemporaryAllocation(byteCount: 12, alignment: 8) { buffer in
-            buffer.storeBytes(of: number.littleEndian, as: UInt64.self)
-            buffer.storeBytes(of: checksum(key, seed: number).littleEndian, toByteOffset: size, as: UInt32.self)
-            return try body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<(size + 4)]))
+        return unsafe try withUnsafeTemporaryAllocation(byteCount: 12, alignment: 8) { buffer in
+            unsafe buffer.storeBytes(of: number.littleEndian, as: UInt64.self)
+            unsafe buffer.storeBytes(of: checksum(key, seed: number).littleEndian, toByteOffset: size, as: UInt32.self)
+            return unsafe try body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<(size + 4)]))
         }
     }
 
@@ -53,15 +53,15 @@ enum StoredNumber {
     @inline(__always)
     static func number(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
         switch bytes.count {
-        case 8: UInt64(UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
-        case 12: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        case 8: unsafe UInt64(UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)))
+        case 12: unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         default: nil
         }
     }
 
     static func isSound(_ bytes: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer) -> Bool {
-        guard let number = number(bytes) else { return false }
-        let stored = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 4, as: UInt32.self))
-        return stored == checksum(key, seed: number)
+        guard let number = unsafe number(bytes) else { return false }
+        let stored = unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 4, as: UInt32.self))
+        return unsafe stored == checksum(key, seed: number)
     }
 }

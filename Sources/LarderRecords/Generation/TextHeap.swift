@@ -9,7 +9,9 @@ import LarderLMDB
 ///
 /// A segment is an entry of the table `texts` under a number from `TextHeap.firstSegment` on: the checksum of the rest
 /// and of the number, in four bytes, and texts without anything between them. No text crosses segments.
-struct TextHeap {
+///
+/// Safe: a segment is looked up in the transaction that reads it, and a text is checked to lie in it.
+@safe struct TextHeap {
     /// Above all FieldIDs, with which the table is shared.
     static let firstSegment: UInt64 = 1 << 32
     /// A segment is as large as this at the least, but for the last.
@@ -17,7 +19,7 @@ struct TextHeap {
     static let header = 4
 
     private var number: UInt32?
-    private var segment = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var segment = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
 
     /// A far text. Valid as long as the transaction.
     @inline(__always)
@@ -29,10 +31,10 @@ struct TextHeap {
                 throw DamagedRecord("the segment of a text is missing")
             }
             // The bytes stay where they are until the transaction changes or ends.
-            segment = unsafe stored.withUnsafeBytes { $0 }
+            unsafe segment = unsafe stored.withUnsafeBytes { unsafe $0 }
             number = place.segment
         }
-        return try Self.text(at: place, in: segment)
+        return unsafe try Self.text(at: place, in: segment)
     }
 
     static func text(
@@ -42,6 +44,6 @@ struct TextHeap {
         guard start >= header, start <= segment.count, count <= segment.count - start else {
             throw DamagedRecord("a text lies outside its segment")
         }
-        return UnsafeRawBufferPointer(rebasing: segment[start..<(start + count)])
+        return unsafe UnsafeRawBufferPointer(rebasing: segment[start..<(start + count)])
     }
 }

@@ -24,14 +24,14 @@ struct InspectionReader {
         var cursor = try transaction.cursor(in: generation.tables.keys)
         var entry = try cursor.seek(atLeast: start.rawSpan)
         while found.count < limit, let current = entry {
-            let isInRange = current.key.withUnsafeBytes { prefix.isEmpty || $0.starts(with: start) }
+            let isInRange = unsafe current.key.withUnsafeBytes { unsafe prefix.isEmpty || $0.starts(with: start) }
             guard isInRange else { break }
-            if let id = current.value.withUnsafeBytes(StoredNumber.number),
+            if let id = unsafe current.value.withUnsafeBytes(StoredNumber.number),
                 let record = try generation.record(id, transaction), wanted == nil || record.type == wanted,
                 includingTombstones || !record.isTombstone
             {
-                let key = try record.key
-                if key.starts(with: prefix) { found.append(String(decoding: key, as: UTF8.self)) }
+                let key = unsafe try record.key
+                if unsafe key.starts(with: prefix) { unsafe found.append(String(decoding: key, as: UTF8.self)) }
             }
             entry = try cursor.next()
         }
@@ -45,12 +45,12 @@ struct InspectionReader {
         var types: [RecordID: FieldID] = [:]
         var cursor = try transaction.cursor(in: generation.tables.records)
         while let entry = try cursor.next() {
-            let record = try RecordView(unsafe entry.value.withUnsafeBytes { $0 })
+            let record = unsafe try RecordView(unsafe entry.value.withUnsafeBytes { unsafe $0 })
             if record.isSplit { types[entry.integerKey] = record.type }
             var count =
                 try counts[record.type]
                 ?? CacheStatistics.TypeCount(type: try name(of: record.type, transaction))
-            count.bytes += record.bytes.count
+            unsafe count.bytes += record.bytes.count
             if record.isTombstone {
                 count.tombstones += 1
             } else if record.isEntity {
@@ -62,7 +62,8 @@ struct InspectionReader {
         }
         var fields = try transaction.cursor(in: generation.tables.fields)
         while let entry = try fields.next() {
-            guard let key = entry.key.withUnsafeBytes({ SplitFieldKey($0) }), let type = types[key.record] else {
+            guard let key = unsafe entry.key.withUnsafeBytes({ unsafe SplitFieldKey($0) }), let type = types[key.record]
+            else {
                 continue
             }
             counts[type]?.bytes += entry.value.byteCount
@@ -87,10 +88,10 @@ struct InspectionReader {
     ) throws -> StoredRecord? {
         guard let record = try generation.record(id, transaction) else { return nil }
         var fields: [StoredRecord.Field] = []
-        var byteCount = record.bytes.count
+        var byteCount = unsafe record.bytes.count
         for (field, payload, word) in try fieldsOf(record, id, transaction) {
             let name = try name(of: field, transaction)
-            if record.isSplit { byteCount += payload.bytes.count }
+            if record.isSplit { unsafe byteCount += payload.bytes.count }
             fields.append(.init(name: name, value: try value(word, payload, "\(path).\(name)", transaction)))
         }
         fields.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -116,7 +117,7 @@ struct InspectionReader {
         _ word: ValueWord, _ payload: PayloadView, _ path: String,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> StoredValue {
-        func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
+        func text(_ bytes: UnsafeRawBufferPointer) -> String { unsafe String(decoding: bytes, as: UTF8.self) }
         switch word.tag {
         case nil: throw DamagedRecord("a value has an unknown tag")
         case .null: return .null
@@ -125,13 +126,13 @@ struct InspectionReader {
         case .smallInt: return .int(word.smallInt)
         case .int: return .int(Int64(bitPattern: try payload.eightBytes(word)))
         case .float: return .float(Double(bitPattern: try payload.eightBytes(word)))
-        case .number: return .number(text(try payload.text(word)))
-        case .string: return .string(text(try payload.text(word)))
-        case .json: return .json(text(try payload.text(word)))
+        case .number: return unsafe .number(text(try payload.text(word)))
+        case .string: return unsafe .string(text(try payload.text(word)))
+        case .json: return unsafe .json(text(try payload.text(word)))
         case .farString:
-            return .string(text(try heap.text(at: payload.place(word), transaction, generation.tables)))
+            return unsafe .string(text(try heap.text(at: payload.place(word), transaction, generation.tables)))
         case .farJSON:
-            return .json(text(try heap.text(at: payload.place(word), transaction, generation.tables)))
+            return unsafe .json(text(try heap.text(at: payload.place(word), transaction, generation.tables)))
         case .reference, .wideReference: return .reference(try key(of: payload.record(word), transaction))
         case .part, .widePart: return .part(path)
         case .list:
@@ -147,7 +148,7 @@ struct InspectionReader {
     /// The key of an entity that is referred to. Of one that was evicted only its number is at hand.
     private func key(of id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> String {
         guard let record = try generation.record(id, transaction), record.isEntity else { return "#\(id)" }
-        return String(decoding: try record.key, as: UTF8.self)
+        return unsafe String(decoding: try record.key, as: UTF8.self)
     }
 
     private func name(of number: FieldID, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> String {

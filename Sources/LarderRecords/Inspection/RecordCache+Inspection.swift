@@ -63,8 +63,8 @@ extension RecordCache {
                     var entry = try cursor.seek(atLeast: start)
                     while let current = entry {
                         let number = current.integerKey
-                        let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
-                            try ChangeSet(sealed: bytes, number: number)
+                        let set = unsafe try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                            unsafe try ChangeSet(sealed: bytes, number: number)
                         }
                         var keys: Set<ExactText> = []
                         for record in Set(set.fields.map(\.record)) {

@@ -3,7 +3,7 @@ enum ScannedNumber {
     case int(Int64)
     case float(Double)
     /// Neither `Int64` nor `Double` keeps it: the number's own text, which is ASCII.
-    case text(UnsafePointer<UInt8>, count: Int)
+    case text(LentBytes, offset: Int)
 }
 
 extension JSONScanner {
@@ -11,61 +11,62 @@ extension JSONScanner {
     mutating func number() throws(JSONError) -> ScannedNumber {
         let first = position
         var cursor = position
-        let isNegative = cursor < end && cursor.pointee == UInt8(ascii: "-")
+        let isNegative = cursor < end && bytes[cursor] == UInt8(ascii: "-")
         if isNegative { cursor += 1 }
         var magnitude: UInt64 = 0
         var fits = true
         let digits = cursor
-        while cursor < end, isDigit(cursor.pointee) {
+        while cursor < end, isDigit(bytes[cursor]) {
             let (product, overflow) = magnitude.multipliedReportingOverflow(by: 10)
-            let (sum, carry) = product.addingReportingOverflow(UInt64(cursor.pointee &- 0x30))
+            let (sum, carry) = product.addingReportingOverflow(UInt64(bytes[cursor] &- 0x30))
             fits = fits && !overflow && !carry
             magnitude = sum
             cursor += 1
         }
         guard cursor > digits else {
             throw cursor < end
-                ? JSONError(isNegative ? .invalidNumber : .unexpectedByte, at: cursor - start)
-                : JSONError(.unexpectedEnd, at: offset)
+                ? JSONError(isNegative ? .invalidNumber : .unexpectedByte, at: cursor)
+                : JSONError(.unexpectedEnd, at: position)
         }
-        guard cursor - digits == 1 || digits.pointee != UInt8(ascii: "0") else {
-            throw JSONError(.invalidNumber, at: digits - start)
+        guard cursor - digits == 1 || bytes[digits] != UInt8(ascii: "0") else {
+            throw JSONError(.invalidNumber, at: digits)
         }
-        let isInteger = cursor == end || (cursor.pointee != 0x2E && cursor.pointee | 0x20 != 0x65)
+        let isInteger = cursor == end || (bytes[cursor] != 0x2E && bytes[cursor] | 0x20 != 0x65)
         if isInteger {
             position = cursor
             if fits, !isNegative, let value = Int64(exactly: magnitude) { return .int(value) }
             if fits, isNegative, magnitude > 0, magnitude <= 1 << 63 {
                 return .int(Int64(truncatingIfNeeded: 0 &- magnitude))
             }
-            return floating(first, count: cursor - first)
+            return floating(first..<cursor)
         }
-        if cursor.pointee == 0x2E {
+        if bytes[cursor] == 0x2E {
             cursor += 1
             let fraction = cursor
-            while cursor < end, isDigit(cursor.pointee) { cursor += 1 }
-            guard cursor > fraction else { throw JSONError(.invalidNumber, at: cursor - start) }
+            while cursor < end, isDigit(bytes[cursor]) { cursor += 1 }
+            guard cursor > fraction else { throw JSONError(.invalidNumber, at: cursor) }
         }
-        if cursor < end, cursor.pointee | 0x20 == 0x65 {
+        if cursor < end, bytes[cursor] | 0x20 == 0x65 {
             cursor += 1
-            if cursor < end, cursor.pointee == UInt8(ascii: "+") || cursor.pointee == UInt8(ascii: "-") { cursor += 1 }
+            if cursor < end, bytes[cursor] == UInt8(ascii: "+") || bytes[cursor] == UInt8(ascii: "-") { cursor += 1 }
             let exponent = cursor
-            while cursor < end, isDigit(cursor.pointee) { cursor += 1 }
-            guard cursor > exponent else { throw JSONError(.invalidNumber, at: cursor - start) }
+            while cursor < end, isDigit(bytes[cursor]) { cursor += 1 }
+            guard cursor > exponent else { throw JSONError(.invalidNumber, at: cursor) }
         }
         position = cursor
-        return floating(first, count: cursor - first)
+        return floating(first..<cursor)
     }
 
     /// A double if it keeps the decimal value that was written, otherwise the text.
-    private func floating(_ text: UnsafePointer<UInt8>, count: Int) -> ScannedNumber {
-        let string = String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
-        guard let value = Double(string), value.isFinite else { return .text(text, count: count) }
+    private func floating(_ place: Range<Int>) -> ScannedNumber {
+        let digits = bytes[place]
+        let string = digits.text
+        guard let value = Double(string), value.isFinite else { return .text(digits, offset: place.lowerBound) }
         // A decimal of 15 significant digits survives the way to a double and back (DBL_DIG); only a number
         // that underflows, or has more digits than that, needs to be compared.
         let written = DecimalDigits(string)
         if written.significand.count <= 15, value.isNormal || written.significand.isEmpty { return .float(value) }
-        return DecimalDigits(value.description) == written ? .float(value) : .text(text, count: count)
+        return DecimalDigits(value.description) == written ? .float(value) : .text(digits, offset: place.lowerBound)
     }
 }
 

@@ -2,8 +2,7 @@ import LarderGraphQL
 
 /// Reads JSON text (RFC 8259) from memory, token by token, without copying and without recursion.
 ///
-/// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads nothing
-/// outside `start..<end`, and every rule of JSON and of UTF-8 that it passes over is checked.
+/// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads no others, and every rule of JSON and of UTF-8 that it passes over is checked.
 struct JSONScanner {
     /// How deep objects and lists may be nested in values that are read whole, by recursion. `Value.fault` holds what
     /// programs make to the same.
@@ -11,37 +10,33 @@ struct JSONScanner {
     /// How deep in values that are passed over and kept as text, without recursion.
     static let maximumSkippedDepth = 512
 
-    let start: UnsafePointer<UInt8>
-    let end: UnsafePointer<UInt8>
-    var position: UnsafePointer<UInt8>
+    let bytes: LentBytes
+    /// The next byte, counted from the first.
+    var position = 0
 
-    init(_ start: UnsafePointer<UInt8>, count: Int) {
-        self.start = start
-        self.end = start + count
-        self.position = start
-    }
+    init(_ start: UnsafePointer<UInt8>, count: Int) { bytes = unsafe LentBytes(start, count: count) }
+
+    var end: Int { bytes.count }
 
     /// Passes over the byte order mark that some servers and editors put before UTF-8, which a reader may ignore
     /// (RFC 8259, section 8.1). Only at the start of a text.
     mutating func skipByteOrderMark() {
-        if end - position >= 3, position[0] == 0xEF, position[1] == 0xBB, position[2] == 0xBF { position += 3 }
+        if end >= 3, position == 0, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { position = 3 }
     }
 
-    var offset: Int { position - start }
-
     func failure(_ reason: JSONError.Reason) -> JSONError {
-        JSONError(position < end ? reason : .unexpectedEnd, at: offset)
+        JSONError(position < end ? reason : .unexpectedEnd, at: position)
     }
 
     /// The next byte that is not white space, without passing over it.
     @inline(__always)
     mutating func peek() throws(JSONError) -> UInt8 {
         while position < end {
-            let byte = position.pointee
+            let byte = bytes[position]
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return byte }
             position += 1
         }
-        throw JSONError(.unexpectedEnd, at: offset)
+        throw JSONError(.unexpectedEnd, at: position)
     }
 
     /// Passes over `byte` if it comes next.
@@ -62,8 +57,8 @@ struct JSONScanner {
     mutating func expectWord(_ word: StaticString) throws(JSONError) {
         let count = word.utf8CodeUnitCount
         for index in 0..<count {
-            guard position + index < end else { throw JSONError(.unexpectedEnd, at: end - start) }
-            guard position[index] == word.utf8Start[index] else { throw failure(.unexpectedByte) }
+            guard position + index < end else { throw JSONError(.unexpectedEnd, at: end) }
+            guard unsafe bytes[position + index] == word.utf8Start[index] else { throw failure(.unexpectedByte) }
         }
         position += count
     }
@@ -80,9 +75,9 @@ struct JSONScanner {
     /// Passes over all white space and requires that nothing follows.
     mutating func expectEnd() throws(JSONError) {
         while position < end {
-            let byte = position.pointee
+            let byte = bytes[position]
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else {
-                throw JSONError(.trailingBytes, at: offset)
+                throw JSONError(.trailingBytes, at: position)
             }
             position += 1
         }
@@ -142,16 +137,16 @@ struct NestingStack {
     var top: Bool? {
         guard depth > 0 else { return nil }
         let level = depth - 1
-        return withUnsafeBytes(of: bits) { bytes in bytes[level >> 3] & (1 << UInt8(level & 7)) != 0 }
+        return unsafe withUnsafeBytes(of: bits) { bytes in unsafe bytes[level >> 3] & (1 << UInt8(level & 7)) != 0 }
     }
 
     /// False if the value would be nested too deep.
     mutating func push(isObject: Bool) -> Bool {
         guard depth < JSONScanner.maximumSkippedDepth else { return false }
         let level = depth
-        withUnsafeMutableBytes(of: &bits) { bytes in
+        unsafe withUnsafeMutableBytes(of: &bits) { bytes in
             let mask: UInt8 = 1 << UInt8(level & 7)
-            if isObject { bytes[level >> 3] |= mask } else { bytes[level >> 3] &= ~mask }
+            if isObject { unsafe bytes[level >> 3] |= mask } else { unsafe bytes[level >> 3] &= ~mask }
         }
         depth += 1
         return true

@@ -6,11 +6,11 @@ extension Value {
     /// An object with the same key twice is refused: of two variables of one name neither can be meant.
     public init(json: [UInt8]) throws(JSONError) {
         var bytes = json
-        let result = bytes.withUnsafeMutableBufferPointer { buffer -> Result<Value, JSONError> in
+        let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Result<Value, JSONError> in
             // An empty array may have no memory.
             guard let start = buffer.baseAddress else { return .failure(JSONError(.unexpectedEnd, at: 0)) }
             do throws(JSONError) {
-                var scanner = JSONScanner(start, count: buffer.count)
+                var scanner = unsafe JSONScanner(start, count: buffer.count)
                 scanner.skipByteOrderMark()
                 let value = try scanner.value(depth: 0)
                 try scanner.expectEnd()
@@ -68,7 +68,7 @@ extension JSONScanner {
             if try skip(UInt8(ascii: "}")) { return .object(members) }
             repeat {
                 guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
-                let keyOffset = offset
+                let keyOffset = position
                 let key = try text()
                 try expect(UInt8(ascii: ":"))
                 guard members.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
@@ -96,8 +96,7 @@ extension JSONScanner {
             switch try number() {
             case .int(let value): return .int(value)
             case .float(let value): return .float(value)
-            case .text(let start, let count):
-                return .number(String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
+            case .text(let digits, _): return .number(digits.text)
             }
         }
     }
@@ -105,12 +104,10 @@ extension JSONScanner {
     /// Reads a string, whose quotation mark comes next.
     mutating func text() throws(JSONError) -> String {
         let scanned = try string()
-        guard scanned.hasEscapes else {
-            return String(decoding: UnsafeBufferPointer(start: scanned.start, count: scanned.count), as: UTF8.self)
-        }
-        return String(unsafeUninitializedCapacity: scanned.count) { buffer in
+        guard scanned.hasEscapes else { return scanned.bytes.text }
+        return unsafe String(unsafeUninitializedCapacity: scanned.count) { buffer in
             guard let target = buffer.baseAddress else { return 0 }
-            return unescape(scanned, into: target)
+            return unsafe unescape(scanned, into: target)
         }
     }
 }

@@ -18,7 +18,7 @@ final class LayerDemand {
     /// A record is looked for by its key.
     @inline(__always)
     func note(key: UnsafeRawBufferPointer) {
-        if let layer = index.last(touching: TouchedKeys.number(of: key)), !laid.contains(layer) {
+        if let layer = unsafe index.last(touching: TouchedKeys.number(of: key)), !laid.contains(layer) {
             unmet.layers.append(layer)
         }
     }
@@ -29,14 +29,14 @@ final class LayerDemand {
     ///   - record: Nil where there is none.
     ///   - isInOverlay: Whether layers say that there is none.
     func note(met record: UnsafeRawBufferPointer?, isInOverlay: Bool) throws(DamagedRecord) {
-        guard let record else {
+        guard let record = unsafe record else {
             // Any layer may bring back what was evicted; nothing is left to tell which.
             if !isInOverlay { unmet.isEverything = true }
             return
         }
         // Parts have no key: their owner was looked at before.
-        let key = try RecordView(record).key
-        if !key.isEmpty { note(key: key) }
+        let key = unsafe try RecordView(record).key
+        if unsafe !key.isEmpty { unsafe note(key: key) }
     }
 }
 

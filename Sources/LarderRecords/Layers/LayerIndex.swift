@@ -62,7 +62,7 @@ final class LayerIndex: Sendable {
     var hasLongKeys: Bool { table.hasLongKeys }
 
     /// The layer of a mutation, by the stored form of its key.
-    func layer(ofMutation key: UnsafeRawBufferPointer) -> Int? { table.mutations[key].map(Int.init) }
+    func layer(ofMutation key: UnsafeRawBufferPointer) -> Int? { unsafe table.mutations[key].map(Int.init) }
 
     /// Adds layers, and all that are connected with them through the keys that they touch.
     func add(_ wanted: [Int], of layers: SharedList<OptimisticLayer>, to laid: inout LaidLayers) {

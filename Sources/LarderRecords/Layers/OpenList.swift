@@ -230,7 +230,7 @@ extension Generation {
         of field: FieldID, in id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> OrderedValue? {
         let found = try record(id, transaction)
-        try transaction.demand?.note(met: found?.bytes, isInOverlay: transaction.overlay?.record(id) != nil)
+        unsafe try transaction.demand?.note(met: found?.bytes, isInOverlay: transaction.overlay?.record(id) != nil)
         guard let record = found,
             let (word, payload) = try value(of: field, in: record, id, transaction)
         else { return nil }
@@ -238,10 +238,10 @@ extension Generation {
         case .smallInt: return .int(word.smallInt)
         case .int: return .int(Int64(bitPattern: try payload.eightBytes(word)))
         case .float: return .float(Double(bitPattern: try payload.eightBytes(word)))
-        case .string: return .text(Array(try payload.text(word)))
+        case .string: return unsafe .text(Array(try payload.text(word)))
         case .farString:
             var heap = TextHeap()
-            return .text(Array(try heap.text(at: payload.place(word), transaction, tables)))
+            return unsafe .text(Array(try heap.text(at: payload.place(word), transaction, tables)))
         default: return nil
         }
     }

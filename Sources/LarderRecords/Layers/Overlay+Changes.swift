@@ -32,9 +32,9 @@ extension Overlay {
         var cursor = try transaction.cursor(in: tables.changes)
         var entry = try cursor.seek(atLeast: earlier.lastChange + 1)
         while let current = entry {
-            let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
-                guard let text = SealedText.text(bytes) else { throw ChangeSet.damaged }
-                return try ChangeSet(encoded: text)
+            let set = unsafe try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                guard let text = unsafe SealedText.text(bytes) else { throw ChangeSet.damaged }
+                return unsafe try ChangeSet(encoded: text)
             }
             if set.isEverything || set.fields.contains(where: { basis.records.contains($0.record) }) { return nil }
             entry = try cursor.next()
@@ -56,7 +56,9 @@ extension Overlay {
         var found = 0
         var cursor = try transaction.cursor(in: table)
         while let entry = try cursor.next() {
-            guard let layer = entry.key.withUnsafeBytes({ index.layer(ofMutation: $0) }), laid.contains(layer) else {
+            guard let layer = unsafe entry.key.withUnsafeBytes({ unsafe index.layer(ofMutation: $0) }),
+                laid.contains(layer)
+            else {
                 continue
             }
             guard appliedLayers.contains(layer) else { return false }
@@ -76,9 +78,9 @@ extension Overlay {
                     isComplete = false
                     break
                 }
-                let isMissed = try stored.withUnsafeBytes { bytes in
-                    let key = try RecordView(bytes).key
-                    return !key.isEmpty && basis.absentKeys.contains(key)
+                let isMissed = unsafe try stored.withUnsafeBytes { bytes in
+                    let key = unsafe try RecordView(bytes).key
+                    return unsafe !key.isEmpty && basis.absentKeys.contains(key)
                 }
                 if isMissed { return true }
             }
@@ -109,7 +111,7 @@ extension Overlay {
             for key in [old?.createdKeys[field.record], new?.createdKeys[field.record]] {
                 if let key, created.insert(ExactText(key)).inserted {
                     var key = key
-                    key.withUTF8 { changes.createdKeys.append(UnsafeRawBufferPointer($0)) }
+                    key.withUTF8 { unsafe changes.createdKeys.append(UnsafeRawBufferPointer($0)) }
                 }
             }
         }
@@ -130,21 +132,22 @@ extension Overlay {
         guard let left = old.record(field.record), let right = new.record(field.record) else { return false }
         guard left.isSame(as: right) else { return hasSameValue(of: field, left, right) }
         // The fields of a split record are not in it.
-        let isSplit = left.bytes.flatMap { try? RecordView($0) }?.isSplit ?? false
+        let isSplit = unsafe left.bytes.flatMap { unsafe try? RecordView($0) }?.isSplit ?? false
         return !isSplit || field.field != RecordField.any
     }
 
     /// Whether a field of two records of the same type has the same value; false where that cannot be told.
     private static func hasSameValue(of field: RecordField, _ left: Overlaid, _ right: Overlaid) -> Bool {
-        guard field.field != RecordField.any, let left = left.bytes.flatMap({ try? RecordView($0) }),
-            let right = right.bytes.flatMap({ try? RecordView($0) }), left.type == right.type, left.flags == right.flags
+        guard field.field != RecordField.any, let left = unsafe left.bytes.flatMap({ unsafe try? RecordView($0) }),
+            let right = unsafe right.bytes.flatMap({ unsafe try? RecordView($0) }), left.type == right.type,
+            left.flags == right.flags
         else { return false }
         func form(_ record: RecordView) -> [UInt8]? {
             guard let word = record.value(of: field.field) else { return nil }
             var encoder = RecordEncoder()
             let key = SplitFieldKey(record: field.record, field: field.field)
             guard let range = try? encoder.encodeSplitField(key, .stored(word, record.payload), nil) else { return nil }
-            return Array(encoder.bytes[range])
+            return unsafe Array(encoder.bytes[range])
         }
         guard let left = form(left) else { return false }
         return left == form(right)

@@ -109,12 +109,12 @@ final class Overlay: @unchecked Sendable {
     }
 
     func record(ofKey key: UnsafeRawBufferPointer) -> RecordID? {
-        keys.isEmpty ? nil : keys[key]
+        unsafe keys.isEmpty ? nil : keys[key]
     }
 
     /// Takes note of a key that the snapshot did not have.
     func missed(_ key: UnsafeRawBufferPointer) {
-        if !isBuilt { basis.absentKeys.insert(ExactText(String(decoding: key, as: UTF8.self))) }
+        if !isBuilt { unsafe basis.absentKeys.insert(ExactText(String(decoding: key, as: UTF8.self))) }
     }
 
     /// The key of an entity that exists in here alone.
@@ -160,11 +160,11 @@ final class Overlay: @unchecked Sendable {
     }
 
     private func kept(_ changes: RecordChanges, _ range: Range<Int>, _ place: RecordField) -> Overlaid {
-        let bytes = UnsafeRawBufferPointer(rebasing: changes.encoder.bytes[range])
-        guard bytes.count > Self.largeSize else { return Overlaid(memory.keep(bytes)) }
+        let bytes = unsafe UnsafeRawBufferPointer(rebasing: changes.encoder.bytes[range])
+        guard bytes.count > Self.largeSize else { return unsafe Overlaid(memory.keep(bytes)) }
         let own = OverlayMemory()
         largeValues.set(place, own)
-        return Overlaid(own.keep(bytes))
+        return unsafe Overlaid(own.keep(bytes))
     }
 
     /// Values of more bytes do not stay when others take their places.
@@ -193,16 +193,18 @@ final class Overlay: @unchecked Sendable {
 }
 
 /// What an overlay has under a number: bytes, or that there is nothing any more.
-struct Overlaid {
+///
+/// Safe: the bytes lie in the `OverlayMemory` that the overlay keeps.
+@safe struct Overlaid {
     /// Empty where what is stored is removed: nothing that is stored is empty.
     private let content: UnsafeRawBufferPointer
 
-    static var removed: Overlaid { Overlaid(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    static var removed: Overlaid { unsafe Overlaid(UnsafeRawBufferPointer(start: nil, count: 0)) }
 
-    init(_ content: UnsafeRawBufferPointer) { self.content = content }
+    init(_ content: UnsafeRawBufferPointer) { unsafe self.content = unsafe content }
 
     @inline(__always)
-    var bytes: UnsafeRawBufferPointer? { content.isEmpty ? nil : content }
+    var bytes: UnsafeRawBufferPointer? { unsafe content.isEmpty ? nil : content }
 
-    func isSame(as other: Overlaid) -> Bool { hasSameBytes(content, other.content) }
+    func isSame(as other: Overlaid) -> Bool { unsafe hasSameBytes(content, other.content) }
 }

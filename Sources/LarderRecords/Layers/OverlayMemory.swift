@@ -6,8 +6,8 @@ final class OverlayMemory: Sendable {
     private static let smallest = 512
     private static let largest = 32 << 10
 
-    /// Unchecked: a place in it is written once, before others hear of it.
-    private struct Piece: @unchecked Sendable {
+    /// Unchecked: a place in it is written once, before others hear of it. Safe: it is freed with this object.
+    @safe private struct Piece: @unchecked Sendable {
         let bytes: UnsafeMutableRawBufferPointer
     }
 
@@ -18,24 +18,26 @@ final class OverlayMemory: Sendable {
 
     private let pieces = Locked(Pieces())
 
-    deinit { pieces.withLock { pieces in for piece in pieces.all { piece.bytes.deallocate() } } }
+    deinit { pieces.withLock { pieces in for piece in pieces.all { unsafe piece.bytes.deallocate() } } }
 
     /// Copies the bytes and answers where they are.
     func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let place = pieces.withLock { pieces in
             // Records are read as if they lay in the map.
             pieces.used = (pieces.used + 7) & ~7
-            let rest = pieces.all.last.map { $0.bytes.count - pieces.used } ?? 0
+            let rest = pieces.all.last.map { unsafe $0.bytes.count - pieces.used } ?? 0
             if rest < bytes.count {
                 let size = max(bytes.count, min(Self.largest, Self.smallest << min(pieces.all.count, 6)))
-                pieces.all.append(Piece(bytes: .allocate(byteCount: size, alignment: 8)))
+                unsafe pieces.all.append(Piece(bytes: .allocate(byteCount: size, alignment: 8)))
                 pieces.used = 0
             }
             defer { pieces.used += bytes.count }
-            return pieces.all.last.map { Piece(bytes: .init(rebasing: $0.bytes[pieces.used...].prefix(bytes.count))) }
+            return pieces.all.last.map {
+                unsafe Piece(bytes: .init(rebasing: $0.bytes[pieces.used...].prefix(bytes.count)))
+            }
         }
-        guard let place, !bytes.isEmpty else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        place.bytes.copyMemory(from: bytes)
-        return UnsafeRawBufferPointer(place.bytes)
+        guard let place, unsafe !bytes.isEmpty else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+        unsafe place.bytes.copyMemory(from: bytes)
+        return unsafe UnsafeRawBufferPointer(place.bytes)
     }
 }

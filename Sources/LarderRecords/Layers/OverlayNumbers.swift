@@ -27,7 +27,7 @@ final class OverlayNumbers: Sendable {
     }
 
     func record(of key: UnsafeRawBufferPointer) -> RecordID {
-        let key = ExactText(String(decoding: key, as: UTF8.self))
+        let key = unsafe ExactText(String(decoding: key, as: UTF8.self))
         return state.withLock { state in
             if let known = state.records[key] { return known }
             state.records[key] = state.nextRecord

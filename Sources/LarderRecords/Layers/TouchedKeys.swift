@@ -38,11 +38,11 @@ package struct TouchedKeys: Sendable, Hashable {
     }
 
     @inline(__always)
-    static func number(of key: UnsafeRawBufferPointer) -> UInt64 { wideChecksum(key) }
+    static func number(of key: UnsafeRawBufferPointer) -> UInt64 { unsafe wideChecksum(key) }
 
     static func number(of key: String) -> UInt64 {
         var key = key
-        return key.withUTF8 { number(of: UnsafeRawBufferPointer($0)) }
+        return key.withUTF8 { unsafe number(of: UnsafeRawBufferPointer($0)) }
     }
 
     /// For tests: keys that meet by chance are hard to find.
@@ -68,7 +68,9 @@ package struct TouchedKeys: Sendable, Hashable {
             bytes[1] <= 1
         else { return nil }
         func word(_ offset: Int) -> UInt64 {
-            bytes.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+            unsafe bytes.withUnsafeBytes {
+                unsafe UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            }
         }
         guard word(2) == schema else { return nil }
         isWhole = bytes[1] == 1
@@ -81,6 +83,6 @@ extension SchemaIndex {
     ///
     /// - Complexity: O(n) in the schema.
     package var number: UInt64 {
-        serialized().withUnsafeBytes { wideChecksum($0) }
+        unsafe serialized().withUnsafeBytes { unsafe wideChecksum($0) }
     }
 }

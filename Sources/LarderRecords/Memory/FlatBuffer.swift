@@ -8,7 +8,7 @@ import CFiles
 /// owner or the next `resize`.
 ///
 /// `@unchecked Sendable`: it changes through `mutating` functions alone, which the compiler lets one thread use.
-struct FlatBuffer<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {
+@safe struct FlatBuffer<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {
     private(set) var start: UnsafeMutablePointer<Element>?
     private(set) var count = 0
 
@@ -19,13 +19,13 @@ struct FlatBuffer<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {
 
     init(_ array: [Element]) {
         self.init(count: array.count)
-        array.withUnsafeBufferPointer { array in
-            guard let source = array.baseAddress, let start else { return }
-            start.initialize(from: source, count: array.count)
+        unsafe array.withUnsafeBufferPointer { array in
+            guard let source = array.baseAddress, let start = unsafe start else { return }
+            unsafe start.initialize(from: source, count: array.count)
         }
     }
 
-    deinit { larder_free(start) }
+    deinit { unsafe larder_free(start) }
 
     var indices: Range<Int> { 0..<count }
 
@@ -33,21 +33,21 @@ struct FlatBuffer<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {
     subscript(index: Int) -> Element {
         get {
             assert(index >= 0 && index < count, "index \(index) of \(count)")
-            return start.unsafelyUnwrapped[index]
+            return unsafe start.unsafelyUnwrapped[index]
         }
         set {
             assert(index >= 0 && index < count, "index \(index) of \(count)")
-            start.unsafelyUnwrapped[index] = newValue
+            unsafe start.unsafelyUnwrapped[index] = newValue
         }
     }
 
-    var elements: UnsafeBufferPointer<Element> { UnsafeBufferPointer(start: start, count: count) }
+    var elements: UnsafeBufferPointer<Element> { unsafe UnsafeBufferPointer(start: start, count: count) }
 
     /// Some of the elements, which must not outlive the owner either.
     @inline(__always)
     subscript(range: Range<Int>) -> UnsafeBufferPointer<Element> {
         assert(range.lowerBound >= 0 && range.upperBound <= count, "\(range) of \(count)")
-        return UnsafeBufferPointer(start: start.map { $0 + range.lowerBound }, count: range.count)
+        return unsafe UnsafeBufferPointer(start: start.map { unsafe $0 + range.lowerBound }, count: range.count)
     }
 
     /// Makes room for more or fewer elements, which keep their places: the system moves pages, and not bytes, where
@@ -56,14 +56,14 @@ struct FlatBuffer<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {
         assert(wanted >= 0)
         guard wanted != count else { return true }
         guard wanted > 0 else {
-            larder_free(start)
-            (start, count) = (nil, 0)
+            unsafe larder_free(start)
+            unsafe (start, count) = (nil, 0)
             return true
         }
         let (size, isLarge) = wanted.multipliedReportingOverflow(by: MemoryLayout<Element>.stride)
-        guard !isLarge, let memory = larder_reallocate(start, size) else { return false }
+        guard !isLarge, let memory = unsafe larder_reallocate(start, size) else { return false }
         // `realloc` aligns for every type, and what was there was of this one.
-        start = memory.bindMemory(to: Element.self, capacity: wanted)
+        unsafe start = unsafe memory.bindMemory(to: Element.self, capacity: wanted)
         count = wanted
         return true
     }
@@ -79,28 +79,28 @@ extension FlatBuffer where Element == UInt8 {
     @inline(__always)
     private func place(_ offset: Int, _ size: Int) -> UnsafeMutableRawPointer {
         assert(offset >= 0 && size >= 0 && offset + size <= count, "\(size) bytes at \(offset) of \(count)")
-        return UnsafeMutableRawPointer(start.unsafelyUnwrapped) + offset
+        return unsafe UnsafeMutableRawPointer(start.unsafelyUnwrapped) + offset
     }
 
     @inline(__always)
     func load<Value: BitwiseCopyable>(at offset: Int, as type: Value.Type) -> Value {
-        place(offset, MemoryLayout<Value>.size).load(as: type)
+        unsafe place(offset, MemoryLayout<Value>.size).load(as: type)
     }
 
     @inline(__always)
     mutating func store<Value: BitwiseCopyable>(_ value: Value, at offset: Int) {
-        place(offset, MemoryLayout<Value>.size).storeBytes(of: value, as: Value.self)
+        unsafe place(offset, MemoryLayout<Value>.size).storeBytes(of: value, as: Value.self)
     }
 
     @inline(__always)
     mutating func copy(_ source: UnsafeRawBufferPointer, to offset: Int) {
         guard let from = source.baseAddress, source.count > 0 else { return }
-        place(offset, source.count).copyMemory(from: from, byteCount: source.count)
+        unsafe place(offset, source.count).copyMemory(from: from, byteCount: source.count)
     }
 
     /// - Parameter body: Writes at most `size` bytes, and answers how many.
     mutating func write(at offset: Int, upTo size: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Int) -> Int {
-        let written = body(place(offset, size).assumingMemoryBound(to: UInt8.self))
+        let written = unsafe body(place(offset, size).assumingMemoryBound(to: UInt8.self))
         assert(written <= size)
         return written
     }
@@ -108,18 +108,18 @@ extension FlatBuffer where Element == UInt8 {
     @inline(__always)
     mutating func clear(_ range: Range<Int>) {
         guard !range.isEmpty else { return }
-        place(range.lowerBound, range.count).initializeMemory(as: UInt8.self, repeating: 0, count: range.count)
+        unsafe place(range.lowerBound, range.count).initializeMemory(as: UInt8.self, repeating: 0, count: range.count)
     }
 }
 
 @inline(__always)
 func hasSameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
-    larder_compare(left, right, count) == 0
+    unsafe larder_compare(left, right, count) == 0
 }
 
 @inline(__always)
 func hasSameBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     guard left.count == right.count else { return false }
     guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-    return hasSameBytes(first, second, count: left.count)
+    return unsafe hasSameBytes(first, second, count: left.count)
 }

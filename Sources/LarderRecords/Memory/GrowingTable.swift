@@ -20,7 +20,7 @@ struct GrowingTable<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// What is in it now; must not be used after the next change.
-    var elements: UnsafeBufferPointer<Element> { memory[0..<count] }
+    var elements: UnsafeBufferPointer<Element> { unsafe memory[0..<count] }
 
     mutating func append(_ element: Element) {
         if count == memory.count { reserve(max(16, count + count / 2)) }

@@ -32,8 +32,8 @@ extension SharedList where Element: AnyObject {
     func begins(with other: Self) -> Bool {
         guard other.count <= count else { return false }
         return zip(pieces, other.pieces).allSatisfy { own, others in
-            let isShared = own.withUnsafeBufferPointer { own in
-                others.withUnsafeBufferPointer { own.baseAddress == $0.baseAddress }
+            let isShared = unsafe own.withUnsafeBufferPointer { own in
+                unsafe others.withUnsafeBufferPointer { unsafe own.baseAddress == $0.baseAddress }
             }
             return isShared || zip(own, others).allSatisfy { $0 === $1 }
         }

@@ -11,7 +11,9 @@ protocol SharedMapKey: Equatable {
 ///
 /// A trie over the upper bits of the keys' hashes, four at each step, with a few entries in each leaf. Looking up counts
 /// no references, so that threads that look into the same map do not meet.
-struct SharedMap<Key: SharedMapKey, Value> {
+///
+/// Safe: the map keeps the root, and each node its children, as long as they can be looked up.
+@safe struct SharedMap<Key: SharedMapKey, Value> {
     fileprivate typealias Node = SharedMapNode<Key, Value>
 
     private var root: Node?
@@ -29,16 +31,16 @@ struct SharedMap<Key: SharedMapKey, Value> {
     /// - Parameter spread: The key's.
     @inline(__always)
     func value(spread: UInt64, where isKey: (Key) -> Bool) -> Value? {
-        guard var node = top else { return nil }
+        guard var node = unsafe top else { return nil }
         var bits = spread
-        while let children = node._withUnsafeGuaranteedRef({ $0.branches }) {
-            guard let child = children[Int(truncatingIfNeeded: bits >> 60)] else { return nil }
-            node = child
+        while let children = unsafe node._withUnsafeGuaranteedRef({ unsafe $0.branches }) {
+            guard let child = unsafe children[Int(truncatingIfNeeded: bits >> 60)] else { return nil }
+            unsafe node = unsafe child
             bits <<= 4
         }
-        return node._withUnsafeGuaranteedRef { node in
-            for index in 0..<node.count where node.entries[index].spread == spread {
-                if isKey(node.entries[index].key) { return node.entries[index].value }
+        return unsafe node._withUnsafeGuaranteedRef { node in
+            for index in 0..<node.count where unsafe node.entries[index].spread == spread {
+                if unsafe isKey(node.entries[index].key) { return unsafe node.entries[index].value }
             }
             return nil
         }
@@ -52,7 +54,7 @@ struct SharedMap<Key: SharedMapKey, Value> {
         } else if !isKnownUniquelyReferenced(&root) {
             root = root?.copy()
         }
-        top = root.map { Unmanaged.passUnretained($0) }
+        unsafe top = unsafe root.map { unsafe Unmanaged.passUnretained($0) }
         if root?.set(.init(spread: key.spread, key: key, value: value), depth: 0) == true { count += 1 }
     }
 
@@ -73,7 +75,9 @@ extension SharedMap where Value == Void {
 }
 
 /// Either branches or a leaf. Changed only where one map alone has it.
-private final class SharedMapNode<Key: SharedMapKey, Value> {
+///
+/// Safe: the node owns its memory; places below `count` are initialized.
+@safe private final class SharedMapNode<Key: SharedMapKey, Value> {
     struct Entry {
         var spread: UInt64
         var key: Key
@@ -91,50 +95,50 @@ private final class SharedMapNode<Key: SharedMapKey, Value> {
 
     init(capacity: Int = SharedMapNode.leafSize) {
         self.capacity = capacity
-        entries = .allocate(capacity: capacity)
+        unsafe entries = .allocate(capacity: capacity)
     }
 
     deinit {
-        entries.deinitialize(count: count)
-        entries.deallocate()
-        children?.deinitialize(count: 16)
-        children?.deallocate()
+        unsafe entries.deinitialize(count: count)
+        unsafe entries.deallocate()
+        unsafe children?.deinitialize(count: 16)
+        unsafe children?.deallocate()
     }
 
     /// The children, nil for a leaf. Owned by this node: valid as long as it is.
     @inline(__always)
     var branches: UnsafePointer<Unmanaged<SharedMapNode>?>? {
         // A reference and an unmanaged one are the same word.
-        children.map { UnsafeRawPointer($0).assumingMemoryBound(to: Unmanaged<SharedMapNode>?.self) }
+        unsafe children.map { unsafe UnsafeRawPointer($0).assumingMemoryBound(to: Unmanaged<SharedMapNode>?.self) }
     }
 
     func copy() -> SharedMapNode {
-        guard let children else {
+        guard let children = unsafe children else {
             let node = SharedMapNode(capacity: max(capacity, Self.leafSize))
-            node.entries.initialize(from: entries, count: count)
+            unsafe node.entries.initialize(from: entries, count: count)
             node.count = count
             return node
         }
         let node = SharedMapNode(capacity: 0)
         let copies = UnsafeMutablePointer<SharedMapNode?>.allocate(capacity: 16)
-        copies.initialize(from: children, count: 16)
-        node.children = copies
+        unsafe copies.initialize(from: children, count: 16)
+        unsafe node.children = unsafe copies
         return node
     }
 
     /// - Returns: False if the key was there.
     func set(_ entry: Entry, depth: Int) -> Bool {
-        if let children {
-            let child = children + Self.branch(of: entry.spread, depth)
-            if child.pointee == nil {
-                child.pointee = SharedMapNode()
-            } else if !isKnownUniquelyReferenced(&child.pointee) {
-                child.pointee = child.pointee?.copy()
+        if let children = unsafe children {
+            let child = unsafe children + Self.branch(of: entry.spread, depth)
+            if unsafe child.pointee == nil {
+                unsafe child.pointee = SharedMapNode()
+            } else if unsafe !isKnownUniquelyReferenced(&child.pointee) {
+                unsafe child.pointee = unsafe child.pointee?.copy()
             }
-            return child.pointee?.set(entry, depth: depth + 1) ?? false
+            return unsafe child.pointee?.set(entry, depth: depth + 1) ?? false
         }
-        for index in 0..<count where entries[index].spread == entry.spread && entries[index].key == entry.key {
-            entries[index].value = entry.value
+        for index in 0..<count where unsafe entries[index].spread == entry.spread && entries[index].key == entry.key {
+            unsafe entries[index].value = entry.value
             return false
         }
         if count == capacity {
@@ -144,25 +148,25 @@ private final class SharedMapNode<Key: SharedMapKey, Value> {
             }
             grow()
         }
-        (entries + count).initialize(to: entry)
+        unsafe (entries + count).initialize(to: entry)
         count += 1
         return true
     }
 
     func forEach(_ body: (Key, Value) throws -> Void) rethrows {
-        for index in 0..<count { try body(entries[index].key, entries[index].value) }
-        guard let children else { return }
-        for index in 0..<16 { try children[index]?.forEach(body) }
+        for index in 0..<count { unsafe try body(entries[index].key, entries[index].value) }
+        guard let children = unsafe children else { return }
+        for index in 0..<16 { unsafe try children[index]?.forEach(body) }
     }
 
     static func forEachUnshared(_ left: SharedMapNode?, _ right: SharedMapNode?, _ body: (Key) -> Void) {
         if left === right { return }
-        guard let leftChildren = left?.children, let rightChildren = right?.children else {
+        guard let leftChildren = unsafe left?.children, let rightChildren = unsafe right?.children else {
             left?.forEach { key, _ in body(key) }
             right?.forEach { key, _ in body(key) }
             return
         }
-        for index in 0..<16 { forEachUnshared(leftChildren[index], rightChildren[index], body) }
+        for index in 0..<16 { unsafe forEachUnshared(leftChildren[index], rightChildren[index], body) }
     }
 
     private static func branch(of spread: UInt64, _ depth: Int) -> Int {
@@ -172,19 +176,19 @@ private final class SharedMapNode<Key: SharedMapKey, Value> {
     /// Makes branches of a leaf.
     private func branch(_ depth: Int) {
         let branches = UnsafeMutablePointer<SharedMapNode?>.allocate(capacity: 16)
-        branches.initialize(repeating: nil, count: 16)
-        children = branches
-        let (old, oldCount) = (entries, count)
-        (entries, count, capacity) = (.allocate(capacity: 0), 0, 0)
-        for index in 0..<oldCount { _ = set((old + index).move(), depth: depth) }
-        old.deallocate()
+        unsafe branches.initialize(repeating: nil, count: 16)
+        unsafe children = unsafe branches
+        let (old, oldCount) = unsafe (entries, count)
+        unsafe (entries, count, capacity) = (.allocate(capacity: 0), 0, 0)
+        for index in 0..<oldCount { _ = unsafe set((old + index).move(), depth: depth) }
+        unsafe old.deallocate()
     }
 
     private func grow() {
         let larger = UnsafeMutablePointer<Entry>.allocate(capacity: capacity * 2)
-        larger.moveInitialize(from: entries, count: count)
-        entries.deallocate()
-        (entries, capacity) = (larger, capacity * 2)
+        unsafe larger.moveInitialize(from: entries, count: count)
+        unsafe entries.deallocate()
+        unsafe (entries, capacity) = unsafe (larger, capacity * 2)
     }
 }
 
@@ -206,18 +210,18 @@ extension RecordField: SharedMapKey {
 extension ExactText: SharedMapKey {
     var spread: UInt64 {
         var text = text
-        return text.withUTF8 { wideChecksum(UnsafeRawBufferPointer($0)) }
+        return text.withUTF8 { unsafe wideChecksum(UnsafeRawBufferPointer($0)) }
     }
 }
 
 extension SharedMap where Key == ExactText {
     /// The value of the text of these bytes.
     subscript(bytes: UnsafeRawBufferPointer) -> Value? {
-        value(spread: wideChecksum(bytes)) { text in
+        unsafe value(spread: wideChecksum(bytes)) { text in
             var text = text.text
-            return text.withUTF8 { hasSameBytes(UnsafeRawBufferPointer($0), bytes) }
+            return text.withUTF8 { unsafe hasSameBytes(UnsafeRawBufferPointer($0), bytes) }
         }
     }
 
-    func contains(_ bytes: UnsafeRawBufferPointer) -> Bool { self[bytes] != nil }
+    func contains(_ bytes: UnsafeRawBufferPointer) -> Bool { unsafe self[bytes] != nil }
 }

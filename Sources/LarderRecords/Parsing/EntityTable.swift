@@ -23,11 +23,11 @@ struct EntityTable {
         like object: Int, _ objects: UnsafeBufferPointer<ParsedObject>, _ entities: UnsafeBufferPointer<ParsedEntity>,
         _ keys: UnsafeRawBufferPointer
     ) -> Int {
-        let key = entities[Int(objects[object].entity)].key(in: keys)
-        var place = Int(checksum(key, seed: Self.seed)) & mask
+        let key = unsafe entities[Int(objects[object].entity)].key(in: keys)
+        var place = unsafe Int(checksum(key, seed: Self.seed)) & mask
         while places[place] >= 0 {
             let other = Int(places[place])
-            if hasSameBytes(entities[Int(objects[other].entity)].key(in: keys), key) { return other }
+            if unsafe hasSameBytes(entities[Int(objects[other].entity)].key(in: keys), key) { return other }
             place = (place + 1) & mask
         }
         places[place] = Int32(truncatingIfNeeded: object)

@@ -24,7 +24,7 @@ struct NotedTypenames {
 
     static func isTypename(_ key: ScannedString) -> Bool {
         let wanted: StaticString = "__typename"
-        return wanted.withUTF8Buffer { key.equals($0) }
+        return wanted.withUTF8Buffer { unsafe key.equals($0) }
     }
 
     /// What was noted of an object; nil where it has not been passed over.
@@ -60,7 +60,7 @@ extension JSONScanner {
             switch try peek() {
             case UInt8(ascii: "{"):
                 position += 1
-                let number = typenames.add(objectAt: offset)
+                let number = typenames.add(objectAt: position)
                 if try !skip(UInt8(ascii: "}")) {
                     guard levels.count < Self.maximumSkippedDepth else { throw failure(.nestedTooDeep) }
                     levels.append(number)
@@ -98,7 +98,7 @@ extension JSONScanner {
         let name = try string()
         guard !name.hasEscapes else { return }
         typenames.set(
-            .name(start: Int32(truncatingIfNeeded: name.start - start), count: Int32(truncatingIfNeeded: name.count)),
+            .name(start: Int32(truncatingIfNeeded: name.offset), count: Int32(truncatingIfNeeded: name.count)),
             of: number)
     }
 }

@@ -19,7 +19,7 @@ extension ParsedResponse {
     ) throws(ResponseTooLarge) -> ResponseCell {
         switch cell.kind {
         case .string, .number, .json:
-            return try builder.appendText(cell.kind, text(cell))
+            return unsafe try builder.appendText(cell.kind, text(cell))
         case .list:
             let start = try builder.appendCells(Int(cell.count))
             for index in 0..<Int(cell.count) {

@@ -53,8 +53,8 @@ package final class ParsedResponse: Sendable {
     @inline(__always)
     func key(of object: Int) -> UnsafeRawBufferPointer {
         let entity = Int(objects[object].entity)
-        guard entity >= 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        return entities[entity].key(in: UnsafeRawBufferPointer(keys.elements))
+        guard entity >= 0 else { return unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+        return unsafe entities[entity].key(in: UnsafeRawBufferPointer(keys.elements))
     }
 
     /// Whether an object has no identity.
@@ -64,7 +64,7 @@ package final class ParsedResponse: Sendable {
     /// The bytes of a text, valid as long as this lives.
     @inline(__always)
     func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(text[cell.offset..<(cell.offset + Int(cell.count))])
+        unsafe UnsafeRawBufferPointer(text[cell.offset..<(cell.offset + Int(cell.count))])
     }
 
     func typeName(_ number: Int32) -> String {
@@ -97,7 +97,7 @@ struct ParsedEntity {
 
     @inline(__always)
     func key(in keys: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: keys[Int(keyStart)..<Int(keyStart + keyCount)])
+        unsafe UnsafeRawBufferPointer(rebasing: keys[Int(keyStart)..<Int(keyStart + keyCount)])
     }
 }
 

@@ -49,7 +49,7 @@ extension ResponseParser {
             // No other list is open or complete: the elements stay where they were read.
             swap(&items, &openItems)
         } else {
-            items.append(contentsOf: openItems.elements[firstOpen...])
+            unsafe items.append(contentsOf: openItems.elements[firstOpen...])
             openItems.removeLast(count)
         }
         return ParsedCell(.list, count: UInt32(count), payload: UInt64(start))
@@ -57,9 +57,8 @@ extension ResponseParser {
 
     mutating func string() throws -> ParsedCell {
         let scanned = try scanner.string()
-        let offset = scanned.start - UnsafePointer(text)
-        let count = scanned.hasEscapes ? unescape(scanned, into: text + offset) : scanned.count
-        return ParsedCell(.string, count: UInt32(count), payload: UInt64(offset))
+        let count = unsafe scanned.hasEscapes ? unescape(scanned, into: text + scanned.offset) : scanned.count
+        return ParsedCell(.string, count: UInt32(count), payload: UInt64(scanned.offset))
     }
 
     private mutating func number(_ byte: UInt8) throws -> ParsedCell {
@@ -69,8 +68,8 @@ extension ResponseParser {
         switch try scanner.number() {
         case .int(let value): return .int(value)
         case .float(let value): return .float(value)
-        case .text(let start, let count):
-            return ParsedCell(.number, count: UInt32(count), payload: UInt64(start - UnsafePointer(text)))
+        case .text(let digits, let offset):
+            return ParsedCell(.number, count: UInt32(digits.count), payload: UInt64(offset))
         }
     }
 
@@ -80,14 +79,13 @@ extension ResponseParser {
         let start = scanner.position
         let cell = try number(byte)
         if cell.kind == .int { return cell }
-        let digits = UnsafeBufferPointer(start: start, count: scanner.position - start)
-        guard digits.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 < 10 }) else {
+        let digits = unsafe scanner.bytes[start..<scanner.position].elements
+        guard unsafe digits.allSatisfy({ $0 == UInt8(ascii: "-") || $0 &- 0x30 < 10 }) else {
             throw ParseFailure.mismatch(complaint)
         }
         // What is whole, small and no Int64 can only be -0.
         if digits.count == 2 { return .int(0) }
-        return ParsedCell(
-            .number, count: UInt32(digits.count), payload: UInt64(start - UnsafePointer(text)))
+        return ParsedCell(.number, count: UInt32(digits.count), payload: UInt64(start))
     }
 
     /// An ID that was sent as a number is the same as the text of its digits.
@@ -96,8 +94,7 @@ extension ResponseParser {
         let number = try integer(byte, else: "an ID is a string or an integer")
         // -0 is 0.
         if number.kind == .int, number.payload == 0 { start = scanner.position - 1 }
-        return ParsedCell(
-            .string, count: UInt32(scanner.position - start), payload: UInt64(start - UnsafePointer(text)))
+        return ParsedCell(.string, count: UInt32(scanner.position - start), payload: UInt64(start))
     }
 
     private mutating func boolean(_ byte: UInt8) throws -> ParsedCell {
@@ -120,8 +117,7 @@ extension ResponseParser {
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             let start = scanner.position
             try scanner.skipValue()
-            return ParsedCell(
-                .json, count: UInt32(scanner.position - start), payload: UInt64(start - UnsafePointer(text)))
+            return ParsedCell(.json, count: UInt32(scanner.position - start), payload: UInt64(start))
         default: return try number(byte)
         }
     }
@@ -135,9 +131,11 @@ struct UnknownTypes {
     /// The text as a type's name; nil where it is none in GraphQL's grammar (section 2.1.9). A name holds no colon, so
     /// that the cache keys of two types are never the same.
     static func name(_ text: ScannedString) -> String? {
-        let bytes = UnsafeBufferPointer(start: text.start, count: text.count)
-        guard let first = bytes.first, first.isNameStart, bytes.allSatisfy(\.isNameContinue) else { return nil }
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = unsafe text.bytes.elements
+        guard let first = unsafe bytes.first, first.isNameStart, unsafe bytes.allSatisfy(\.isNameContinue) else {
+            return nil
+        }
+        return unsafe String(decoding: bytes, as: UTF8.self)
     }
 
     mutating func number(of name: String) -> Int {

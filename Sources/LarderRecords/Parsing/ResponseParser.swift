@@ -20,12 +20,12 @@ extension ParsedResponse {
     private static func parse(
         _ body: [UInt8], along layout: PlanLayout, isData: Bool
     ) throws(RecordError) -> ParsedResponse {
-        let result = body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
+        let result = unsafe body.withUnsafeBufferPointer { source -> Result<ParsedResponse, RecordError> in
             guard source.count < 1 << 31 else {
                 let message = "a response of \(source.count) bytes is too large; ask for less than 2 GiB at a time"
                 return .failure(RecordError(.tooLarge, message))
             }
-            var parser = ResponseParser(source, layout)
+            var parser = unsafe ResponseParser(source, layout)
             do {
                 return .success(isData ? try parser.dataAlone() : try parser.response())
             } catch { return .failure(parser.explain(error)) }
@@ -35,7 +35,9 @@ extension ParsedResponse {
 }
 
 /// Reads a response once, along its plan, into flat arrays.
-struct ResponseParser: ~Copyable {
+///
+/// Safe: `text` is the parser's own memory, which stays where it is; the scanner reads no other.
+@safe struct ResponseParser: ~Copyable {
     let layout: PlanLayout
     /// The response's own text, and where it starts: strings are unescaped where they stand.
     private var memory: FlatBuffer<UInt8>
@@ -60,10 +62,10 @@ struct ResponseParser: ~Copyable {
     init(_ source: UnsafeBufferPointer<UInt8>, _ layout: PlanLayout) {
         self.layout = layout
         memory = FlatBuffer(count: source.count + 1)
-        memory.copy(UnsafeRawBufferPointer(source), to: 0)
+        unsafe memory.copy(UnsafeRawBufferPointer(source), to: 0)
         // It has a byte at least, and stays where it is for as long as it keeps its size.
-        text = memory.start.unsafelyUnwrapped
-        scanner = JSONScanner(text, count: source.count)
+        unsafe text = unsafe memory.start.unsafelyUnwrapped
+        scanner = unsafe JSONScanner(text, count: source.count)
         scanner.skipByteOrderMark()
         lastSeen = Array(repeating: -1, count: layout.fields.count)
         // Guesses from real responses; they only save growing.
@@ -82,7 +84,7 @@ struct ResponseParser: ~Copyable {
         scanner.position += 1
         if try !scanner.skip(UInt8(ascii: "}")) {
             repeat {
-                let keyOffset = scanner.offset
+                let keyOffset = scanner.position
                 guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
                 let key = try scanner.text()
                 guard seen.insert(key).inserted else { throw JSONError(.duplicateKey, at: keyOffset) }
@@ -132,11 +134,11 @@ struct ResponseParser: ~Copyable {
     /// Notes for each entity where it comes first in the text.
     private mutating func findEntities() {
         guard entities.count > 0 else { return }
-        let all = objects.elements
+        let all = unsafe objects.elements
         var table = EntityTable(capacity: entities.count)
-        for object in all.indices where all[object].entity >= 0 {
-            let first = keys.withUnsafeBytes { table.first(like: object, all, entities.elements, $0) }
-            entities[Int(all[object].entity)].first = Int32(truncatingIfNeeded: first)
+        for object in all.indices where unsafe all[object].entity >= 0 {
+            let first = unsafe keys.withUnsafeBytes { unsafe table.first(like: object, all, entities.elements, $0) }
+            unsafe entities[Int(all[object].entity)].first = Int32(truncatingIfNeeded: first)
         }
     }
 
@@ -201,8 +203,9 @@ struct ResponseParser: ~Copyable {
     private mutating func key() throws -> ScannedString {
         var key = try scanner.string()
         if key.hasEscapes {
-            let target = text + (key.start - UnsafePointer(text))
-            key = ScannedString(start: target, count: unescape(key, into: target), hasEscapes: false)
+            let target = unsafe text + key.offset
+            let bytes = unsafe LentBytes(target, count: unescape(key, into: target))
+            key = ScannedString(bytes: bytes, offset: key.offset, hasEscapes: false)
         }
         return key
     }
@@ -231,7 +234,7 @@ struct ResponseParser: ~Copyable {
             let middle = (low + high) / 2
             let field = layout.orderedFields[Int(middle)]
             let name = layout.fields[Int(field)].responseKey
-            switch key.order(layout.bytes(of: name)) {
+            switch unsafe key.order(layout.bytes(of: name)) {
             case 0: return field
             case ..<0: high = middle
             default: low = middle + 1
@@ -242,7 +245,7 @@ struct ResponseParser: ~Copyable {
 
     @inline(__always)
     private func equals(_ scanned: ScannedString, _ name: NameSpan) -> Bool {
-        scanned.equals(layout.bytes(of: name))
+        unsafe scanned.equals(layout.bytes(of: name))
     }
 
     private func reportMissingField(_ planned: CaseOp, object: Int32) throws {
@@ -286,9 +289,10 @@ struct ResponseParser: ~Copyable {
     /// Looks ahead for the `__typename` of the object whose brace has been passed.
     private mutating func typename() throws -> ScannedString? {
         let here = scanner.position
-        switch typenames.find(objectAt: scanner.offset) {
+        switch typenames.find(objectAt: scanner.position) {
         case .name(let start, let count)?:
-            return ScannedString(start: scanner.start + Int(start), count: Int(count), hasEscapes: false)
+            let place = Int(start)..<Int(start) + Int(count)
+            return ScannedString(bytes: scanner.bytes[place], offset: place.lowerBound, hasEscapes: false)
         case .absent?: return nil
         case .notAString?: throw ParseFailure.mismatch("__typename is not a string")
         case nil: break
@@ -316,7 +320,7 @@ struct ResponseParser: ~Copyable {
     private func checkTypename(_ cell: ParsedCell, _ type: (number: Int32, caseIndex: Int32)) throws {
         let name = typeName(type.number)
         let isSame =
-            cell.kind == .string && Int(cell.count) == name.utf8.count
+            unsafe cell.kind == .string && Int(cell.count) == name.utf8.count
             && name.utf8.elementsEqual(UnsafeBufferPointer(start: text + cell.offset, count: Int(cell.count)))
         guard isSame else { throw ParseFailure.schemaMismatch("the object is not of the type \(name)") }
     }
@@ -360,8 +364,8 @@ struct ResponseParser: ~Copyable {
     private mutating func appendKeyPart(_ cell: ParsedCell, quoted: Bool) -> Bool {
         switch cell.kind {
         case .string, .number:
-            let part = UnsafeBufferPointer(start: UnsafePointer(text) + cell.offset, count: Int(cell.count))
-            if quoted { appendJSONString(part, to: &keys) } else { keys.append(contentsOf: part) }
+            let part = unsafe UnsafeBufferPointer(start: UnsafePointer(text) + cell.offset, count: Int(cell.count))
+            if quoted { unsafe appendJSONString(part, to: &keys) } else { unsafe keys.append(contentsOf: part) }
         case .int, .float, .no, .yes:
             let part =
                 switch cell.kind {

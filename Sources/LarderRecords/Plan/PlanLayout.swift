@@ -46,7 +46,7 @@ package final class PlanLayout: Sendable {
 
     @inline(__always)
     func bytes(of name: NameSpan) -> UnsafeBufferPointer<UInt8> {
-        text[Int(name.start)..<Int(name.start + name.count)]
+        unsafe text[Int(name.start)..<Int(name.start + name.count)]
     }
 
     func path(_ entries: [PathEntry]) -> ResponsePath {

@@ -192,15 +192,15 @@ final class WriteQueue: Sendable {
         _ part: Part, _ generation: Generation, _ transaction: inout WriteTransaction, _ state: GenerationState
     ) throws -> RecordChanges {
         try part.write.turn.begin()
-        defer { scratch.removeAll(keeping: Self.scratchLimit) }
+        defer { unsafe scratch.removeAll(keeping: Self.scratchLimit) }
         var all: RecordChanges?
         for step in part.steps where all?.earlier == nil {
-            let empty = RecordChanges(all?.state ?? state, scratch: scratch)
+            let empty = unsafe RecordChanges(all?.state ?? state, scratch: scratch)
             var changes = try step.run(generation, transaction, empty)
             try changes.store(generation, &transaction)
             if all == nil { all = changes } else { all?.join(changes) }
         }
-        var changes = all ?? RecordChanges(state, scratch: scratch)
+        var changes = unsafe all ?? RecordChanges(state, scratch: scratch)
         try changes.finish(generation.tables, &transaction)
         return changes
     }

@@ -84,9 +84,9 @@ extension Generation {
         var cursor = try transaction.cursor(in: tables.keys)
         var entry = try cursor.seek(atLeast: prefix.rawSpan)
         while let current = entry {
-            let isOfType = current.key.withUnsafeBytes { $0.starts(with: prefix) }
+            let isOfType = unsafe current.key.withUnsafeBytes { unsafe $0.starts(with: prefix) }
             guard isOfType else { break }
-            guard let id = current.value.withUnsafeBytes(StoredNumber.number) else {
+            guard let id = unsafe current.value.withUnsafeBytes(StoredNumber.number) else {
                 throw RecordError(.damaged, "A number in the cache's index is damaged")
             }
             found.append(id)

@@ -25,7 +25,7 @@ final class ResolvedPlan: Sendable {
         isComplete = !fieldNumbers.contains(0) && !typeNumbers.contains(0)
         var reads: [FieldRead] = []
         var cases: [CaseReads] = []
-        for planned in layout.cases.elements {
+        for unsafeplanned in unsafe layout.cases.elements {
             let start = reads.count
             for field in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
                 let operation = layout.fields[Int(field)]

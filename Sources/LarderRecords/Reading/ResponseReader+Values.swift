@@ -41,8 +41,9 @@ extension ResponseReader {
         case .number: cell = try text(.number, word, payload)
         case .json: cell = try text(.json, word, payload)
         case .farString:
-            cell = try text(.string, heap.text(at: payload.place(word), transaction, plan.generation.tables))
-        case .farJSON: cell = try text(.json, heap.text(at: payload.place(word), transaction, plan.generation.tables))
+            cell = unsafe try text(.string, heap.text(at: payload.place(word), transaction, plan.generation.tables))
+        case .farJSON:
+            cell = unsafe try text(.json, heap.text(at: payload.place(word), transaction, plan.generation.tables))
         case .null, .list, .reference, .part, .wideReference, .widePart: throw misfit(field)
         }
         builder.store(cell, at: place)
@@ -59,14 +60,14 @@ extension ResponseReader {
     mutating func text(
         _ kind: CellKind, _ word: ValueWord, _ payload: PayloadView
     ) throws -> ResponseCell {
-        try text(kind, payload.text(word))
+        unsafe try text(kind, payload.text(word))
     }
 
     @inline(__always)
     mutating func text(
         _ kind: CellKind, _ text: UnsafeRawBufferPointer
     ) throws(ResponseTooLarge) -> ResponseCell {
-        try builder.appendText(kind, text)
+        unsafe try builder.appendText(kind, text)
     }
 
     mutating func list<Snapshot: RecordSnapshot & ~Copyable>(
@@ -79,7 +80,7 @@ extension ResponseReader {
         depth += 1
         let missingBefore = missing.count
         for index in 0..<elements.count {
-            path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
+            unsafe path[depth - 1] = .index(Int32(truncatingIfNeeded: kept))
             let spot = block + kept * ResponseCell.size
             let outcome = try value(
                 elements[index], payload, field, level: level + 1, into: spot, &cursor, transaction)

@@ -9,7 +9,9 @@ import LarderLMDB
 ///
 /// - Complexity: O(n) in the records and bytes of the answer, and O(log m) for each record among m where they do not
 ///   follow each other.
-struct ResponseReader: ~Copyable {
+///
+/// Safe: the way to a value is in memory of the caller's, which has room for the plan's depth.
+@safe struct ResponseReader: ~Copyable {
     private let operation: BoundOperation
     let layout: PlanLayout
     let plan: ResolvedPlan
@@ -46,7 +48,7 @@ struct ResponseReader: ~Copyable {
     init(
         _ operation: BoundOperation, _ plan: ResolvedPlan, path: UnsafeMutablePointer<PathEntry>, isCommitted: Bool
     ) {
-        self.path = path
+        unsafe self.path = unsafe path
         self.isCommitted = isCommitted
         self.operation = operation
         self.plan = plan
@@ -66,7 +68,7 @@ struct ResponseReader: ~Copyable {
         var cursor = try transaction.cursor(in: tables.records)
         let outcome: Outcome
         if let root {
-            if key == CacheKey.queryRoot, try stored(root, &cursor, transaction) == nil {
+            if key == CacheKey.queryRoot, unsafe try stored(root, &cursor, transaction) == nil {
                 try builder.appendVisit(root, caseIndex: Visit.anyField)
                 outcome = try emptyRoot(&cursor, transaction)
             } else {
@@ -95,9 +97,9 @@ struct ResponseReader: ~Copyable {
     ) throws -> UnsafeRawBufferPointer? {
         if let laid = transaction.overlay?.record(id) {
             isOptimistic = true
-            return laid.bytes
+            return unsafe laid.bytes
         }
-        return unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
+        return unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
     }
 
     // MARK: Objects
@@ -108,15 +110,15 @@ struct ResponseReader: ~Copyable {
         _ id: RecordID, selection: Int, into offset: Int, isNamed: Bool = false, _ cursor: inout Cursor,
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
-        let found = try stored(id, &cursor, transaction)
+        let found = unsafe try stored(id, &cursor, transaction)
         if !isNamed, let demand = transaction.demand {
-            try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
+            unsafe try demand.note(met: found, isInOverlay: transaction.overlay?.record(id) != nil)
         }
-        guard let stored = found else {
+        guard let stored = unsafe found else {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return try noteMissing()
         }
-        let record = try RecordView(stored)
+        let record = unsafe try RecordView(stored)
         if record.isTombstone {
             try builder.appendVisit(id, caseIndex: Visit.anyField)
             return .deleted
@@ -137,7 +139,7 @@ struct ResponseReader: ~Copyable {
                 builder.store(try typenameCell(record.type, transaction), at: place)
                 continue
             }
-            path[depth] = .field(read.field)
+            unsafe path[depth] = .field(read.field)
             depth += 1
             let outcome: Outcome
             if record.isSplit {
@@ -196,7 +198,7 @@ struct ResponseReader: ~Copyable {
                 builder.store(try text(layout.typeNames[Int(type.number)]), at: place)
                 continue
             }
-            path[depth] = .field(number)
+            unsafe path[depth] = .field(number)
             depth += 1
             let outcome = try absentField(field, into: place, &cursor, transaction)
             depth -= 1
@@ -230,7 +232,7 @@ struct ResponseReader: ~Copyable {
         }
     }
 
-    var currentPath: [PathEntry] { Array(UnsafeBufferPointer(start: path, count: depth)) }
+    var currentPath: [PathEntry] { unsafe Array(UnsafeBufferPointer(start: path, count: depth)) }
 
     /// What is missing below a null makes no difference to the answer.
     mutating func forgetMissing(from count: Int) { missing.removeLast(missing.count - count) }
@@ -280,7 +282,7 @@ struct ResponseReader: ~Copyable {
     private mutating func text(_ name: String) throws -> ResponseCell {
         var name = name
         return try name.withUTF8 { text throws -> ResponseCell in
-            try builder.appendText(.string, UnsafeRawBufferPointer(text))
+            unsafe try builder.appendText(.string, UnsafeRawBufferPointer(text))
         }
     }
 
@@ -300,7 +302,7 @@ struct ResponseReader: ~Copyable {
         _ transaction: borrowing Snapshot
     ) throws -> Outcome {
         guard let payload else { return try absentField(field, into: place, &cursor, transaction) }
-        guard payload.bytes.count >= SplitFieldKey.header else {
+        guard unsafe payload.bytes.count >= SplitFieldKey.header else {
             throw DamagedRecord("one of its fields is too short")
         }
         return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
@@ -329,7 +331,7 @@ struct ResponseReader: ~Copyable {
             encoder.encodeReferences(records)
             // The encoder is kept until the value has been read.
             defer { withExtendedLifetime(encoder) {} }
-            let payload = PayloadView(bytes: encoder.bytes)
+            let payload = unsafe PayloadView(bytes: encoder.bytes)
             return try value(payload.word, payload, field, level: 0, into: place, &cursor, transaction)
         }
     }
@@ -343,7 +345,7 @@ struct ResponseReader: ~Copyable {
         var found: RecordID?
         for key in candidates {
             guard let record = try tables.record(of: key, transaction),
-                try stored(record, &cursor, transaction) != nil
+                unsafe try stored(record, &cursor, transaction) != nil
             else {
                 absentKeys.append(key)
                 continue

@@ -5,9 +5,9 @@ extension Response {
     ///
     /// - Complexity: O(n) in the bytes.
     public init(json: [UInt8]) throws(JSONError) {
-        let result = json.withUnsafeBufferPointer { text -> Result<ResponseBuffer, JSONError> in
+        let result = unsafe json.withUnsafeBufferPointer { text -> Result<ResponseBuffer, JSONError> in
             do throws(JSONError) {
-                return .success(try ResponseBuffer.parsed(text, .refuse))
+                return unsafe .success(try ResponseBuffer.parsed(text, .refuse))
             } catch { return .failure(error) }
         }
         self.init(buffer: try result.get())
@@ -29,7 +29,7 @@ extension ResponseBuffer {
         // Counts and offsets are of 32 bits here and there.
         guard text.count < 1 << 31 else { throw JSONError(.tooLarge, at: 1 << 31) }
         guard let start = text.baseAddress else { throw JSONError(.unexpectedEnd, at: 0) }
-        var builder = JSONResponseBuilder(JSONScanner(start, count: text.count), unreadable)
+        var builder = unsafe JSONResponseBuilder(JSONScanner(start, count: text.count), unreadable)
         try builder.run()
         return builder.finish()
     }
@@ -52,7 +52,7 @@ private struct JSONResponseBuilder: ~Copyable {
         self.scanner = scanner
         self.unreadable = unreadable
         // About what JSON becomes here; a wrong guess costs a move.
-        builder = ResponseBuilder(capacity: (scanner.end - scanner.start) / 2 * 3)
+        builder = ResponseBuilder(capacity: scanner.end / 2 * 3)
     }
 
     mutating func run() throws(JSONError) {
@@ -70,9 +70,11 @@ private struct JSONResponseBuilder: ~Copyable {
         case UInt8(ascii: "{"), UInt8(ascii: "["): return try container(depth: depth)
         case UInt8(ascii: "\""):
             let scanned = try scanner.string()
-            guard scanned.hasEscapes else { return try text(.string, scanned.start, count: scanned.count) }
+            guard scanned.hasEscapes else { return try text(.string, scanned.bytes) }
             do throws(ResponseTooLarge) {
-                return try builder.appendText(.string, upTo: scanned.count) { unescape(scanned, into: $0) }
+                return unsafe try builder.appendText(.string, upTo: scanned.count) {
+                    unsafe unescape(scanned, into: $0)
+                }
             } catch { throw scanner.failure(.tooLarge) }
         case UInt8(ascii: "n"):
             try scanner.expectWord("null")
@@ -87,16 +89,14 @@ private struct JSONResponseBuilder: ~Copyable {
             switch try scanner.number() {
             case .int(let value): return .int(value)
             case .float(let value): return .float(value)
-            case .text(let start, let count): return try text(.number, start, count: count)
+            case .text(let digits, _): return try text(.number, digits)
             }
         }
     }
 
-    private mutating func text(
-        _ kind: CellKind, _ start: UnsafePointer<UInt8>, count: Int
-    ) throws(JSONError) -> ResponseCell {
+    private mutating func text(_ kind: CellKind, _ bytes: LentBytes) throws(JSONError) -> ResponseCell {
         do throws(ResponseTooLarge) {
-            return try builder.appendText(kind, UnsafeRawBufferPointer(start: start, count: count))
+            return unsafe try builder.appendText(kind, UnsafeRawBufferPointer(bytes.elements))
         } catch {
             throw scanner.failure(.tooLarge)
         }
@@ -107,7 +107,7 @@ private struct JSONResponseBuilder: ~Copyable {
         let (cells, names, offsets) = (openCells.count, openNames.count, openOffsets.count)
         do throws(JSONError) {
             guard depth < JSONScanner.maximumDepth else { throw scanner.failure(.nestedTooDeep) }
-            return start.pointee == UInt8(ascii: "{") ? try object(depth: depth) : try list(depth: depth)
+            return scanner.bytes[start] == UInt8(ascii: "{") ? try object(depth: depth) : try list(depth: depth)
         } catch {
             guard unreadable == .keepText, error.reason == .duplicateKey || error.reason == .nestedTooDeep else {
                 throw error
@@ -117,7 +117,7 @@ private struct JSONResponseBuilder: ~Copyable {
             openOffsets.removeLast(openOffsets.count - offsets)
             scanner.position = start
             try scanner.skipValue()
-            return try text(.json, start, count: scanner.position - start)
+            return try text(.json, scanner.bytes[start..<scanner.position])
         }
     }
 
@@ -154,19 +154,19 @@ private struct JSONResponseBuilder: ~Copyable {
     /// Notes the next name, whose quotation mark should come next.
     private mutating func name() throws(JSONError) {
         guard try scanner.peek() == UInt8(ascii: "\"") else { throw scanner.failure(.unexpectedByte) }
-        openOffsets.append(scanner.offset)
+        openOffsets.append(scanner.position)
         let scanned = try scanner.string()
-        var bytes = UnsafeBufferPointer(start: scanned.start, count: scanned.count)
+        var bytes = unsafe scanned.bytes.elements
         var unescaped: [UInt8] = []
         if scanned.hasEscapes {
-            unescaped = [UInt8](unsafeUninitializedCapacity: scanned.count) { buffer, count in
-                count = buffer.baseAddress.map { unescape(scanned, into: $0) } ?? 0
+            unescaped = unsafe [UInt8](unsafeUninitializedCapacity: scanned.count) { buffer, count in
+                count = unsafe buffer.baseAddress.map { unsafe unescape(scanned, into: $0) } ?? 0
             }
-            bytes = UnsafeBufferPointer(start: nil, count: 0)
+            unsafe bytes = unsafe UnsafeBufferPointer(start: nil, count: 0)
         }
         let count = bytes.count + unescaped.count
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: count)) { openNames.append(contentsOf: $0) }
-        openNames.append(contentsOf: bytes)
+        unsafe withUnsafeBytes(of: UInt32(truncatingIfNeeded: count)) { unsafe openNames.append(contentsOf: $0) }
+        unsafe openNames.append(contentsOf: bytes)
         openNames.append(contentsOf: unescaped)
     }
 
@@ -177,7 +177,8 @@ private struct JSONResponseBuilder: ~Copyable {
         var seen: Set<[UInt8]> = []
         var position = 0
         for offset in offsets {
-            let count = Int(key.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: position, as: UInt32.self) })
+            let count = unsafe Int(
+                key.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: position, as: UInt32.self) })
             let bytes = key[(position + 4)..<(position + 4 + count)]
             guard seen.insert(Array(bytes)).inserted else { throw JSONError(.duplicateKey, at: offset) }
             names.append(String(decoding: bytes, as: UTF8.self))

@@ -34,19 +34,19 @@ final class ObjectShape: Sendable {
 
     /// Where the field stands. It is looked for from `guess` on.
     func position(of name: String, guess: Int = 0) -> Int? {
-        let found = name.utf8.withContiguousStorageIfAvailable { position(of: $0, guess: guess) }
+        let found = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe position(of: $0, guess: guess) }
         if let found { return found }
         // Bridged strings have no storage of their own.
-        return Array(name.utf8).withUnsafeBufferPointer { position(of: $0, guess: guess) }
+        return unsafe Array(name.utf8).withUnsafeBufferPointer { unsafe position(of: $0, guess: guess) }
     }
 
     @inline(__always)
     private func position(of name: UnsafeBufferPointer<UInt8>, guess: Int) -> Int? {
         let start = guess < names.count ? guess : 0
-        if start < names.count, isName(start, name) { return start }
-        if start + 1 < names.count, isName(start + 1, name) { return start + 1 }
-        guard index.isEmpty else { return index[Array(name)] }
-        return names.indices.first { isName($0, name) }
+        if start < names.count, unsafe isName(start, name) { return start }
+        if start + 1 < names.count, unsafe isName(start + 1, name) { return start + 1 }
+        guard index.isEmpty else { return unsafe index[Array(name)] }
+        return names.indices.first { unsafe isName($0, name) }
     }
 
     @inline(__always)
@@ -54,8 +54,8 @@ final class ObjectShape: Sendable {
         let start = position == 0 ? 0 : ends[position - 1]
         guard ends[position] - start == name.count else { return false }
         guard let bytes = name.baseAddress else { return true }
-        return text.withUnsafeBytes { text in
-            text.baseAddress.map { hasSameBytes($0 + start, bytes, count: name.count) } ?? true
+        return unsafe text.withUnsafeBytes { text in
+            unsafe text.baseAddress.map { unsafe hasSameBytes($0 + start, bytes, count: name.count) } ?? true
         }
     }
 }

@@ -46,7 +46,7 @@ extension Response: Codable {
         guard let text = try container.decodeIfPresent(String.self, forKey: .data) else { return nil }
         return try unlessCorrupted(.data, container) {
             // What a server sent as a custom scalar was never looked into, and may be what JSON should not be.
-            try Array(text.utf8).withUnsafeBufferPointer { try ResponseBuffer.parsed($0, .keepText) }
+            unsafe try Array(text.utf8).withUnsafeBufferPointer { unsafe try ResponseBuffer.parsed($0, .keepText) }
         }
     }
 

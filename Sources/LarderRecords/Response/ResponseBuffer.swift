@@ -45,7 +45,7 @@ final class ResponseBuffer: Sendable {
     /// Valid as long as this lives.
     @inline(__always)
     func text(_ cell: ResponseCell) -> UnsafeBufferPointer<UInt8> {
-        memory[cell.offset..<(cell.offset + Int(cell.count))]
+        unsafe memory[cell.offset..<(cell.offset + Int(cell.count))]
     }
 
     func shape(_ cell: ResponseCell) -> ObjectShape { shapes.shapes[Int(cell.count)] }

@@ -47,7 +47,7 @@ struct ResponseBuilder: ~Copyable {
     ) throws(ResponseTooLarge) -> ResponseCell {
         let offset = count
         if offset + text.count > memory.count { try grow(to: offset + text.count) }
-        memory.copy(text, to: offset)
+        unsafe memory.copy(text, to: offset)
         count = offset + text.count
         return ResponseCell(kind, count: UInt32(truncatingIfNeeded: text.count), payload: UInt64(offset))
     }
@@ -58,7 +58,7 @@ struct ResponseBuilder: ~Copyable {
     ) throws(ResponseTooLarge) -> ResponseCell {
         let offset = count
         if offset + size > memory.count { try grow(to: offset + size) }
-        let written = memory.write(at: offset, upTo: size, write)
+        let written = unsafe memory.write(at: offset, upTo: size, write)
         count = offset + written
         return ResponseCell(kind, count: UInt32(truncatingIfNeeded: written), payload: UInt64(offset))
     }

@@ -46,7 +46,7 @@ extension ResponseValue: Encodable {
     /// What a custom scalar's text holds.
     private func structure(_ path: [any CodingKey]) throws -> ResponseValue {
         do throws(JSONError) {
-            let buffer = try ResponseBuffer.parsed(buffer.text(cell), .refuse)
+            let buffer = unsafe try ResponseBuffer.parsed(buffer.text(cell), .refuse)
             if let value = ResponseValue(buffer: buffer, cell: buffer.cell(at: 0)) { return value }
             return self
         } catch {

@@ -31,7 +31,7 @@ extension ResponseBuffer {
     }
 
     private func equalText(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {
-        hasSameBytes(UnsafeRawBufferPointer(text(mine)), UnsafeRawBufferPointer(other.text(theirs)))
+        unsafe hasSameBytes(UnsafeRawBufferPointer(text(mine)), UnsafeRawBufferPointer(other.text(theirs)))
     }
 
     /// Where either is the text of a custom scalar.
@@ -45,7 +45,7 @@ extension ResponseBuffer {
 
     /// What the text of a custom scalar says; anything else, and text that cannot be looked into, as it is.
     private func opened(_ cell: ResponseCell) -> (buffer: ResponseBuffer, cell: ResponseCell) {
-        guard cell.kind == .json, let buffer = try? ResponseBuffer.parsed(text(cell), .keepText) else {
+        guard cell.kind == .json, let buffer = unsafe try? ResponseBuffer.parsed(text(cell), .keepText) else {
             return (self, cell)
         }
         let root = buffer.cell(at: 0)
@@ -91,7 +91,7 @@ extension ResponseBuffer {
         case .absent, .null, .no, .yes: break
         case .int: hasher.combine(cell.payload)
         case .float: hasher.combine(Double(bitPattern: cell.payload))
-        case .number, .string, .json: hasher.combine(bytes: UnsafeRawBufferPointer(text(cell)))
+        case .number, .string, .json: unsafe hasher.combine(bytes: UnsafeRawBufferPointer(text(cell)))
         case .list:
             hasher.combine(cell.count)
             for index in 0..<Int(cell.count) {

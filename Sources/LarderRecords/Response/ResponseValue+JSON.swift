@@ -20,8 +20,8 @@ extension ResponseBuffer {
         case .yes: bytes.append(contentsOf: "true".utf8)
         case .int: bytes.append(contentsOf: String(Int64(bitPattern: cell.payload)).utf8)
         case .float: appendJSONNumber(Double(bitPattern: cell.payload), to: &bytes)
-        case .number, .json: bytes.append(contentsOf: text(cell))
-        case .string: appendJSONString(text(cell), to: &bytes)
+        case .number, .json: unsafe bytes.append(contentsOf: text(cell))
+        case .string: unsafe appendJSONString(text(cell), to: &bytes)
         case .list:
             bytes.append(UInt8(ascii: "["))
             for index in 0..<Int(cell.count) {

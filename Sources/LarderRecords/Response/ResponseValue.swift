@@ -63,7 +63,7 @@ public struct ResponseValue: Sendable {
 
     /// The text of a string, which is copied; nil for any other kind.
     public var string: String? {
-        cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
+        unsafe cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
     }
 
     /// The text of a number of any kind, as JSON writes it.
@@ -71,7 +71,7 @@ public struct ResponseValue: Sendable {
         switch cell.kind {
         case .int: String(Int64(bitPattern: cell.payload))
         case .float: Double(bitPattern: cell.payload).description
-        case .number: String(decoding: buffer.text(cell), as: UTF8.self)
+        case .number: unsafe String(decoding: buffer.text(cell), as: UTF8.self)
         default: nil
         }
     }

@@ -8,7 +8,7 @@ struct ParsedValues {
 
     @inline(__always)
     func text(_ cell: ParsedCell) -> UnsafeRawBufferPointer {
-        parsed.text(cell)
+        unsafe parsed.text(cell)
     }
 
     @inline(__always)
@@ -36,13 +36,13 @@ struct ParsedValues {
         case (.int, .smallInt): return Int64(bitPattern: cell.payload) == word.smallInt
         case (.int, .int), (.float, .float): return try payload.eightBytes(word) == cell.payload
         case (.string, .string), (.number, .number):
-            return hasSameBytes(try payload.text(word), text(cell))
-        case (.json, .json): return isSameJSON(try payload.text(word), text(cell))
-        case (.json, .farJSON): return isSameJSON(try far(payload.place(word)), text(cell))
+            return unsafe hasSameBytes(try payload.text(word), text(cell))
+        case (.json, .json): return unsafe isSameJSON(try payload.text(word), text(cell))
+        case (.json, .farJSON): return unsafe isSameJSON(try far(payload.place(word)), text(cell))
         case (.string, .farString):
             let place = try payload.place(word)
             guard place.count == cell.count else { return false }
-            return hasSameBytes(try far(place), text(cell))
+            return unsafe hasSameBytes(try far(place), text(cell))
         case (.object, .reference), (.object, .wideReference):
             return try payload.record(word) == records[cell.offset] && !isPart(cell.offset)
         case (.object, .part), (.object, .widePart):
@@ -51,7 +51,9 @@ struct ParsedValues {
             let elements = try payload.list(word)
             guard elements.count == Int(cell.count) else { return false }
             for index in 0..<elements.count {
-                guard try equals(parsed.items[cell.offset + index], elements[index], payload, far) else { return false }
+                guard unsafe try equals(parsed.items[cell.offset + index], elements[index], payload, far) else {
+                    return false
+                }
             }
             return true
         default: return false
@@ -64,16 +66,18 @@ struct ParsedValues {
         return switch cell.kind {
         case .absent, .null, .no, .yes: true
         case .int, .float: cell.payload == other.payload
-        case .number, .string: hasSameBytes(text(cell), text(other))
-        case .json: isSameJSON(text(cell), text(other))
+        case .number, .string: unsafe hasSameBytes(text(cell), text(other))
+        case .json: unsafe isSameJSON(text(cell), text(other))
         case .list, .object: false
         }
     }
 
     /// What a custom scalar holds is the same in whatever order its members stand, and whatever space is between them.
     private func isSameJSON(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        if hasSameBytes(left, right) { return true }
-        guard let left = try? Value(json: Array(left)), let right = try? Value(json: Array(right)) else { return false }
+        if unsafe hasSameBytes(left, right) { return true }
+        guard let left = unsafe try? Value(json: Array(left)), let right = unsafe try? Value(json: Array(right)) else {
+            return false
+        }
         return left == right
     }
 }

@@ -38,7 +38,7 @@ extension RecordChanges {
             if let owner = record.owner {
                 .part(owner: owner.record, field: owner.field)
             } else {
-                .entity(key: try record.key)
+                unsafe .entity(key: try record.key)
             }
         let range = try encoder.encode(
             id, record.flags, type: record.type, identity: identity, entries: entries, nil)

@@ -44,7 +44,7 @@ extension RecordChanges {
         let parts = try removeFields(of: record, id, generation, transaction)
         try removeParts(parts, generation, transaction)
         if leavingTombstone {
-            let range = try encoder.encode(
+            let range = unsafe try encoder.encode(
                 id, [.entity, .tombstone], type: record.type, identity: .entity(key: try record.key),
                 entries: EmptyCollection(), nil)
             records.append((id, range))

@@ -51,16 +51,16 @@ struct RecordChanges {
 
     /// Takes in the key of an entity that was never stored, and gives it a number.
     mutating func created(_ key: UnsafeRawBufferPointer) -> RecordID {
-        let id = numbers?.record(of: key) ?? newRecordID()
+        let id = unsafe numbers?.record(of: key) ?? newRecordID()
         newKeys.append((changes.createdKeys.count, id))
-        changes.createdKeys.append(key)
+        unsafe changes.createdKeys.append(key)
         return id
     }
 
     /// Takes in the key of an entity that has a number and comes into being again.
     mutating func cameBack(_ key: UnsafeRawBufferPointer, as id: RecordID) {
         if numbers != nil { comingBack.append((changes.createdKeys.count, id)) }
-        changes.createdKeys.append(key)
+        unsafe changes.createdKeys.append(key)
     }
 
     mutating func newRecordID() -> RecordID {
@@ -103,36 +103,45 @@ struct RecordChanges {
         for (name, number) in newNames {
             let text = Array(name.text.utf8)
             let key = StoredKey.bytes(text)
-            try key.withUnsafeBytes { key throws in
-                try StoredNumber.with(UInt64(number), under: key) { try transaction.put(key, $0, in: tables.names) }
+            unsafe try key.withUnsafeBytes { key throws in
+                unsafe try StoredNumber.with(UInt64(number), under: key) {
+                    unsafe try transaction.put(key, $0, in: tables.names)
+                }
             }
             let sealed = SealedText.encoded(text, seed: UInt64(number))
             try transaction.put(UInt64(number), sealed.rawSpan, in: tables.texts)
         }
         for (index, id) in newKeys {
-            try changes.createdKeys.withKey(index) { key throws in
-                try StoredKey.with(key) { key throws in
-                    try StoredNumber.with(id, under: key) { try transaction.put(key, $0, in: tables.keys) }
+            unsafe try changes.createdKeys.withKey(index) { key throws in
+                unsafe try StoredKey.with(key) { key throws in
+                    unsafe try StoredNumber.with(id, under: key) {
+                        unsafe try transaction.put(key, $0, in: tables.keys)
+                    }
                 }
             }
         }
         let greatest = try generation.greatestRecord(transaction)
         if !zip(records, records.dropFirst()).allSatisfy({ $0.id < $1.id }) { records.sort { $0.id < $1.id } }
         // Nothing more is encoded, so the bytes stay where they are.
-        let bytes = encoder.bytes
-        assert(fault(in: bytes) == nil, "A write would store what no reader accepts: \(fault(in: bytes) ?? "")")
+        let bytes = unsafe encoder.bytes
+        unsafe assert(
+            fault(in: bytes) == nil, unsafe "A write would store what no reader accepts: \(fault(in: bytes) ?? "")")
         let known = records.firstIndex { $0.id > greatest ?? 0 } ?? records.count
         for (id, range) in records[..<known] {
-            try transaction.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]), in: tables.records)
+            unsafe try transaction.put(id, UnsafeRawBufferPointer(rebasing: bytes[range]), in: tables.records)
         }
         try transaction.append(to: tables.records) { end throws in
-            for (id, range) in records[known...] { try end.append(id, UnsafeRawBufferPointer(rebasing: bytes[range])) }
+            for (id, range) in records[known...] {
+                unsafe try end.append(id, UnsafeRawBufferPointer(rebasing: bytes[range]))
+            }
         }
         for (key, range) in splitFields {
-            let value = UnsafeRawBufferPointer(rebasing: bytes[range])
-            try key.withBytes { try transaction.put($0, value, in: tables.fields) }
+            let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+            unsafe try key.withBytes { unsafe try transaction.put($0, value, in: tables.fields) }
         }
-        for key in removedSplitFields { try key.withBytes { _ = try transaction.delete($0, in: tables.fields) } }
+        for key in removedSplitFields {
+            unsafe try key.withBytes { _ = unsafe try transaction.delete($0, in: tables.fields) }
+        }
         for id in removedRecords { try transaction.delete(id, in: tables.records) }
         for key in removedKeys { try transaction.delete(key.rawSpan, in: tables.keys) }
         try storeApplied(tables, &transaction)
@@ -143,16 +152,16 @@ struct RecordChanges {
         for (id, range) in records {
             guard id > 0 else { return "a record without a number" }
             do {
-                let record = try RecordView(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                let record = unsafe try RecordView(UnsafeRawBufferPointer(rebasing: bytes[range]))
                 guard record.storedChecksum == record.checksum(of: id) else { return "the checksum of record \(id)" }
                 let fields = (0..<record.count).map(record.field)
                 guard zip(fields, fields.dropFirst()).allSatisfy({ $0 < $1 }) else {
                     return "the order of the fields of record \(id)"
                 }
-                _ = try record.key
+                _ = unsafe try record.key
             } catch { return "record \(id): \(error.what)" }
         }
-        for (key, range) in splitFields where !key.isSound(UnsafeRawBufferPointer(rebasing: bytes[range])) {
+        for (key, range) in splitFields where unsafe !key.isSound(UnsafeRawBufferPointer(rebasing: bytes[range])) {
             return "field \(key.field) of record \(key.record)"
         }
         return nil
@@ -165,7 +174,7 @@ struct RecordChanges {
         newNames.merge(later.newNames) { $1 }
         changes.fields += later.changes.fields
         for key in later.changes.createdKeys.indices {
-            later.changes.createdKeys.withKey(key) { changes.createdKeys.append($0) }
+            unsafe later.changes.createdKeys.withKey(key) { unsafe changes.createdKeys.append($0) }
         }
     }
 

@@ -44,9 +44,9 @@ extension ResponseWriter {
             if !isAlwaysMerged(object, field) { pairs.rest.append((object, try payload.record(word))) }
             return false
         case (.object, .reference), (.object, .wideReference):
-            let key = parsed.key(of: cell.offset)
-            guard !key.isEmpty else { return true }
-            return try storedRecord(of: cell.offset, key: key, transaction) != payload.record(word)
+            let key = unsafe parsed.key(of: cell.offset)
+            guard unsafe !key.isEmpty else { return true }
+            return unsafe try storedRecord(of: cell.offset, key: key, transaction) != payload.record(word)
         case (.list, .list):
             let elements = try payload.list(word)
             guard elements.count == Int(cell.count) else { return true }
@@ -97,8 +97,8 @@ extension ResponseWriter {
     ) -> Bool {
         switch (cell.kind, other.kind) {
         case (.object, .object):
-            let (key, otherKey) = (parsed.key(of: cell.offset), parsed.key(of: other.offset))
-            guard key.isEmpty, otherKey.isEmpty else { return !hasSameBytes(key, otherKey) }
+            let (key, otherKey) = unsafe (parsed.key(of: cell.offset), parsed.key(of: other.offset))
+            guard unsafe key.isEmpty, unsafe otherKey.isEmpty else { return unsafe !hasSameBytes(key, otherKey) }
             if !isAlwaysMerged(cell.offset, field) { pairs.rest.append((cell.offset, other.offset)) }
             return false
         case (.list, .list):

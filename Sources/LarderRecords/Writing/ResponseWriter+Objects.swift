@@ -6,13 +6,13 @@ extension ResponseWriter {
         _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
-        let own = parsed.key(of: object)
-        guard own.isEmpty || hasSameBytes(own, key) else {
-            let (own, wanted) = (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
+        let own = unsafe parsed.key(of: object)
+        guard unsafe own.isEmpty || hasSameBytes(own, key) else {
+            let (own, wanted) = unsafe (String(decoding: own, as: UTF8.self), String(decoding: key, as: UTF8.self))
             throw RecordError(.responseMismatch, "The object is \(own), and was to be stored as \(wanted)")
         }
-        let record = try stageEntity(object, key: key, &cursor, transaction)
-        root = (key, record)
+        let record = unsafe try stageEntity(object, key: key, &cursor, transaction)
+        unsafe root = unsafe (key, record)
         return record
     }
 
@@ -20,13 +20,13 @@ extension ResponseWriter {
     mutating func stage(
         _ object: Int, _ cursor: inout Cursor, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int? {
-        let key = parsed.key(of: object)
-        if !key.isEmpty {
+        let key = unsafe parsed.key(of: object)
+        if unsafe !key.isEmpty {
             // An entity: the same record for every object of its key.
-            if let root, hasSameBytes(key, root.key) { return root.record }
+            if let root = unsafe root, unsafe hasSameBytes(key, root.key) { return unsafe root.record }
             let first = Int(parsed.entities[Int(parsed.objects[object].entity)].first)
             if first != object, places[first] >= 0 { return Int(places[first]) }
-            return try stageEntity(object, key: key, &cursor, transaction)
+            return unsafe try stageEntity(object, key: key, &cursor, transaction)
         }
         switch origins[object] {
         case .unstored: return nil
@@ -49,11 +49,11 @@ extension ResponseWriter {
         _ object: Int, key: UnsafeRawBufferPointer, _ cursor: inout Cursor,
         _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> Int {
-        guard mayHaveKeys, let id = try storedRecord(of: object, key: key, transaction) else {
-            return append(StagedRecord(id: changes.created(key), object: object))
+        guard mayHaveKeys, let id = unsafe try storedRecord(of: object, key: key, transaction) else {
+            return unsafe append(StagedRecord(id: changes.created(key), object: object))
         }
         let record = try append(id, object, place: nil, &cursor, transaction)
-        if existing(of: staged[record]) == nil { changes.cameBack(key, as: id) }
+        if existing(of: staged[record]) == nil { unsafe changes.cameBack(key, as: id) }
         return record
     }
 
@@ -62,11 +62,11 @@ extension ResponseWriter {
         of object: Int, key: UnsafeRawBufferPointer, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> RecordID? {
         // The root need have no key of its own.
-        guard !parsed.isPart(object) else { return try generation.tables.record(of: key, transaction) }
+        guard !parsed.isPart(object) else { return unsafe try generation.tables.record(of: key, transaction) }
         let entity = parsed.entities[Int(parsed.objects[object].entity)]
         let first = Int(parsed.objects[Int(entity.first)].entity)
         if storedRecords[first] == 0 {
-            storedRecords[first] = try generation.tables.record(of: key, transaction) ?? Self.noRecord
+            storedRecords[first] = unsafe try generation.tables.record(of: key, transaction) ?? Self.noRecord
         }
         return storedRecords[first] == Self.noRecord ? nil : storedRecords[first]
     }
@@ -81,11 +81,11 @@ extension ResponseWriter {
         var record = StagedRecord(id: id, object: object, place: place)
         // Nothing is written before all is worked out, so the bytes stay where they are.
         let stored =
-            if let laid = transaction.overlay?.record(id) { laid.bytes } else {
-                unsafe try cursor.value(at: id)?.withUnsafeBytes { $0 }
+            if let laid = transaction.overlay?.record(id) { unsafe laid.bytes } else {
+                unsafe try cursor.value(at: id)?.withUnsafeBytes { unsafe $0 }
             }
-        if let stored {
-            let view = try RecordView(stored)
+        if let stored = unsafe stored {
+            let view = unsafe try RecordView(stored)
             let type = try typeID(of: object, transaction)
             if !view.isTombstone {
                 record.existing = Int32(truncatingIfNeeded: storedViews.count)

@@ -76,8 +76,8 @@ extension ResponseWriter {
     ) throws -> Bool {
         var heap = heap
         defer { self.heap = heap }
-        return try values.equals(cell, word, payload) { (place) throws in
-            try heap.text(at: place, transaction, generation.tables)
+        return unsafe try values.equals(cell, word, payload) { (place) throws in
+            unsafe try heap.text(at: place, transaction, generation.tables)
         }
     }
 
@@ -98,15 +98,15 @@ extension ResponseWriter {
         if range.count > Self.insertionLimit {
             fields[range].sort { $0.id < $1.id }
         } else {
-            fields.withUnsafeMutableBufferPointer { fields in
+            unsafe fields.withUnsafeMutableBufferPointer { fields in
                 for index in range.dropFirst() {
-                    let field = fields[index]
+                    let field = unsafe fields[index]
                     var place = index
-                    while place > first, fields[place - 1].id > field.id {
-                        fields[place] = fields[place - 1]
+                    while place > first, unsafe fields[place - 1].id > field.id {
+                        unsafe fields[place] = unsafe fields[place - 1]
                         place -= 1
                     }
-                    fields[place] = field
+                    unsafe fields[place] = field
                 }
             }
         }
@@ -187,7 +187,7 @@ extension ResponseWriter {
     private func identity(of record: StagedRecord) -> RecordEncoder.Identity {
         if record.holder >= 0 { return .part(owner: staged[record.holder].id, field: record.holderField) }
         // The root's key need not be one that its fields spell.
-        if let root, staged[root.record].id == record.id { return .entity(key: root.key) }
-        return .entity(key: parsed.key(of: record.object))
+        if let root = unsafe root, unsafe staged[root.record].id == record.id { return unsafe .entity(key: root.key) }
+        return unsafe .entity(key: parsed.key(of: record.object))
     }
 }

@@ -7,7 +7,9 @@ import LarderLMDB
 /// stored is compared value by value with what came, and only differences are written.
 ///
 /// - Complexity: O(n) in the response's size, and O(log m) for each object among m records.
-struct ResponseWriter: ~Copyable {
+///
+/// Safe: keys and stored records are bytes of the transaction of `run`, which lasts longer.
+@safe struct ResponseWriter: ~Copyable {
     let parsed: ParsedResponse
     let layout: PlanLayout
     let operation: BoundOperation
@@ -110,7 +112,8 @@ struct ResponseWriter: ~Copyable {
             if object == rootObject {
                 switch root {
                 case .record:
-                    record = try stageRoot(object, UnsafeRawBufferPointer(rootKey.elements), &cursor, transaction)
+                    record = unsafe try stageRoot(
+                        object, UnsafeRawBufferPointer(rootKey.elements), &cursor, transaction)
                 case .unstored: record = nil
                 }
             } else {

@@ -316,22 +316,3 @@ struct SwitchTests {
         }
     }
 }
-
-extension OperationsDatabase {
-    fileprivate func setSession(_ state: String, of partition: String) async throws {
-        try await write { db in
-            try db.run(
-                """
-                INSERT INTO session (partition, state, changed) SELECT id, ?, 0 FROM partition WHERE name = ?
-                """, [state, partition])
-        }
-    }
-
-    fileprivate func session(of partition: String) throws -> String? {
-        try read { db in
-            try db.texts(
-                "SELECT s.state FROM session s JOIN partition p ON p.id = s.partition WHERE p.name = ?", [partition]
-            ).first
-        }
-    }
-}

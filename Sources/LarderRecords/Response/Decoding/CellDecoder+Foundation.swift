@@ -6,10 +6,10 @@ extension CellDecoder {
     @inline(__always)
     func foundationValue<T>(_ type: T.Type) throws -> T? {
         // The types being the same, so are the bits.
-        if type == Date.self { return unsafeBitCast(try date(), to: type) }
-        if type == URL.self { return unsafeBitCast(try url(), to: type) }
-        if type == Data.self { return unsafeBitCast(try data(), to: type) }
-        if type == Decimal.self { return unsafeBitCast(try decimal(), to: type) }
+        if type == Date.self { return unsafe unsafeBitCast(try date(), to: type) }
+        if type == URL.self { return unsafe unsafeBitCast(try url(), to: type) }
+        if type == Data.self { return unsafe unsafeBitCast(try data(), to: type) }
+        if type == Decimal.self { return unsafe unsafeBitCast(try decimal(), to: type) }
         return nil
     }
 
@@ -62,9 +62,9 @@ extension Decimal {
     /// Nil where the text is no JSON number, or one that is rounded here.
     init?(exactly text: String) {
         let bytes = Array(text.utf8)
-        let isNumber = bytes.withUnsafeBufferPointer { buffer in
+        let isNumber = unsafe bytes.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return false }
-            var scanner = JSONScanner(start, count: buffer.count)
+            var scanner = unsafe JSONScanner(start, count: buffer.count)
             return (try? scanner.number()) != nil && scanner.position == scanner.end
         }
         guard isNumber, let value = Decimal(string: text), !value.isNaN,

@@ -22,7 +22,7 @@ extension String: CellScalar {
 
     @inline(__always)
     static func read(_ cell: ResponseCell, _ buffer: ResponseBuffer) -> String? {
-        cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
+        unsafe cell.kind == .string ? String(decoding: buffer.text(cell), as: UTF8.self) : nil
     }
 }
 
@@ -41,7 +41,7 @@ extension Double: CellScalar {
     }
 
     private static func nearest(to cell: ResponseCell, _ buffer: ResponseBuffer) -> Double? {
-        guard let number = Double(String(decoding: buffer.text(cell), as: UTF8.self)), number.isFinite else {
+        guard let number = unsafe Double(String(decoding: buffer.text(cell), as: UTF8.self)), number.isFinite else {
             return nil
         }
         return number
@@ -67,7 +67,7 @@ extension CellScalar where Self: FixedWidthInteger {
         switch cell.kind {
         case .int: Self(exactly: Int64(bitPattern: cell.payload))
         case .float: Self(exactly: Double(bitPattern: cell.payload))
-        case .number: Self(String(decoding: buffer.text(cell), as: UTF8.self))
+        case .number: unsafe Self(String(decoding: buffer.text(cell), as: UTF8.self))
         default: nil
         }
     }

@@ -52,7 +52,7 @@ final class DecodingContext {
     private func decoder(ofText cell: ResponseCell, at place: Int32) throws -> CellDecoder {
         let inner: ResponseBuffer
         do throws(JSONError) {
-            inner = try ResponseBuffer.parsed(buffer.text(cell), .refuse)
+            inner = unsafe try ResponseBuffer.parsed(buffer.text(cell), .refuse)
         } catch {
             throw DecodingError.dataCorrupted(
                 .init(
@@ -100,7 +100,7 @@ final class DecodingContext {
     func value<T: Decodable>(_ type: T.Type, _ cell: ResponseCell, parent: Int32, step: Int32) throws -> T {
         // Elements of lists come here; the types being the same, so are the bits.
         if type == String.self, cell.kind == .string {
-            return unsafeBitCast(String(decoding: buffer.text(cell), as: UTF8.self), to: type)
+            return unsafe unsafeBitCast(String(decoding: buffer.text(cell), as: UTF8.self), to: type)
         }
         let decoder = try decoder(cell, parent: parent, step: step)
         return try decoder.decode(type)
