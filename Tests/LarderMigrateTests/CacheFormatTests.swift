@@ -55,12 +55,12 @@ struct CacheFormatTests {
             try folder.copy(to: copy.path)
             try folder.stage("token") { try FileManager.default.moveItem(atPath: copy.path + "/data.mdb", toPath: $0) }
             try folder.adoptStaged("token", deadline: .now + .seconds(300))
-            #expect(folder.stagedTokens() == [])
+            #expect(try folder.stagedTokens() == [])
             let left = folder.stagedPath("token")
             try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: false)
             try Data([1]).write(to: URL(filePath: left + "/clean.stamp"))
             try folder.adoptStaged("token", deadline: .now + .seconds(300))
-            #expect(folder.stagedTokens() == [])
+            #expect(try folder.stagedTokens() == [])
             #expect(try await fixture.number() == 7)
             try await fixture.expectSound()
         }

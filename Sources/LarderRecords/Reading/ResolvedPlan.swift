@@ -25,7 +25,8 @@ final class ResolvedPlan: Sendable {
         isComplete = !fieldNumbers.contains(0) && !typeNumbers.contains(0)
         var reads: [FieldRead] = []
         var cases: [CaseReads] = []
-        for unsafeplanned in unsafe layout.cases.elements {
+        for index in layout.cases.indices {
+            let planned = layout.cases[index]
             let start = reads.count
             for field in planned.fieldStart..<(planned.fieldStart + planned.visibleCount) {
                 let operation = layout.fields[Int(field)]

@@ -149,7 +149,8 @@ struct FailedLookTests {
     @Test("A folder that cannot be listed is not taken for a store's", arguments: FailedLook.all)
     private func contents(_ look: FailedLook) async throws {
         try await withTemporaryFolder { folder in
-            #expect(throws: LarderError.self) { _ = try StoreContents.areAll(of: folder, look.files(at: folder.path)) }
+            let files = look.files(at: folder.path)
+            _ = #expect(throws: LarderError.self) { try StoreContents.areAll(of: folder, files) }
         }
     }
 
