@@ -195,7 +195,7 @@ struct LayerWatchingTests {
         }
     }
 
-    @Test("What layers make different right after a long telling is told later, without another commit")
+    @Test("Changes by layers right after a long telling are told later, without another commit")
     func toldLater() async throws {
         try await withSampleCache(movieSchema) { sample in
             try await sample.writeMovie("1", title: "Old")

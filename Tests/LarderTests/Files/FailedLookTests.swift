@@ -29,11 +29,11 @@ private struct FailedLook: Sendable, CustomTestStringConvertible {
         FailedLook(testDescription: "rights that were missing once", status: EACCES, isLasting: false),
     ]
 
-    /// A file system on which looks at a path fail, and listings of it: all, or the first.
-    func files(at path: String, failing kinds: Set<FileCall.Kind> = [.status, .open]) -> FileSystem {
+    /// A file system on which looks at a path with this end fail, and listings of it: all, or the first.
+    func files(at end: String, failing kinds: Set<FileCall.Kind> = [.status, .open]) -> FileSystem {
         let failures = Flag()
         return FileSystem(injecting: { [status, isLasting] call in
-            guard call.path == path, kinds.contains(call.kind), isLasting || !failures.isSet else { return nil }
+            guard call.path.hasSuffix(end), kinds.contains(call.kind), isLasting || !failures.isSet else { return nil }
             failures.set()
             return .failure(status)
         })
@@ -162,21 +162,14 @@ struct FailedLookTests {
         }
     }
 
-    @Test("A backup whose manifest cannot be read is not called damaged; one without a manifest is")
+    @Test("A backup without a manifest is called damaged")
     func manifest() async throws {
         try await withStore { folder, _ in
             let backups = folder.deletingLastPathComponent().appending(path: "backups")
-            let backup = try StoreBackup.make(of: folder, into: backups, options: Store.Options())
-            let manifest = backup.folder.appending(path: BackupManifest.fileName).path
-            for look in FailedLook.all {
-                let code = #expect(throws: LarderError.self) {
-                    _ = try StoreBackup(at: backup.folder, look.files(at: manifest))
-                }?.code.rawValue
-                #expect(code == (look.status == EACCES ? "operations.notWritable" : "operations.storage"))
-            }
-            try FileSystem().remove(manifest)
-            let code = #expect(throws: LarderError.self) { _ = try StoreBackup(at: backup.folder) }?.code.rawValue
-            #expect(code == "operations.damagedBackup")
+            let backup = try StoreBackup.make(of: folder, into: backups, options: Store.Options()).folder
+            try FileSystem().remove(backup.appending(path: BackupManifest.fileName).path)
+            let error = #expect(throws: LarderError.self) { try StoreBackup(at: backup) }
+            #expect(error?.code.rawValue == "operations.damagedBackup")
         }
     }
 
