@@ -203,7 +203,7 @@ struct SourceFileTests {
             #expect(try output.fileHandleForReading.read(upToCount: 5) == Data("begun".utf8))
             let error = await refusal(try source(fixture.path))
             #expect(error?.code == .busy)
-            #expect(error?.message.contains("process \(process.processIdentifier)") == true)
+            #expect(error?.message.contains("Process \(process.processIdentifier)") == true)
         }
     }
 

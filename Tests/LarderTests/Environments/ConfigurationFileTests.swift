@@ -242,15 +242,15 @@ struct ConfigurationFileTests {
         ),
         (
             WrittenConfiguration.aws, "eu-west-1_AbCdEf", "us-east-1_AbCdEf",
-            "environment e: the user pool \"us-east-1_AbCdEf\" is not in the region \"eu-west-1\""
+            "Environment e: the user pool \"us-east-1_AbCdEf\" is not in the region \"eu-west-1\""
         ),
         (
             WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1", "https://abc.appsync-api.us-east-1",
-            "environment e: the API's URL"
+            "Environment e: the API's URL"
         ),
         (
             WrittenConfiguration.aws, "https://abc.", "https://me:pw@abc.",
-            "environment e: the API's URL has a user or a password in it"
+            "Environment e: the API's URL has a user or a password in it"
         ),
         (
             WrittenConfiguration.aws, "https://abc.appsync-api.eu-west-1.amazonaws.com/graphql", "http s://%%",
