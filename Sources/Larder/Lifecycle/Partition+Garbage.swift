@@ -42,7 +42,7 @@ extension Partition {
             throw error.cause as? LarderError ?? LarderError.parking(error)
         }
         guard report.isFinished else {
-            throw LarderError(.cancelled, "the task was cancelled before all garbage was collected")
+            throw LarderError(.cancelled, "The task was cancelled before all garbage was collected")
         }
         return report
     }

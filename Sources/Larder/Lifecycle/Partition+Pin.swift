@@ -54,7 +54,7 @@ extension GraphQLOperation {
         _ document: String, name: String?, storedVariables: [UInt8], of owner: String
     ) throws(LarderError) {
         guard case .object(let variables)? = try? Value(json: storedVariables) else {
-            throw LarderError(.variables, "the variables of the \(owner) are no object")
+            throw LarderError(.variables, "The variables of the \(owner) are no object")
         }
         self.init(document, name: name, variables: variables)
     }

@@ -45,8 +45,8 @@ extension Generation {
         var entry = try cursor.seek(atLeast: position.number + 1)
         while let current = entry {
             let number = current.integerKey
-            let set = try current.value.withUnsafeBytes { bytes throws(RecordError) in
-                try ChangeSet(sealed: bytes, number: number)
+            let set = unsafe try current.value.withUnsafeBytes { bytes throws(RecordError) in
+                unsafe try ChangeSet(sealed: bytes, number: number)
             }
             found.append((number, set))
             entry = try cursor.next()

@@ -143,7 +143,7 @@ final class GarbageCollection: @unchecked Sendable {
             let some = (start..<min(start + Self.layerLimit, layers.upperBound)).map { set.layers[$0] }
             try set.fetch(some)
             // A layer that cannot be worked out is not shown, and needs nothing.
-            for layer in some { (try? layer.content)?.forEachKey { keys.append(Array($0)) } }
+            for layer in some { unsafe (try? layer.content)?.forEachKey { unsafe keys.append(Array($0)) } }
         }
         return keys
     }
@@ -235,7 +235,9 @@ final class GarbageCollection: @unchecked Sendable {
             removed.bytes += try transaction.get(id, in: generation.tables.records)?.byteCount ?? 0
         }
         for key in changes.removedSplitFields[fields...] {
-            removed.bytes += try key.withBytes { try transaction.get($0, in: generation.tables.fields)?.byteCount ?? 0 }
+            unsafe removed.bytes += try key.withBytes {
+                unsafe try transaction.get($0, in: generation.tables.fields)?.byteCount ?? 0
+            }
         }
     }
 
@@ -246,7 +248,7 @@ final class GarbageCollection: @unchecked Sendable {
         let tables = generation.tables
         guard isGarbage(id), try transaction.get(id, in: tables.records) == nil,
             let stored = try transaction.get(key.rawSpan, in: tables.keys),
-            stored.withUnsafeBytes(StoredNumber.number) == id
+            unsafe stored.withUnsafeBytes(StoredNumber.number) == id
         else { return }
         changes.removedKeys.append(key)
         // Another process may wait for the object by its number, and the object will have another if it comes again.

@@ -41,7 +41,7 @@ struct Marking {
             lookedInto(id)
             if let stored = try cursor.value(at: id) {
                 // The bytes stay where they are: a snapshot does not change while a cursor exists.
-                let record = try RecordView(unsafe stored.withUnsafeBytes { $0 })
+                let record = unsafe try RecordView(unsafe stored.withUnsafeBytes { unsafe $0 })
                 try Self.collectTargets(of: record, id, generation, snapshot, &targets)
                 for target in targets {
                     guard target < next else { throw DamagedRecord("it refers to a record that never was") }
@@ -76,7 +76,7 @@ struct Marking {
         }
         guard record.isSplit else { return }
         try generation.forEachSplitField(of: id, snapshot) { (field, payload) throws in
-            guard SplitFieldKey(record: id, field: field).isSound(payload.bytes) else {
+            guard unsafe SplitFieldKey(record: id, field: field).isSound(payload.bytes) else {
                 throw DamagedRecord("one of its fields has another checksum")
             }
             try payload.collectRecords(in: payload.word, into: &targets, alsoReferences: true)

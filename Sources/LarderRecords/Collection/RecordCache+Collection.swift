@@ -129,7 +129,7 @@ private struct Sweep {
                 break
             }
             if collection.isGarbage(id) {
-                let record = try RecordView(unsafe current.value.withUnsafeBytes { $0 })
+                let record = unsafe try RecordView(unsafe current.value.withUnsafeBytes { unsafe $0 })
                 // A part goes with the object that holds it.
                 if record.isEntity { found.append(.object(id)) }
                 try count(record, id, generation, transaction)
@@ -146,9 +146,11 @@ private struct Sweep {
     ) throws {
         counted.objects += record.isEntity ? 1 : 0
         counted.parts += record.isEntity ? 0 : 1
-        counted.bytes += record.bytes.count
+        unsafe counted.bytes += record.bytes.count
         guard record.isSplit else { return }
-        try generation.forEachSplitField(of: id, transaction) { _, payload in counted.bytes += payload.bytes.count }
+        try generation.forEachSplitField(of: id, transaction) { _, payload in
+            unsafe counted.bytes += payload.bytes.count
+        }
     }
 
     private mutating func keys(
@@ -161,14 +163,14 @@ private struct Sweep {
         var cursor = try transaction.cursor(in: generation.tables.keys)
         var entry = try cursor.seek(atLeast: start.rawSpan)
         while let current = entry {
-            let key = current.key.withUnsafeBytes(Array.init)
+            let key = unsafe current.key.withUnsafeBytes(Array.init)
             seen += 1
             if found.count >= GarbageCollection.candidateLimit || seen % 64 == 0 && .now >= deadline {
                 nextKey = key
                 break
             }
             // What is no number at all is damage, which stays to be found.
-            if let id = current.value.withUnsafeBytes(StoredNumber.number), collection.isGarbage(id) {
+            if let id = unsafe current.value.withUnsafeBytes(StoredNumber.number), collection.isGarbage(id) {
                 found.append(.key(key, id))
                 counted.keys += 1
                 counted.bytes += key.count + current.value.byteCount

@@ -139,11 +139,13 @@ extension OptimisticLayer.Content {
     func forEachKey(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         func tell(_ key: String) throws {
             var key = key
-            try key.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
+            try key.withUTF8 { unsafe try body(UnsafeRawBufferPointer($0)) }
         }
         if let answer = response {
             let parsed = answer.parsed
-            for object in parsed.objects.indices where !parsed.isPart(object) { try body(parsed.key(of: object)) }
+            for object in parsed.objects.indices where !parsed.isPart(object) {
+                unsafe try body(parsed.key(of: object))
+            }
             if case .record(let key) = ResponseWriter.Root(answer.root, answer.operation) { try tell(key) }
         }
         for key in removals { try tell(key) }

@@ -25,7 +25,7 @@ package struct TouchedKeys: Sendable, Hashable {
     /// Nil where it touches too many.
     package init?(_ content: OptimisticLayer.Content) {
         var numbers: Set<UInt64> = []
-        content.forEachKey { numbers.insert(Self.number(of: $0)) }
+        unsafe content.forEachKey { unsafe numbers.insert(Self.number(of: $0)) }
         let isWhole = content.edits.allSatisfy { edit in
             switch edit.action {
             case .remove, .insert(_, .start), .insert(_, .end): true
