@@ -73,6 +73,19 @@ struct BadInputTests {
         }
     }
 
+    @Test(
+        "A verb that there is not is named, whatever options stand behind it",
+        arguments: [
+            ("larder", "objects --store X", "objects"), ("larder", "nonsense", "nonsense"),
+            ("larder", "mutations drop 1 --store X", "mutations drop"),
+            ("larder-migrate", "env move --to y", "env move"),
+        ])
+    func namesUnknownVerb(program: String, command: String, named: String) async throws {
+        let outcome = try await LarderProcess.run(program: program, command.split(separator: " ").map(String.init))
+        #expect(outcome.status == 2)
+        #expect(outcome.errors.hasPrefix("\(program): There is no verb '\(named)'; "), "\(outcome.errors)")
+    }
+
     @Test("Without a store's name nothing is guessed")
     func needsStore() async throws {
         let outcome = try await LarderProcess.run(["ls"])

@@ -26,6 +26,12 @@ struct DocumentedResultTests {
             try await print("`pin`", ["pin", "one"] + one)
             _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])
             try await print("`info`", ["info", "--types"])
+            // Of a database only a log is left.
+            let lost = fixture.path("lost")
+            try FileManager.default.copyItem(atPath: fixture.store, toPath: lost)
+            try FileManager.default.removeItem(atPath: "\(lost)/larder.sqlite")
+            try fixture.write("log", to: "lost/larder.sqlite-wal")
+            try await documented.run("`info`", ["info", "--types"], on: lost)
             try await print("`unpin`", ["unpin", "one"])
             try await print("`gc`", ["gc", "--schema", fixture.path("schema.graphqls")])
             _ = try await LarderProcess.run(shell: "chmod go=rX '\(fixture.store)'", [])

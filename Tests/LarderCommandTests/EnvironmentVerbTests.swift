@@ -132,6 +132,52 @@ struct EnvironmentVerbTests {
         }
     }
 
+    /// What can become of `larder.sqlite`.
+    enum Loss {
+        case garbled, logLeft, gone
+
+        func happen(to store: URL) throws {
+            let file = store.appending(path: "larder.sqlite")
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+            switch self {
+            case .garbled: try Data((0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 167 ^ 0x9D) }).write(to: file)
+            case .logLeft: try Data("log".utf8).write(to: URL(filePath: file.path + "-wal"))
+            case .gone: break
+            }
+        }
+    }
+
+    @Test(
+        "Where larder.sqlite cannot tell the current partition, info says so on standard error and in its result",
+        arguments: [
+            (Loss.garbled, "operations.foreign", 4), (.logLeft, "operations.damaged", 5),
+            (.gone, "operations.missing", 0),
+        ] as [(Loss, String, Int32)])
+    func unread(loss: Loss, code: String, status: Int32) async throws {
+        try await CommandFixture.withStore { fixture in
+            let place = URL(filePath: fixture.store)
+            let before = try await fixture.larder("info", "--json")
+            #expect(before.output.contains(#""unread":[]"#) && before.errors == "", "\(before.errors)")
+            // A second partition, of which only a database could tell whose it is.
+            let caches = place.appending(path: "records")
+            try FileManager.default.copyItem(at: caches.appending(path: "main"), to: caches.appending(path: "other"))
+            try loss.happen(to: place)
+            let text = try await fixture.larder("info")
+            #expect(text.status == 0)
+            #expect(
+                text.errors.hasPrefix("larder: The current partition could not be read, and main stands in for it; "),
+                "\(text.errors)")
+            let json = try await fixture.larder("info", "--json")
+            #expect(json.output.contains(#""unread":[{"file":"larder.sqlite","code":"\#(code)","#), "\(json.output)")
+            #expect(json.errors.hasPrefix(#"{"larder":1,"command":"info","warning":{"code":"\#(code)","#))
+            let chosen = try await fixture.larder("info", "--partition", "main")
+            #expect(chosen.status == 0 && !chosen.errors.contains("stands in"), "\(chosen.errors)")
+            let query = try await fixture.larder(["query"] + fixture.operation("List", variables: #"{"n":2}"#))
+            // A program would be told the same where it opens the current partition.
+            #expect(query.status == status, "\(query.errors)")
+        }
+    }
+
     @Test("A store without environments lists its one partition without a user, and an empty one nothing")
     func unnamed() async throws {
         try await CommandFixture.withStore { fixture in

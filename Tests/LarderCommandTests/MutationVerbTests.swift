@@ -212,7 +212,7 @@ struct MutationVerbTests {
             try Data(repeating: 7, count: 8_192).write(to: file)
             let foreign = try await LarderProcess.run(["check", "--store", store])
             #expect(foreign.status == 4)
-            #expect(foreign.errors.hasPrefix("larder: larder.sqlite is no SQLite database"))
+            #expect(foreign.errors.contains("\nlarder: larder.sqlite is no SQLite database"))
         }
     }
 

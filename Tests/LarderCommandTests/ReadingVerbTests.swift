@@ -100,6 +100,24 @@ struct ReadingVerbTests {
         }
     }
 
+    @Test(
+        "A verb that reads refuses an operation that is no query, and answers nothing from the query root",
+        arguments: ["query", "query --partial", "watch", "fetch --endpoint http://127.0.0.1:9/"],
+        ["mutation", "subscription"])
+    func refusesOthers(verb: String, kind: String) async throws {
+        try await CommandFixture.withStore { fixture in
+            let types = "type Mutation { recipe(id: ID!): Recipe } type Subscription { recipe(id: ID!): Recipe }"
+            let arguments = [
+                "--schema", try fixture.write(CommandFixture.schema + types, to: "more.graphqls"),
+                "--operation", try fixture.write("\(kind) { recipe(id: 1) { id title } }", to: "other.graphql"),
+            ]
+            let outcome = try await fixture.larder(verb.split(separator: " ").map(String.init) + arguments)
+            #expect(outcome.status == 2)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("this is a \(kind)"), "\(outcome.errors)")
+        }
+    }
+
     @Test("check finds a sound store sound")
     func checks() async throws {
         try await CommandFixture.withStore { fixture in

@@ -233,6 +233,8 @@ struct PrivateFilesTests {
             _ = try store.partition()
             _ = try store.operationsDatabase()
             try store.close()
+            // Whatever mask this process has.
+            try setMode(0o755, folder)
             // For everybody to write: what was made for a group once, and is not this user's to narrow.
             for name in try [""] + FileManager.default.subpathsOfDirectory(atPath: place.path) {
                 let file = name.isEmpty ? place : place.appending(path: name)

@@ -40,8 +40,30 @@ package enum Program {
             guard !root.exitCode(for: error).isSuccess else {
                 throw HelpRequest(text: root.fullMessage(for: error))
             }
+            if let unknown = unknownVerb(of: root, arguments) {
+                throw Failure(
+                    usage: "There is no verb '\(unknown.name)'; '\(unknown.parent) --help' lists the verbs")
+            }
             throw Failure(usage: root.message(for: error))
         }
+    }
+
+    /// The argument that stands where a verb must, and names none, with the command that has the verbs. The parser
+    /// would complain of the options behind it, which no verb is there to take.
+    private static func unknownVerb(
+        of root: any ParsableCommand.Type, _ arguments: [String]
+    ) -> (name: String, parent: String)? {
+        var (command, path) = (root, [root._commandName])
+        for argument in arguments {
+            let verbs = command.configuration.subcommands
+            guard !verbs.isEmpty, !argument.hasPrefix("-"), path.count > 1 || argument != "help" else { return nil }
+            path.append(argument)
+            guard let verb = verbs.first(where: { $0._commandName == argument }) else {
+                return (path.dropFirst().joined(separator: " "), path.dropLast().joined(separator: " "))
+            }
+            command = verb
+        }
+        return nil
     }
 }
 

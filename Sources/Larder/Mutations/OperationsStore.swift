@@ -33,7 +33,10 @@ final class OperationsStore: Sendable {
             case .unopened:
                 let file = folder.appending(path: OperationsDatabase.fileName)
                 do throws(OperationsError) {
-                    if !making, try OperationsDatabase.look(at: file.path, options.files) == nil {
+                    // Opening it says what was lost, where its log is left: it knew which partition is the current.
+                    if !making, try OperationsDatabase.look(at: file.path, options.files) == nil,
+                        try !OperationsDatabase.isLost(in: folder, options.files)
+                    {
                         return .success(nil)
                     }
                     try requireNotEmptied(file)

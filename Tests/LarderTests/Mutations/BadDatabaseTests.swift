@@ -176,6 +176,9 @@ struct BadDatabaseTests {
                         let (_, app) = try open(folder)
                         try await app.enqueue(giveStars("1", 1))
                     } == "operations.damaged")
+                // Reading alone would take the unnamed partition for the one that the database named.
+                let reads = await code { _ = try open(folder) }
+                #expect(reads == "operations.damaged", "\(isThere)")
                 #expect(try Data(contentsOf: log) == content)
             }
         }

@@ -44,6 +44,15 @@ package struct Output: Sendable {
         StandardFiles.writeError(Array("\(tool.name): \(Self.oneLine(URLText.hidingUsers(in: text)))\n".utf8))
     }
 
+    /// Says what casts doubt on a result, with `--json` as an object beside it.
+    package func warn(_ failure: Failure) {
+        guard isJSON else { return note(failure.message) }
+        let members: [(name: String, value: JSONText)] = [
+            ("code", .string(failure.code)), ("message", .string(URLText.hidingUsers(in: failure.message))),
+        ]
+        StandardFiles.writeError(enveloped(("warning", .object(members))).bytes + [UInt8(ascii: "\n")])
+    }
+
     /// Names what is being worked on, for people who watch.
     package func heading(_ text: String) {
         if StandardFiles.errorIsTerminal { note(text) }

@@ -13,11 +13,16 @@ struct StoreFolder: Sendable {
     /// Whether the user named the partition.
     private let isChosen: Bool
     let files = FileSystem()
+    /// Why the current partition could not be read, where another stands in for it.
+    let unread: OperationsError?
 
-    init(url: URL, partition: String, isChosen: Bool = false) throws(Failure) {
+    init(
+        url: URL, partition: String, isChosen: Bool = false, unread: OperationsError? = nil
+    ) throws(Failure) {
         self.url = url
         self.partition = partition
         self.isChosen = isChosen
+        self.unread = unread
         guard try Self.look(at: url.path, files)?.kind ?? .folder == .folder else {
             throw Failure(usage: "The store \(url.path) is no folder")
         }
@@ -95,7 +100,7 @@ struct StoreFolder: Sendable {
         _ access: Access, verifies: Bool = false, _ output: Output, _ body: (RecordCache) async throws -> Result
     ) async throws -> Result {
         try requireStore()
-        output.heading(heading)
+        begin(output)
         prepare(access, output)
         let cache = try Store.openCache(
             at: url, partition: partition, options: options(access, verifies: verifies))
@@ -116,7 +121,7 @@ struct StoreFolder: Sendable {
         _ body: (Partition) async throws -> Result
     ) async throws -> Result {
         if access == .reading { try requireStore() } else { try requireRoomForStore() }
-        output.heading(heading)
+        begin(output)
         prepare(access, output)
         let store = try Store.open(at: url, schemaText: schema, options: options(access))
         do {
@@ -128,6 +133,17 @@ struct StoreFolder: Sendable {
             try? store.close()
             throw error
         }
+    }
+
+    /// Names what is worked on, and says why it may be another partition than is meant.
+    private func begin(_ output: Output) {
+        output.heading(heading)
+        guard let unread else { return }
+        var failure = Failure(unread)
+        failure.message =
+            "The current partition could not be read, and \(partition) stands in for it; name one by --partition: "
+            + failure.message
+        output.warn(failure)
     }
 
     enum Access { case reading, writing }

@@ -35,10 +35,18 @@ struct Info: Verb {
             ),
             ("tables", .array(statistics.tables.map(\.json))),
         ]
-        let pins = try await folder.withOperations(.reading, output) { try $0.pins.list(in: folder.partition) } ?? []
+        var (pins, unread) = ([StoredPin](), folder.unread)
+        do {
+            pins = try await folder.withOperations(.reading, output) { try $0.pins.list(in: folder.partition) } ?? []
+        } catch let error as OperationsError {
+            // The cache may be told of all the same.
+            if unread == nil { output.warn(Failure(error)) }
+            unread = error
+        }
         members.append(("pins", .array(pins.map(\.json))))
         let exposure = StoreExposure(of: folder.url, folder.files)
         members.append(exposure.member)
+        members.append(("unread", .array(unread.map { [$0.json] } ?? [])))
         output.noteFinding(exposure)
         if let counts { members.append(("types", .array(counts.map(\.json)))) }
         try output.result(.object(members), text: Self.text(folder, statistics, pins, counts))
@@ -66,6 +74,15 @@ struct Info: Verb {
                     + "\(count.tombstones) tombstones, \(count.bytes) bytes")
         }
         return lines.map(Output.oneLine).joined(separator: "\n")
+    }
+}
+
+extension OperationsError {
+    fileprivate var json: JSONText {
+        .object([
+            ("file", .string(OperationsDatabase.fileName)), ("code", .string(code.rawValue)),
+            ("message", .string(message)),
+        ])
     }
 }
 
