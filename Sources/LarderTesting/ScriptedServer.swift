@@ -107,10 +107,10 @@ public final class ScriptedServer: GraphQLTransport {
             let found = requests.filter { operationName == nil || $0.operationName == operationName }
             if found.count >= count { return found }
             guard ContinuousClock.now < deadline else {
-                throw TransportError(.timedOut, "the server was asked \(found.count) times, and not \(count)")
+                throw TransportError(.timedOut, "The server was asked \(found.count) times, and not \(count)")
             }
             do { try await Task.sleep(for: .milliseconds(5)) } catch {
-                throw TransportError(.cancelled, "the wait for a request was cancelled")
+                throw TransportError(.cancelled, "The wait for a request was cancelled")
             }
         }
     }
@@ -152,7 +152,7 @@ public final class ScriptedServer: GraphQLTransport {
         } catch {
             if let error = error as? TransportError { throw error }
             if error is CancellationError { throw TransportError(.cancelled, "cancelled") }
-            throw TransportError(.unreachable, "the test's server failed", cause: error)
+            throw TransportError(.unreachable, "The test's server failed", cause: error)
         }
     }
 }

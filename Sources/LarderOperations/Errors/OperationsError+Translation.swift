@@ -38,7 +38,7 @@ extension OperationsError {
             )
         // A shared-memory file that cannot grow: on a full disk, above all.
         case .SQLITE_IOERR_SHMSIZE:
-            return (.full, "the disk is full; free space and try again, nothing was changed")
+            return (.full, "The disk is full; free space and try again, nothing was changed")
         default: break
         }
         return switch error.resultCode {
@@ -54,19 +54,22 @@ extension OperationsError {
         case .SQLITE_NOTADB:
             (.foreign, "larder.sqlite is no SQLite database; move the file away, or name another folder")
         case .SQLITE_FULL:
-            (.full, "the disk is full; free space and try again, nothing was changed")
+            (.full, "The disk is full; free space and try again, nothing was changed")
         case .SQLITE_IOERR:
             (.storage, "The disk failed under larder.sqlite, as the cause says; look after the volume.")
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
-            (.busy, "another program kept larder.sqlite locked past the deadline; end it, or wait longer")
+            (.busy, "Another program kept larder.sqlite locked past the deadline; end it, or wait longer")
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
             (.notWritable, "larder.sqlite cannot be written; make the file and its folder writable for this user")
         case .SQLITE_CANTOPEN:
-            (.notWritable, "larder.sqlite cannot be opened; give this user access to the file and its folder")
+            (
+                .notWritable,
+                "larder.sqlite cannot be opened; give this user access to it and its folder, or look after the volume"
+            )
         case .SQLITE_TOOBIG:
-            (.invalid, "a text, or all of a row, is larger than SQLite stores; send less at a time")
+            (.invalid, "A text, or all of a row, is larger than SQLite stores; send less at a time")
         case .SQLITE_MISUSE where error.message == "Connection is closed":
-            (.closed, "the store of intent was closed; open it again")
+            (.closed, "The store of intent was closed; open it again")
         default: (.storage, "SQLite failed; the cause says how")
         }
     }
