@@ -207,11 +207,11 @@ struct PolicyTests {
             ),
             (
                 "extend type Query @fieldPolicy(forField: \"recipes\", paginationArgs: \"first\", maxLimit: 0)",
-                "1:19: maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
+                "1:19: The maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
             ),
             (
                 "extend type Query @fieldPolicy(forField: \"recipes\", keyArgs: \"ids\", maxLimit: 5)",
-                "1:19: maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
+                "1:19: The maxLimit of Query.recipes needs paginationArgs, and must be more than 0"
             ),
             (
                 "extend type Query @fieldPolicy(forField: \"recipes\", paginationArgs: \"first\", maxLimit: \"5\")",

@@ -105,6 +105,18 @@ struct BadDestinationTests {
         }
     }
 
+    @Test("A path with a null character is refused, and no file comes to be where the path would end before it")
+    func nullCharacter() async throws {
+        try await withDownload { fixture, download, file in
+            let program = try OtherProgram(fixture.folder.appending(path: "store"))
+            try program.run("UPDATE transfer SET path = path || char(0) || '.tail'")
+            try await fixture.drain()
+            await expectCode(.destinationUnusable) { try await download.finished() }
+            #expect(fixture.storage.calls.isEmpty && fixture.partials.isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+        }
+    }
+
     @Test("A name that is too long for a file is told when the download is queued")
     func longName() async throws {
         try await withTransferFixture { fixture in

@@ -8,13 +8,17 @@ struct DestinationFile {
     let replaces: Bool
 
     private let files: FileSystem
+    /// Whether the path has a null character, at which URLs and the system's calls would end it.
+    private let hasNull: Bool
 
     init(file: URL, replaces: Bool, _ files: FileSystem) {
         (self.file, self.replaces, self.files) = (file, replaces, files)
+        hasNull = file.path.utf8.contains(0)
     }
 
     init(of transfer: StoredTransfer, _ files: FileSystem) {
-        self.init(file: URL(filePath: transfer.path), replaces: transfer.replaces, files)
+        (file, replaces, self.files) = (URL(filePath: transfer.path), transfer.replaces, files)
+        hasNull = transfer.path.utf8.contains(0)
     }
 
     /// Runs calls of the file system, whose failures are a transfer's.
@@ -26,6 +30,9 @@ struct DestinationFile {
 
     /// - Throws: `.destinationExists`, `.destinationUnusable`.
     func check() throws(LarderError) {
+        guard !hasNull else {
+            throw LarderError(.destinationUnusable, "The path of the file has a null character; name another place")
+        }
         // Fails where the name is too long, for one: better now than when all has arrived.
         let found = try translated { () throws(FileError) in try files.status(of: file.path, followingLinks: false) }
         if let found {
