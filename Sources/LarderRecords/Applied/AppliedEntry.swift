@@ -8,6 +8,9 @@ import LarderGraphQL
 /// | 4 | kind | `Kind` |
 /// | 5-12 | time | milliseconds since 1970, little-endian |
 /// | 13- | key | in full where the stored key is shortened, otherwise nothing |
+///
+/// Safe: the caller lends bytes and keys for the length of a call, which copies what it keeps, and reads a value only
+/// once it has found it to be long enough.
 package struct AppliedEntry: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable {
         /// The cache holds the answer.

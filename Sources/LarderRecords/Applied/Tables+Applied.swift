@@ -1,5 +1,6 @@
 import LarderLMDB
 
+/// Safe: entries are read, and copied from what is stored, while the transaction lends it.
 extension Tables {
     /// What is known of a mutation; nil where nothing is.
     func applied(
@@ -53,6 +54,7 @@ extension RecordChanges {
         // Whatever is open for writing has the table.
         guard let table = tables.applied else { throw RecordError.damagedState }
         for entry in applied {
+            // Safe: `put` copies what the arrays lend it.
             unsafe try StoredKey.bytes(Array(entry.key.utf8)).withUnsafeBytes { key throws in
                 unsafe try entry.encoded(under: key).withUnsafeBytes { unsafe try transaction.put(key, $0, in: table) }
             }

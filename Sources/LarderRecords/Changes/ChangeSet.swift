@@ -1,4 +1,6 @@
 /// What one commit changed: exactly the fields whose values are different, each once.
+///
+/// Safe: the caller of `init(encoded:)` lends it the bytes, and each is read only where there is one.
 package struct ChangeSet: Sendable, Hashable {
     /// More pairs than this are stored as whole records, and more records than this as everything.
     static let storedLimit = 4096
@@ -98,6 +100,9 @@ package struct ChangeSet: Sendable, Hashable {
 }
 
 /// Cache keys, one after the other in one piece of memory; each becomes a `String` when it is asked for.
+///
+/// Safe: it owns the memory, copies keys while they are lent, and lends one until `body` returns. What `ends` says lies
+/// in the memory, and ascends.
 package struct KeyList: Sendable, Hashable, RandomAccessCollection {
     private var bytes: [UInt8] = []
     /// Where each key ends.

@@ -64,6 +64,7 @@ extension RecordCache {
                     guard let record = try generation.record(change.record, transaction), record.isEntity else {
                         continue
                     }
+                    // Safe: the key is copied while the snapshot is borrowed in which it lies.
                     unsafe keys.append(String(decoding: try record.key, as: UTF8.self))
                 }
                 return keys

@@ -83,6 +83,7 @@ extension Generation {
         // A damaged file could lead round in a circle.
         for _ in 0..<Self.greatestDepth {
             guard let record = try record(id, transaction) else { return nil }
+            // Safe: the key is copied while the snapshot is borrowed in which it lies.
             if record.isEntity { return unsafe ExactText(String(decoding: try record.key, as: UTF8.self)) }
             guard let owner = record.owner else { return nil }
             id = owner.record

@@ -45,6 +45,7 @@ extension Generation {
         var entry = try cursor.seek(atLeast: position.number + 1)
         while let current = entry {
             let number = current.integerKey
+            // Safe: the set is read while the bytes are lent, and holds nothing of them.
             let set = unsafe try current.value.withUnsafeBytes { bytes throws(RecordError) in
                 unsafe try ChangeSet(sealed: bytes, number: number)
             }
@@ -58,6 +59,8 @@ extension Generation {
 
 extension ChangeSet {
     /// From the table `changes`.
+    ///
+    /// Safe: the caller lends the bytes for the length of the call; `SealedText` looks how many they are.
     init(sealed bytes: UnsafeRawBufferPointer, number: UInt64) throws(RecordError) {
         guard unsafe SealedText.isSound(bytes, seed: number), let text = unsafe SealedText.text(bytes) else {
             throw ChangeSet.damaged

@@ -1,5 +1,7 @@
 import LarderLMDB
 
+/// Safe: the bytes belong to the transaction of `run`, as all do that a `GenerationCheck` looks at. They are read
+/// through `RecordView`, `PayloadView` and `TextHeap`, which check every offset.
 extension GenerationCheck {
     mutating func checkRecords(_ transaction: borrowing some RecordSnapshot & ~Copyable) throws(LMDBError) {
         var cursor = try transaction.cursor(in: tables.records)

@@ -1,4 +1,6 @@
 /// Appends the number's bytes, the lowest first.
+///
+/// Safe: the number's bytes are copied before the closure returns that lends them.
 func appendLittleEndian<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
     unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
 }

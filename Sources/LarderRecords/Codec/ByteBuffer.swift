@@ -2,6 +2,9 @@
 ///
 /// A commit encodes as much as it changes, and the memory for that is the greater part of the work when it has to be
 /// got from the system each time: so one buffer goes from commit to commit.
+///
+/// Safe: the memory is its own. What is appended lies elsewhere, and so stays where it is while this grows; what
+/// `bytes` gives is used no longer than until then.
 final class ByteBuffer {
     private var memory = FlatBuffer<UInt8>()
     private(set) var count = 0

@@ -13,6 +13,8 @@ func checksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt32 {
 }
 
 /// What `checksum` folds: 64 bits, the same in every process and on every machine, so that it may be stored.
+///
+/// Safe: the caller lends the bytes for the length of the call, which reads a word only where as many bytes are left.
 @inline(__always)
 func wideChecksum(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
     var state = mixed(UInt64(bytes.count), seed &* 0xD6E8_FEB8_6659_FD93)

@@ -8,8 +8,9 @@ struct DamagedRecord: Error {
 
 /// A stored record, read where it lies: see `RecordFormat`.
 ///
-/// Borrows its bytes: it must not be used after the transaction that they belong to. Every offset is checked before
-/// it is followed, so that no bytes, however damaged, lead outside the record. Safe for that reason.
+/// Safe: it borrows its bytes, and must not be used after the transaction or overlay that they belong to. Every offset
+/// is checked before it is followed, and callers give no index beyond `count`, so that no bytes, however damaged, lead
+/// outside the record.
 @safe struct RecordView {
     let bytes: UnsafeRawBufferPointer
     let flags: RecordFlags

@@ -3,6 +3,9 @@
 ///
 /// The value is a checksum of the rest and of the key, a value word, and the word's payload; offsets count from the
 /// checksum's first byte.
+///
+/// Safe: bytes are read while the caller lends them, and once they are found to be enough; `withBytes` has room for a
+/// key, until `body` returns.
 struct SplitFieldKey: Hashable {
     static let size = 12
     /// The bytes of a value before its payload.

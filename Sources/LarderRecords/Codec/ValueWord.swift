@@ -39,8 +39,8 @@ struct ValueWord: Equatable {
     @inline(__always)
     var tag: ValueTag? {
         let number = UInt8(truncatingIfNeeded: bits >> 28)
-        // The tags are numbered without gaps from 0, as which they lie in memory: the compiler's own conversion is a
-        // call and a table, for each value that is read.
+        // Safe: the tags are numbered without gaps from 0, as which they lie in memory. The compiler's own conversion
+        // is a call and a table, for each value that is read.
         return unsafe number <= ValueTag.farJSON.rawValue ? unsafeBitCast(number, to: ValueTag.self) : nil
     }
 

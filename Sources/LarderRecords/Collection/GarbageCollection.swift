@@ -10,7 +10,8 @@ import LarderLMDB
 ///
 /// Every commit removes only what nothing needs. A collection that is killed leaves a smaller cache.
 ///
-/// Safe, though not guarded: the task that runs the collection waits while the writer's thread is in `remove`.
+/// Safe: it is not guarded, but the task that runs the collection waits while the writer's thread is in `remove`. Keys
+/// and stored bytes are copied or counted before the call that lends them returns.
 final class GarbageCollection: @unchecked Sendable {
     /// What came of a slice, or of a write.
     enum Outcome {

@@ -4,6 +4,8 @@ import LarderLMDB
 ///
 /// Between two slices other writes may change what was looked into already. What they changed is added again, so that
 /// in the end every marked record was looked into as it is.
+///
+/// Safe: a record is looked into where it lies in the snapshot, which is borrowed, and only numbers are kept of it.
 struct Marking {
     /// What was reached.
     private(set) var marked = RecordSet()

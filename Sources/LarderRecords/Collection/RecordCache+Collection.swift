@@ -84,6 +84,8 @@ extension RecordCache {
 /// Goes through the objects of a cache, and then through its keys, and finds what may go.
 ///
 /// Keys come last: a damaged or killed collection must not leave an object that refers to a key that is gone.
+///
+/// Safe: a record is looked into while the snapshot is borrowed in which it lies; of a key a copy is kept.
 private struct Sweep {
     let sliceTime: Duration
     private var nextRecord: RecordID? = 0

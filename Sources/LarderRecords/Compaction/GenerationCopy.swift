@@ -4,6 +4,9 @@ import LarderLMDB
 ///
 /// Records and names keep their numbers. Long texts move into the heap; the log of changes stays behind, and so do names
 /// that no record uses any more.
+///
+/// Safe: what is copied lies in the pages of `source`, which is borrowed and so does not change, and goes into another
+/// environment. The encoder's bytes are stored before it encodes again. The views check every offset.
 struct GenerationCopy {
     /// A transaction ends after about as many bytes, so that a large cache needs little memory.
     private static let batchSize = 64 << 20

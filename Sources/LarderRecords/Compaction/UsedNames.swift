@@ -1,6 +1,9 @@
 import LarderLMDB
 
 /// The names of fields and types that the records of a generation use, by their numbers.
+///
+/// Safe: a record or key is looked at where it lies in the transaction, which is borrowed, and only numbers of it are
+/// kept.
 struct UsedNames {
     private var numbers: Set<FieldID> = []
     /// Nearly all fields of a record are those of the record before: the number that was met last in each place.

@@ -71,6 +71,7 @@ extension CacheFolder {
     func restamp(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var bytes = try GenerationMark.stored(transaction, tables.meta)
         guard bytes.count == GenerationState.size else { throw RecordError.damagedState }
+        // Safe: the array has the length of the counters, and numbers are copied into it while they are lent.
         unsafe withUnsafeBytes(of: GenerationState.format.littleEndian) {
             unsafe bytes.replaceSubrange(0..<4, with: $0)
         }

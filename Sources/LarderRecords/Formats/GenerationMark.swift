@@ -2,6 +2,9 @@ import LarderLMDB
 
 /// What the counters of a generation begin with in every format so far, whatever comes after: the format, and whether
 /// the generation is superseded. See `GenerationState`.
+///
+/// Safe: the array is its own. `init` requires the bytes that every format has, and all of them where it knows the
+/// format; only a mark of such a format is ever superseded.
 struct GenerationMark {
     static let tables = [TableDefinition(name: "meta", keys: .bytes)]
 

@@ -5,6 +5,10 @@ import Synchronization
 ///
 /// A generation is never swapped under a process that has it open. Compacting, clearing and changes of format make
 /// the next one, and the last commit in this one says that it is superseded.
+///
+/// Safe: records and fields lie in the pages of the transaction, which readers borrow and so cannot change, or in the
+/// memory of its overlay, which keeps a value until it is laid anew. Callers use them no longer; `RecordView` and
+/// `PayloadView` check every offset in them.
 package final class Generation: Sendable {
     /// Tells which numbering of records and fields this is: compaction keeps it, clearing does not.
     let identity: UInt64
@@ -135,6 +139,7 @@ package final class Generation: Sendable {
     }
 }
 
+/// Safe: a key is the caller's, and is read before the call returns; so is the number that it leads to.
 extension Tables {
     /// The number of a cache key; nil if the snapshot has none.
     func record(of key: String, _ transaction: borrowing some RecordSnapshot & ~Copyable) throws -> RecordID? {

@@ -130,6 +130,7 @@ struct GenerationFolder: Sendable {
     }
 
     func checkStamp(_ transaction: borrowing ReadTransaction, meta: Table) throws {
+        // Safe: the stamp lies in the transaction, which is borrowed here, and is copied before its closure returns.
         guard let stored = try transaction.get(Self.stampKey.rawSpan, in: meta),
             unsafe stored.withUnsafeBytes({ unsafe SealedText.isSound($0, seed: 0) })
         else { throw RecordError.damagedState }

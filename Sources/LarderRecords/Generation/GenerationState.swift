@@ -13,6 +13,8 @@ import LarderLMDB
 /// | 40-47 | the number of the first change that the log still holds |
 /// | 48-55 | numbering: chosen at random when RecordIDs and FieldIDs start anew |
 /// | 56-59 | checksum of bytes 0-55 |
+///
+/// Safe: the caller lends the bytes for the length of the call, which looks how many they are before it reads them.
 struct GenerationState: Equatable {
     static let format: UInt32 = 1
     static let size = 60

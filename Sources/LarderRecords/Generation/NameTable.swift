@@ -5,6 +5,8 @@ import LarderLMDB
 /// The numbers of field keys and type names, as far as this process has met them in committed transactions.
 ///
 /// Numbers are given by the writer and never used again, so that what is known here stays true.
+///
+/// Safe: numbers and names are taken out of the transaction's bytes while it lends them.
 final class NameTable: Sendable {
     private struct Known {
         var numbers = RecentlyUsed<ExactText, FieldID>(limit: NameTable.limit)

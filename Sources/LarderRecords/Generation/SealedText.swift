@@ -1,5 +1,8 @@
 /// Bytes with a checksum of themselves and of what they belong to in front of them: names in full in `texts`, and the
 /// values of `changes` and of `meta`'s stamp.
+///
+/// Safe: nothing is read of bytes that are too few for a checksum. What `text` gives lies in the caller's bytes, and is
+/// valid as long as they are.
 enum SealedText {
     static func encoded(_ text: [UInt8], seed: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []

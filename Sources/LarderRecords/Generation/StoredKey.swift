@@ -6,6 +6,9 @@ import LarderFiles
 /// Longer texts are stored as their first 440 bytes, a zero byte, and the SHA-256 of the whole in hexadecimal, so
 /// that they stand among their like and no two are the same. A shortened text has 505 bytes, and one that is kept
 /// whole has fewer, so that none of either kind is one of the other. The text in full is with what the key leads to.
+///
+/// Safe: texts are read while the caller lends them, and a shortened one lives until `body` returns. A text is
+/// shortened only if it is longer than what is left of it.
 enum StoredKey {
     /// The longest text that is kept whole.
     static let maximumSize = 504
@@ -36,6 +39,9 @@ enum StoredKey {
 /// The number that a key of `names` or `keys` leads to.
 ///
 /// Four bytes, or eight if it is greater than 32 bits hold, and four bytes of checksum of the key and the number.
+///
+/// Safe: the memory has room for the longest form, and lives until `body` returns; bytes are read only where they are
+/// as many as a form has.
 enum StoredNumber {
     /// Runs `body` with the stored form.
     static func with<Result>(

@@ -2,6 +2,8 @@ import LarderGraphQL
 import LarderLMDB
 
 /// Makes what is stored readable: numbers become names again.
+///
+/// Safe: a reader lasts no longer than the one snapshot in which the bytes lie that it reads. What it gives are copies.
 struct InspectionReader {
     private let generation: Generation
     private var heap = TextHeap()

@@ -63,6 +63,7 @@ extension RecordCache {
                     var entry = try cursor.seek(atLeast: start)
                     while let current = entry {
                         let number = current.integerKey
+                        // Safe: the set is read while the bytes are lent, and holds nothing of them.
                         let set = unsafe try current.value.withUnsafeBytes { bytes throws(RecordError) in
                             unsafe try ChangeSet(sealed: bytes, number: number)
                         }

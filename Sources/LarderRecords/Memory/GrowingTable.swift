@@ -2,6 +2,8 @@
 ///
 /// An array that grows exists twice for a moment, and again when its elements are copied to where they stay: for an
 /// answer of millions of objects that is most of the memory. This grows where it stands, and is given away as it is.
+///
+/// Safe: it owns the memory, and `elements` gives no more of it than was appended.
 struct GrowingTable<Element: BitwiseCopyable>: ~Copyable {
     private var memory: FlatBuffer<Element>
     private(set) var count = 0

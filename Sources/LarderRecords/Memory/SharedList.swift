@@ -32,6 +32,7 @@ extension SharedList where Element: AnyObject {
     func begins(with other: Self) -> Bool {
         guard other.count <= count else { return false }
         return zip(pieces, other.pieces).allSatisfy { own, others in
+            // Safe: nothing is read through the addresses, which are compared while both arrays are lent.
             let isShared = unsafe own.withUnsafeBufferPointer { own in
                 unsafe others.withUnsafeBufferPointer { unsafe own.baseAddress == $0.baseAddress }
             }

@@ -84,6 +84,7 @@ extension Generation {
         var cursor = try transaction.cursor(in: tables.keys)
         var entry = try cursor.seek(atLeast: prefix.rawSpan)
         while let current = entry {
+            // Safe: the key and its number are read while the transaction lends them.
             let isOfType = unsafe current.key.withUnsafeBytes { unsafe $0.starts(with: prefix) }
             guard isOfType else { break }
             guard let id = unsafe current.value.withUnsafeBytes(StoredNumber.number) else {
