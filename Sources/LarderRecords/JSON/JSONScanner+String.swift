@@ -1,4 +1,6 @@
 /// The content of a JSON string where it stands in the text, between its quotation marks.
+///
+/// Safe: the other text is the caller's for the length of a comparison, which stops at the shorter one's end.
 struct ScannedString {
     let bytes: LentBytes
     /// Of its first byte in the text.
@@ -129,6 +131,9 @@ extension JSONScanner {
 
 /// Writes the content of a string that `JSONScanner.string()` has passed over, without its escapes.
 ///
+/// Safe: no escape is shorter than what it stands for, so that writing stays within the room that the caller has, and
+/// behind reading where both are the same memory.
+///
 /// - Parameter target: Room for at least `scanned.count` bytes; unescaping never lengthens.
 /// - Returns: The number of bytes written.
 func unescape(_ scanned: ScannedString, into target: UnsafeMutablePointer<UInt8>) -> Int {
@@ -183,6 +188,7 @@ private func hexadecimalDigit(_ byte: UInt8) -> UInt32 {
     }
 }
 
+/// Safe: it writes four bytes at the most, and fewer than the escape took; `unescape` has room for those.
 private func encodeUTF8(_ scalar: UInt32, into target: UnsafeMutablePointer<UInt8>) -> Int {
     switch scalar {
     case 0..<0x80:

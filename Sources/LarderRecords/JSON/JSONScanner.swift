@@ -2,7 +2,10 @@ import LarderGraphQL
 
 /// Reads JSON text (RFC 8259) from memory, token by token, without copying and without recursion.
 ///
-/// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads no others, and every rule of JSON and of UTF-8 that it passes over is checked.
+/// The scanner borrows the bytes it was made with: it must not be used after they are gone. It reads no others, and
+/// every rule of JSON and of UTF-8 that it passes over is checked.
+///
+/// Safe: it looks at no byte before it has compared its place with `end`, and `expectWord` stops where its word does.
 struct JSONScanner {
     /// How deep objects and lists may be nested in values that are read whole, by recursion. `Value.fault` holds what
     /// programs make to the same.
@@ -127,6 +130,8 @@ struct JSONScanner {
 }
 
 /// Whether each open level of a JSON value is an object or a list, up to the greatest depth.
+///
+/// Safe: a level is below `maximumSkippedDepth`, for which there are bits; their bytes are used in the closure alone.
 struct NestingStack {
     // A bit for each level: as many as `JSONScanner.maximumSkippedDepth`, which `push` does not exceed.
     private var bits: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)

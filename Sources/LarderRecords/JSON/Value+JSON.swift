@@ -6,6 +6,7 @@ extension Value {
     /// An object with the same key twice is refused: of two variables of one name neither can be meant.
     public init(json: [UInt8]) throws(JSONError) {
         var bytes = json
+        // Safe: the scanner is gone when the closure returns that lends it the bytes, and what it read is copied.
         let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Result<Value, JSONError> in
             // An empty array may have no memory.
             guard let start = buffer.baseAddress else { return .failure(JSONError(.unexpectedEnd, at: 0)) }
@@ -105,6 +106,7 @@ extension JSONScanner {
     mutating func text() throws(JSONError) -> String {
         let scanned = try string()
         guard scanned.hasEscapes else { return scanned.bytes.text }
+        // Safe: there is room for `scanned.count` bytes, and unescaping makes no more.
         return unsafe String(unsafeUninitializedCapacity: scanned.count) { buffer in
             guard let target = buffer.baseAddress else { return 0 }
             return unsafe unescape(scanned, into: target)

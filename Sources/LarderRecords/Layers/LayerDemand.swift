@@ -2,6 +2,8 @@
 /// use then.
 ///
 /// For the one thread that reads.
+///
+/// Safe: a key or a record is the caller's for the length of a call, which keeps nothing of it.
 final class LayerDemand {
     private let index: LayerIndex
     private let laid: LaidLayers

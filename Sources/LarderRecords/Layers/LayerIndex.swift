@@ -62,6 +62,8 @@ final class LayerIndex: Sendable {
     var hasLongKeys: Bool { table.hasLongKeys }
 
     /// The layer of a mutation, by the stored form of its key.
+    ///
+    /// Safe: the caller keeps the key for the length of the call, which compares it alone.
     func layer(ofMutation key: UnsafeRawBufferPointer) -> Int? { unsafe table.mutations[key].map(Int.init) }
 
     /// Adds layers, and all that are connected with them through the keys that they touch.

@@ -226,6 +226,9 @@ extension Generation {
         return try splitField(SplitFieldKey(record: id, field: field), transaction).map { ($0.word, $0) }
     }
 
+    /// The value by which an object is put in order.
+    ///
+    /// Safe: texts are copied while the transaction lasts to which they belong.
     fileprivate func orderedValue(
         of field: FieldID, in id: RecordID, _ transaction: borrowing some RecordSnapshot & ~Copyable
     ) throws -> OrderedValue? {

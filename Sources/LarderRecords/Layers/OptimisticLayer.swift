@@ -136,6 +136,8 @@ package final class OptimisticLayer: Sendable {
 extension OptimisticLayer.Content {
     /// Calls `body` with the cache keys of the objects that the content reads or writes; with some of them several
     /// times.
+    ///
+    /// Safe: the text or the response in which a key lies is kept for the length of the call of `body`.
     func forEachKey(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         func tell(_ key: String) throws {
             var key = key

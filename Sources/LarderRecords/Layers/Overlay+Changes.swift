@@ -1,6 +1,8 @@
 import LarderGraphQL
 import LarderLMDB
 
+/// Safe: stored bytes are read within the closure that lends them, before the cursor goes on; the overlays that are
+/// compared are kept by the call, and so are their bytes.
 extension Overlay {
     /// Whether the overlay is what the layers come to over a newer snapshot too: nothing that was read for it has
     /// become different, and none of its mutations has become known.

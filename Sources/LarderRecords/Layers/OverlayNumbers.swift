@@ -26,6 +26,9 @@ final class OverlayNumbers: Sendable {
         }
     }
 
+    /// The number of a key, which is given one if it has none yet.
+    ///
+    /// Safe: the key is copied before the call returns for which it is lent.
     func record(of key: UnsafeRawBufferPointer) -> RecordID {
         let key = unsafe ExactText(String(decoding: key, as: UTF8.self))
         return state.withLock { state in

@@ -9,6 +9,9 @@ package import LarderGraphQL
 /// The stored form, which is of no use to another schema, by which the same text may have other keys: a byte for the
 /// version, a byte for the kind (1 whole, 0 not), the schema's number, and the numbers of the keys, ascending; all
 /// numbers are eight bytes, little-endian.
+///
+/// Safe: bytes are read within the closures that lend them; the stored form is found to have whole words only, before
+/// the first is read.
 package struct TouchedKeys: Sendable, Hashable {
     /// Layers that touch more are laid always: looking for them would cost as much.
     private static let limit = 128
@@ -80,6 +83,8 @@ package struct TouchedKeys: Sendable, Hashable {
 
 extension SchemaIndex {
     /// The same for the same schema in every process, and hardly ever for another: the checksum of its stored form.
+    ///
+    /// Safe: the bytes are read within the closure that lends them.
     ///
     /// - Complexity: O(n) in the schema.
     package var number: UInt64 {

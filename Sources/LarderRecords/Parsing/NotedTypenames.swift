@@ -2,6 +2,8 @@
 ///
 /// Where `__typename` comes last in objects that nest, each would be looked through once for every object around it.
 /// What is passed over is therefore noted, and found when the parser comes to it: each byte is looked through once.
+///
+/// Safe: the word that a key is compared with is a part of the program.
 struct NotedTypenames {
     enum Finding {
         /// At an offset in the text.

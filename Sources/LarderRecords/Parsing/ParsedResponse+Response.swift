@@ -1,3 +1,4 @@
+/// Safe: a text is copied into the answer while the response, which owns it, is kept by the call.
 extension ParsedResponse {
     /// The data as the server sent it, without going through a cache; nil where there is none.
     ///

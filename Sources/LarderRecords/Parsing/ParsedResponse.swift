@@ -3,8 +3,10 @@ package import LarderGraphQL
 /// A response as it came from the server, split into records: objects in the order of the text, each with the
 /// fields that the plan knows. Nothing in it depends on a cache.
 ///
-/// `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into them come from
-/// nowhere else.
+/// `ResponseParser` alone writes the tables and the text, before any other code has them, and indices into them come
+/// from nowhere else.
+///
+/// Safe: it owns the tables and the text, which never change; what it lends of them lasts as long as it does.
 package final class ParsedResponse: Sendable {
     package let layout: PlanLayout
     /// The response's own text. Strings have been unescaped where they stand, so it is JSON no more.
@@ -88,6 +90,8 @@ struct ParsedObject {
 }
 
 /// The identity of an object of the response.
+///
+/// Safe: the parser gives it the place of a key that it has written whole into the keys.
 struct ParsedEntity {
     /// Its cache key in `ParsedResponse.keys`.
     var keyStart: Int32

@@ -1,6 +1,9 @@
 import LarderGraphQL
 
 /// Values, each as the field's type says.
+///
+/// Safe: a string is unescaped where it stood in the parser's own text, and the scanner does not come back to it. What
+/// is lent of elements and digits is used before the next change.
 extension ResponseParser {
     mutating func value(_ field: FieldOp, level: Int) throws -> ParsedCell {
         let byte = try scanner.peek()
@@ -124,6 +127,8 @@ extension ResponseParser {
 }
 
 /// The types of a response that the schema does not know, each numbered once.
+///
+/// Safe: a name's bytes are copied in the call that lends them.
 struct UnknownTypes {
     private(set) var names: [String] = []
     private var numbers: [String: Int] = [:]

@@ -44,6 +44,9 @@ package final class PlanLayout: Sendable {
             + text.count * 3 + plan.keys.count * 256 + plan.policies.count * 512
     }
 
+    /// A name's bytes, valid as long as this lives.
+    ///
+    /// Safe: the layout owns the text, which never changes, and its draft made every span of text that it had appended.
     @inline(__always)
     func bytes(of name: NameSpan) -> UnsafeBufferPointer<UInt8> {
         unsafe text[Int(name.start)..<Int(name.start + name.count)]

@@ -2,6 +2,9 @@ import LarderGraphQL
 import LarderLMDB
 
 /// What stands in a record's field: null, a scalar, a list, or another record.
+///
+/// Safe: texts are copied into the answer while the transaction lasts to which they belong. `path` has room for every
+/// list and object that the plan nests.
 extension ResponseReader {
     // The recursion is as deep as the field's type has lists, and then as `object`.
     mutating func value<Snapshot: RecordSnapshot & ~Copyable>(

@@ -5,6 +5,7 @@ extension Response {
     ///
     /// - Complexity: O(n) in the bytes.
     public init(json: [UInt8]) throws(JSONError) {
+        // Safe: `parsed` copies what it reads, within the closure that lends the bytes.
         let result = unsafe json.withUnsafeBufferPointer { text -> Result<ResponseBuffer, JSONError> in
             do throws(JSONError) {
                 return unsafe .success(try ResponseBuffer.parsed(text, .refuse))
@@ -14,6 +15,7 @@ extension Response {
     }
 }
 
+/// Safe: the builder and its scanner are gone before the call returns for which the text is lent.
 extension ResponseBuffer {
     /// What becomes of an object with the same key twice, and of what is nested too deep.
     enum Unreadable {
@@ -36,6 +38,9 @@ extension ResponseBuffer {
 }
 
 /// Builds a response from JSON of which nothing is known: shapes are made for the objects as they come.
+///
+/// Safe: the text is lent for as long as it lives, and is copied. What is unescaped has the room of what it was, and a
+/// shape's names are read at the lengths that `name` has put before them.
 private struct JSONResponseBuilder: ~Copyable {
     private var scanner: JSONScanner
     private let unreadable: ResponseBuffer.Unreadable

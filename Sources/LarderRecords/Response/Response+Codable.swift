@@ -46,6 +46,7 @@ extension Response: Codable {
         guard let text = try container.decodeIfPresent(String.self, forKey: .data) else { return nil }
         return try unlessCorrupted(.data, container) {
             // What a server sent as a custom scalar was never looked into, and may be what JSON should not be.
+            // Safe: `parsed` copies what it reads, within the closure that lends the bytes.
             unsafe try Array(text.utf8).withUnsafeBufferPointer { unsafe try ResponseBuffer.parsed($0, .keepText) }
         }
     }

@@ -13,6 +13,8 @@ struct Visit {
 /// The memory of one response: the root's cell at offset 0, then blocks of cells and text as they came.
 ///
 /// `ResponseBuilder` alone writes it, before the buffer exists; every offset in it comes from there.
+///
+/// Safe: it owns the memory, which never changes; a text that it lends lasts as long as it does.
 final class ResponseBuffer: Sendable {
     private let memory: FlatBuffer<UInt8>
     let shapes: ShapeTable

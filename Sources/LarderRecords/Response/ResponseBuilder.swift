@@ -1,6 +1,9 @@
 /// Builds the memory of a response.
 ///
 /// Offsets, not pointers, are kept across calls, for the memory moves when it grows.
+///
+/// Safe: it owns the memory, in which it makes room before it copies a text or has one written; no caller gives it a
+/// text of that memory.
 struct ResponseBuilder: ~Copyable {
     /// Visits count eight bytes each in 32 bits.
     static let greatest = 1 << 35

@@ -44,6 +44,8 @@ extension ResponseValue: Encodable {
     }
 
     /// What a custom scalar's text holds.
+    ///
+    /// Safe: the value keeps the buffer in which the text lies, and `parsed` copies what it reads.
     private func structure(_ path: [any CodingKey]) throws -> ResponseValue {
         do throws(JSONError) {
             let buffer = unsafe try ResponseBuffer.parsed(buffer.text(cell), .refuse)

@@ -9,6 +9,7 @@ extension ResponseValue: Hashable {
     public func hash(into hasher: inout Hasher) { buffer.hash(cell, into: &hasher) }
 }
 
+/// Safe: both buffers are kept by the call that compares or hashes their texts; `parsed` copies what it reads.
 extension ResponseBuffer {
     // Recursion is bounded: a response is as deep as its operation, or as `JSONScanner` allows.
     func equals(_ mine: ResponseCell, _ theirs: ResponseCell, of other: ResponseBuffer) -> Bool {

@@ -11,6 +11,7 @@ extension ResponseValue {
     }
 }
 
+/// Safe: texts are copied while the buffer, which owns them, is kept by the call.
 extension ResponseBuffer {
     // Recursion is bounded: a response is as deep as its operation, or as `JSONScanner` allows.
     func appendJSON(_ cell: ResponseCell, to bytes: inout [UInt8]) {

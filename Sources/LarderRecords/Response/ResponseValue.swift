@@ -11,6 +11,7 @@ public struct ResponseValue: Sendable {
         case list, object
     }
 
+    // Safe: it keeps the buffer, whose texts it copies; `cell` is one of the buffer's own.
     let buffer: ResponseBuffer
     let cell: ResponseCell
 

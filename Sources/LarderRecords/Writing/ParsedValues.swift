@@ -1,6 +1,9 @@
 import LarderGraphQL
 
 /// The values of a parsed response, once its objects have become records.
+///
+/// Safe: `parsed` keeps the texts of the response; the record's and the far texts belong to the caller's transaction,
+/// and none of them is used after the call.
 struct ParsedValues {
     let parsed: ParsedResponse
     /// By object of the response.

@@ -1,5 +1,7 @@
 import LarderLMDB
 
+/// Safe: a record's key is copied into the encoder before anything is written over it; an overlay encodes an open list
+/// before it lets anything look at the list's record.
 extension RecordChanges {
     /// Works out a change to a list.
     mutating func edit(

@@ -1,5 +1,6 @@
 import LarderLMDB
 
+/// Safe: a record's key is copied into the encoder before anything is written over it, in the file or in an overlay.
 extension RecordChanges {
     /// Removes parts that nothing holds any more, and the parts of those.
     mutating func removeParts(

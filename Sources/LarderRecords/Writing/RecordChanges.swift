@@ -5,6 +5,9 @@ import LarderLMDB
 ///
 /// Working it out only reads, so that a failure on the way leaves nothing behind, and bytes that were read stay valid
 /// until all is encoded.
+///
+/// Safe: keys are copied by the call that brings them; what is stored lies in the encoder's own memory, which no write
+/// to the file moves, at ranges that the encoder answered.
 struct RecordChanges {
     var state: GenerationState
     var encoder: RecordEncoder

@@ -3,6 +3,8 @@ import LarderLMDB
 
 /// Whether an object without identity can be the one that is there: it is another one where a field that both have
 /// differs, or its type does. References to entities are such fields, and so are parts, in which the same is asked.
+///
+/// Safe: the keys that are compared lie in `parsed`, which the writer keeps.
 extension ResponseWriter {
     /// What remains to be compared: parts are as deep in each other as the plan, and need no stack of the thread's.
     private struct Pairs<Other> {

@@ -1,6 +1,9 @@
 import LarderLMDB
 
 /// Objects: which record each of them is.
+///
+/// Safe: keys lie in `parsed`, and the root's in what `run` keeps; stored bytes are the transaction's or the overlay's,
+/// and nothing is written over them while they are looked at.
 extension ResponseWriter {
     mutating func stageRoot(
         _ object: Int, _ key: UnsafeRawBufferPointer, _ cursor: inout Cursor,

@@ -1,6 +1,9 @@
 import LarderLMDB
 
 /// Records: what is stored of each is compared with what came, and encoded if it is different.
+///
+/// Safe: a far text is compared while the transaction lasts, keys lie in `parsed` or in what `run` keeps, and sorting
+/// stays within `range`, whose fields it has just appended.
 extension ResponseWriter {
     /// A record as it is stored; nil if it is not, or is a tombstone.
     @inline(__always)

@@ -1,6 +1,8 @@
 import Foundation
 
 /// Types of Foundation that stand in JSON otherwise than their own `init(from:)` expects.
+///
+/// Safe: bits are taken for those of another type where the types have been found to be the same.
 extension CellDecoder {
     /// Nil for all other types.
     @inline(__always)
@@ -62,6 +64,7 @@ extension Decimal {
     /// Nil where the text is no JSON number, or one that is rounded here.
     init?(exactly text: String) {
         let bytes = Array(text.utf8)
+        // Safe: the scanner is gone when the closure returns that lends it the bytes.
         let isNumber = unsafe bytes.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return false }
             var scanner = unsafe JSONScanner(start, count: buffer.count)

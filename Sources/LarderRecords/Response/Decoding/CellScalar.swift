@@ -1,4 +1,6 @@
 /// What can be read from one cell without a decoder.
+///
+/// Safe: the caller keeps the buffer, whose text is copied before `read` returns.
 protocol CellScalar {
     static var isNumber: Bool { get }
     /// Nil if the cell holds something else, or a number that this type does not keep.
