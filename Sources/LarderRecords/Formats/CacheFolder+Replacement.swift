@@ -97,10 +97,7 @@ extension CacheFolder {
             let found = try format()
             switch found.state {
             case .newer(let format):
-                throw RecordError(
-                    .futureFormat,
-                    "The cache at \(path) has format \(format), and this program knows those to "
-                        + "\(CacheFormat.current); use a newer program")
+                throw futureFormat(format)
             case .current, .older:
                 if try supersede(found, deadline, reached, make) { return }
             case .absent:
@@ -122,6 +119,13 @@ extension CacheFolder {
         throw RecordError(.busy, "The record cache at \(path) was superseded again and again")
     }
 
+    private func futureFormat(_ format: UInt32) -> RecordError {
+        RecordError(
+            .futureFormat,
+            "The cache at \(path) has format \(format), and this program knows those to \(CacheFormat.current); "
+                + "use a newer program")
+    }
+
     /// False where another process was quicker.
     private func supersede(
         _ found: CacheFormat, _ deadline: ContinuousClock.Instant, _ reached: (KillPoint) throws -> Void,
@@ -135,6 +139,8 @@ extension CacheFolder {
         var transaction = try old.beginWrite(deadline: deadline)
         var mark = try GenerationMark(transaction, old)
         guard !mark.isSuperseded else { return false }
+        // What lies behind the beginning of a later format's counters is not known.
+        guard mark.format <= CacheFormat.current else { throw futureFormat(mark.format) }
         folder.removeLeftovers(above: number)
         guard try make(number + 1, old, found.state).place() else {
             throw RecordError(

@@ -147,6 +147,8 @@ extension Overlay {
         func form(_ record: RecordView) -> [UInt8]? {
             guard let word = record.value(of: field.field) else { return nil }
             var encoder = RecordEncoder()
+            // The encoder is kept until its bytes have been copied.
+            defer { withExtendedLifetime(encoder) {} }
             let key = SplitFieldKey(record: field.record, field: field.field)
             guard let range = try? encoder.encodeSplitField(key, .stored(word, record.payload), nil) else { return nil }
             return unsafe Array(encoder.bytes[range])

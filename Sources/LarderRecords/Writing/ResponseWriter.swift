@@ -8,7 +8,8 @@ import LarderLMDB
 ///
 /// - Complexity: O(n) in the response's size, and O(log m) for each object among m records.
 ///
-/// Safe: keys and stored records are bytes of the transaction of `run`, which lasts longer.
+/// Safe: keys are bytes of `parsed`, which it has, and of the root's key, which `run` keeps to its end. Stored records
+/// are bytes of the transaction of `run`, or of the overlay over it, which last longer.
 @safe struct ResponseWriter: ~Copyable {
     let parsed: ParsedResponse
     let layout: PlanLayout
@@ -104,6 +105,8 @@ import LarderLMDB
         guard let rootObject = parsed.root else { return changes }
         let rootKey: FlatBuffer<UInt8> =
             if case .record(let key) = root { FlatBuffer(Array(key.utf8)) } else { FlatBuffer() }
+        // A staged record has the key's place, and is finished last.
+        defer { withExtendedLifetime(rootKey) {} }
         mayHaveKeys = try transaction.overlay != nil || transaction.entryCount(of: generation.tables.keys) > 0
         if !mayHaveKeys { changes.reserveCapacity(records: parsed.objects.count, keyBytes: parsed.keys.count) }
         var cursor = try transaction.cursor(in: generation.tables.records)
