@@ -22,27 +22,25 @@ final class NeededObjects: CollectionRoots {
         guard version != last else { return watched }
         // What this process queues is shown by itself. The cache keeps what the layers touch.
         if version.others != last?.others { try core.layers.reload(database.mutations) }
-        let kept = try pinned(database) + named(database)
+        let kept = try kept(database)
         seen.withLock { $0 = version }
         return watched + kept
     }
 
-    private func pinned(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
-        let pins: [StoredPin]
-        do { pins = try database.pins.all(in: core.name) } catch { throw LarderError(error) }
+    /// What the answers of pins and named watchers are made of.
+    private func kept(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
+        let (pins, watchers): ([StoredPin], [StoredWatcher])
+        do {
+            (pins, watchers) = (try database.pins.all(in: core.name), try database.watchers.list(in: core.name))
+        } catch {
+            throw LarderError(error)
+        }
         var found: [Dependencies] = []
         for pin in pins {
             do throws(LarderError) { found.append(try dependencies(of: pin.operation)) } catch {
                 throw error.explained("What the pin \(pin.name) keeps is not known; pin another operation, or unpin it")
             }
         }
-        return found
-    }
-
-    private func named(_ database: OperationsDatabase) throws(LarderError) -> [Dependencies] {
-        let watchers: [StoredWatcher]
-        do { watchers = try database.watchers.list(in: core.name) } catch { throw LarderError(error) }
-        var found: [Dependencies] = []
         for watcher in watchers {
             do throws(LarderError) { found.append(try dependencies(of: watcher.operation)) } catch {
                 throw error.explained(

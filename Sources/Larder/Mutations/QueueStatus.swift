@@ -3,7 +3,7 @@ import LarderOperations
 
 /// What is queued in a partition, and how it stands.
 public struct QueueStatus: Sendable {
-    /// How many mutations are in each state, by lane, without those that are settled.
+    /// The unsettled mutations: how many are in each state, by lane.
     public var lanes: [MutationLane: [MutationStatus.State: Int]]
     /// What was set aside since the status before, in its order. In the first status, everything that is set aside, by
     /// whatever process and before whatever restart.
@@ -17,14 +17,14 @@ public struct QueueStatus: Sendable {
     /// How many mutations of all lanes are in a state.
     public func count(_ state: MutationStatus.State) -> Int { lanes.values.reduce(0) { $0 + ($1[state] ?? 0) } }
 
-    /// How many mutations the server may not have yet, without those that are set aside.
+    /// How many mutations are pending or in flight: the server may not have them yet.
     public var unsentCount: Int { count(.pending) + count(.inFlight) }
 }
 
 /// The status of a partition's queue: now, and whenever it changes, in whatever process.
 ///
-/// A slow reader gets the newest status only; there are ten a second at most. Each costs O(mutations that are not
-/// settled). The sequence ends when the partition is parked or the store closed.
+/// A slow reader gets the newest status only; there are ten a second at most. The iterator looks ten times a second
+/// whether anything was committed, and reads O(unsettled mutations) where something was. The sequence ends when the partition is parked or the store closed.
 public struct QueueStates: AsyncSequence, Sendable {
     let core: PartitionCore
 
@@ -36,6 +36,8 @@ public struct QueueStates: AsyncSequence, Sendable {
         private let core: PartitionCore
         private var last: QueueStatus?
         private var known: Set<MutationID> = []
+        /// What `last` was read from; nil where that was nothing, or failed.
+        private var version: OperationsDatabase.ContentVersion?
         private var isOver = false
 
         private static let pause = Duration.milliseconds(100)
@@ -58,10 +60,11 @@ public struct QueueStates: AsyncSequence, Sendable {
             var status = QueueStatus(
                 lanes: last?.lanes ?? [:], newlySetAside: [], runner: core.runners.state(of: MutationRunner.lockSuffix))
             do throws(LarderError) {
-                let (lanes, deadLetters) = try core.queuedLanes()
-                status.lanes = lanes
-                status.newlySetAside = deadLetters.filter { !known.contains($0) }
-                known = Set(deadLetters)
+                if let (lanes, deadLetters) = try core.queuedLanes(unless: &version) {
+                    status.lanes = lanes
+                    status.newlySetAside = deadLetters.filter { !known.contains($0) }
+                    known = Set(deadLetters)
+                }
             } catch {
                 guard error.code != .parked else {
                     isOver = true
@@ -81,16 +84,27 @@ public struct QueueStates: AsyncSequence, Sendable {
 }
 
 extension PartitionCore {
-    fileprivate func queuedLanes() throws(LarderError) -> (
-        lanes: [MutationLane: [MutationStatus.State: Int]], deadLetters: [MutationID]
-    ) {
+    /// - Parameter version: What was read last; becomes what is read now.
+    /// - Returns: Nil where nothing was committed since.
+    fileprivate func queuedLanes(
+        unless version: inout OperationsDatabase.ContentVersion?
+    ) throws(LarderError) -> (lanes: [MutationLane: [MutationStatus.State: Int]], deadLetters: [MutationID])? {
+        let last = version
+        version = nil
         guard let database = try operationsStore.database(making: false) else { return ([:], []) }
         do throws(OperationsError) {
+            // Before the lanes are read: a commit between the two is read once more.
+            let now = try database.contentVersion()
+            guard now != last else {
+                version = now
+                return nil
+            }
             let (lanes, deadLetters) = try database.mutations.laneCounts(in: name)
             var counted: [MutationLane: [MutationStatus.State: Int]] = [:]
             for (lane, counts) in lanes {
                 for (state, count) in counts { counted[MutationLane(lane), default: [:]][.init(state)] = count }
             }
+            version = now
             return (counted, deadLetters.map(MutationID.init))
         } catch { throw LarderError(error) }
     }

@@ -168,7 +168,8 @@ extension PagesWatcher.Progress {
         return gone.compactMap(\.task)
     }
 
-    /// Makes the slot after an index that of a position, and takes away those that follow another one.
+    /// Makes the slot after an index that of a position. Where the slot had another position, it and all slots after it
+    /// go.
     private mutating func follow(_ position: PagePosition?, after index: Int) -> [PagesWatcher.Slot] {
         if let position, slots.indices.contains(index + 1), slots[index + 1].position == position { return [] }
         let gone = Array(slots[(index + 1)...])

@@ -56,7 +56,8 @@ public struct Schema: Sendable, Hashable {
     ///   - arguments: A token and a limit, as `["limit", "nextToken"]`, where the token's argument and the page's field
     ///     have one name; `first`, `after`, `last` and `before` of a Relay connection; `offset` and a limit; or `page`
     ///     and a size.
-    ///   - keyArguments: Those that tell one list from another; all others where none is given.
+    ///   - keyArguments: The arguments that tell one list from another; where none is given, every argument that is not
+    ///     in `arguments` does.
     ///   - maxLimit: The largest page that the server gives. A larger one is refused before it is asked for. Where
     ///     absent it is 1,000 for token lists, which is AppSync's, and not known for others.
     public mutating func setPagination(

@@ -10,7 +10,7 @@
 ///
 /// An element that is in both lists is never both removed and inserted. As few elements move as can be.
 public struct ListDifference: Sendable, Hashable {
-    /// An element that is in both lists, and not in its order among those that stay.
+    /// An element that is in both lists, and changes its order with the elements that stay in place.
     public struct Move: Sendable, Hashable {
         /// Its place in the old list.
         public var old: Int

@@ -22,7 +22,7 @@ public final class Observed<State: Sendable> {
     public private(set) var state: State?
     /// Whether the sequence has ended, as a watch does when its partition is parked or the store closed. The state stays.
     public private(set) var hasEnded = false
-    private var reading: Reading?
+    @ObservationIgnored private var reading: Reading?
 
     /// Reads the states until they end, or this object is released.
     ///

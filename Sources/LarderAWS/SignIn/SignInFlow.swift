@@ -50,6 +50,8 @@ public final class SignInFlow {
     /// Counts what was begun: the answer to what the user has left is dropped.
     private var number = 0
     private var readers: [Int: AsyncStream<SignInState>.Continuation] = [:]
+    /// How many have ever read the states: a number is never used again.
+    private var readerCount = 0
 
     /// Begins with name and password.
     ///
@@ -69,7 +71,8 @@ public final class SignInFlow {
             continuation.finish()
             return states
         }
-        let reader = (readers.keys.max() ?? 0) + 1
+        readerCount += 1
+        let reader = readerCount
         readers[reader] = continuation
         continuation.onTermination = { [weak self] _ in
             Task { @MainActor in _ = self?.readers.removeValue(forKey: reader) }
@@ -216,8 +219,10 @@ public final class SignInFlow {
     private func show(_ step: SignInStep, _ mine: Int) async throws {
         switch step {
         case .signedIn(let tokens):
+            // From here on the user is being signed in, and cannot cancel any more.
+            state.actions = []
+            publish()
             try await session.signIn(Credentials(userPool: tokens), deadline: deadline)
-            guard mine == number else { return }
             forget()
             show(.done)
         case .challenge(let challenge):
@@ -251,6 +256,7 @@ public final class SignInFlow {
             challenge = nil
             show(.signIn)
         }
+        state.actions = actions(of: state.step)
         state.isWorking = false
         state.failure = error
         publish()

@@ -72,7 +72,7 @@ public struct SignInField: Sendable, Hashable, Identifiable {
     /// What a new password must have, as far as the program has said it.
     public let rules: PasswordRules?
 
-    /// Whether nobody may read it on the screen.
+    /// Whether the screen must hide what the user types.
     public var isSecret: Bool { kind == .password || kind == .newPassword }
 
     package init(_ id: String, _ kind: Kind, value: String = "", rules: PasswordRules? = nil) {

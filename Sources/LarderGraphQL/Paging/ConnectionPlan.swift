@@ -130,7 +130,7 @@ package struct ConnectionPlan: Sendable {
     }
 }
 
-/// Finds fields among those that an operation selects.
+/// Finds fields that an operation selects, by their names.
 private struct SelectedFields {
     let plan: Plan
     let place: String

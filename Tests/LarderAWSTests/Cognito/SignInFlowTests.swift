@@ -221,6 +221,20 @@ struct SignInFlowTests {
         }
     }
 
+    @Test("No state offers to cancel while the session stores what signs the user in")
+    func storing() async throws {
+        try await withFlow { flow, session, _ in
+            let working = Task { await flow.perform(.submit, Self.right) }
+            while !flow.state.hasEnded {
+                // The user presses the button in the moment between the session's state and the flow's.
+                if session.state == .signedIn { await flow.perform(.cancel) }
+                await Task.yield()
+            }
+            await working.value
+            #expect(flow.state.step == .done && session.state == .signedIn)
+        }
+    }
+
     @Test("The states are a sequence that ends with the flow, and no description has what was entered")
     func sequence() async throws {
         try await withFlow { flow, _, _ in
